@@ -1,0 +1,168 @@
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { openSync, closeSync } from "node:fs";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+
+/** What to run: a program and its arguments. Never a shell string, never a secret in `args`. */
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+}
+
+/** Where and how to run it. `env` is the exact environment: nothing is inherited; left out, it is the system's PATH alone. */
+export interface ExecOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly uid?: number;
+  readonly gid?: number;
+  /** Extra descriptors for the child: index 0 becomes fd 3, and so on. */
+  readonly fds?: readonly number[];
+}
+
+export interface RunOptions extends ExecOptions {
+  readonly stdin?: string | Uint8Array | Readable;
+  /** SIGTERM after this long, SIGKILL two seconds later. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** How much of each stream is kept (the newest part). Default 1 MiB. */
+  readonly maxOutputBytes?: number;
+  readonly onStdout?: (chunk: Buffer) => void;
+  readonly onStderr?: (chunk: Buffer) => void;
+}
+
+/** How a process ended. `exitCode` is null when a signal ended it. */
+export interface ExecResult {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+}
+
+/** Thrown by `runOk`: carries the program's name and the end of its stderr, not its arguments. */
+export class CommandFailed extends Error {
+  readonly result: ExecResult;
+  constructor(command: Command, result: ExecResult) {
+    const how = result.timedOut ? "timed out" : `ended with ${result.exitCode ?? result.signal}`;
+    super(`${command.file} ${how}: ${result.stderr.trim().slice(-2000)}`);
+    this.name = "CommandFailed";
+    this.result = result;
+  }
+}
+
+/** Where a system's programs are; the PATH of every process that is not given another. */
+export const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const defaultMaxOutputBytes = 1024 * 1024;
+const killAfterMs = 2000;
+
+/** Runs to the end and says how it ended; throws only when the program cannot be started. */
+export async function run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
+  const child = start(command, options);
+  const stdout = keepNewest(child.stdout, options.maxOutputBytes, options.onStdout);
+  const stderr = keepNewest(child.stderr, options.maxOutputBytes, options.onStderr);
+  const limit = limitTime(child, options);
+  feed(child, options.stdin);
+  try {
+    const ended = await ending(child);
+    return { ...ended, stdout: stdout(), stderr: stderr(), timedOut: limit.timedOut() };
+  } finally {
+    limit.clear();
+  }
+}
+
+/** Like `run`, but anything except exit code 0 throws `CommandFailed`. */
+export async function runOk(command: Command, options: RunOptions = {}): Promise<ExecResult> {
+  const result = await run(command, options);
+  if (result.exitCode !== 0 || result.timedOut) throw new CommandFailed(command, result);
+  return result;
+}
+
+/** Starts a child with pipes on stdin, stdout and stderr, for callers who stream. */
+export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
+  const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...(options.fds ?? [])];
+  return spawn(command.file, [...command.args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
+}
+
+export interface PipedStreams {
+  readonly stdin: NonNullable<ChildProcess["stdin"]>;
+  readonly stdout: NonNullable<ChildProcess["stdout"]>;
+  readonly stderr: NonNullable<ChildProcess["stderr"]>;
+}
+
+/**
+ * Starts a process that outlives this one, in a session of its own, with stdout and stderr appended to `logFile`.
+ * Resolves with its pid once it really runs; rejects when it cannot be started.
+ */
+export async function startDetached(command: Command, logFile: string, options: ExecOptions = {}): Promise<number> {
+  const log = openSync(logFile, "a", 0o600);
+  try {
+    const stdio: StdioOptions = ["ignore", log, log, ...(options.fds ?? [])];
+    const child = spawn(command.file, [...command.args], { ...placement(options), stdio, detached: true });
+    await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
+    child.unref();
+    return child.pid as number;
+  } finally {
+    closeSync(log);
+  }
+}
+
+function placement(options: ExecOptions) {
+  return {
+    cwd: options.cwd ?? "/",
+    env: { ...(options.env ?? { PATH: systemPath }) },
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+    ...(options.gid === undefined ? {} : { gid: options.gid }),
+  };
+}
+
+function keepNewest(stream: Readable, limit = defaultMaxOutputBytes, listen?: (chunk: Buffer) => void): () => string {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  stream.on("data", (chunk: Buffer) => {
+    listen?.(chunk);
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size <= 2 * limit) return;
+    const tail = Buffer.concat(chunks).subarray(-limit);
+    chunks = [tail];
+    size = tail.length;
+  });
+  return () => Buffer.concat(chunks).subarray(-limit).toString("utf8");
+}
+
+function feed(child: ChildProcess & PipedStreams, input: RunOptions["stdin"]): void {
+  // A program may end before it has read everything; EPIPE is then no fault of ours.
+  child.stdin.on("error", () => {});
+  if (input === undefined) child.stdin.end();
+  else if (typeof input === "string" || input instanceof Uint8Array) child.stdin.end(input);
+  else pipeline(input, child.stdin).catch(() => child.stdin.destroy());
+}
+
+function limitTime(child: ChildProcess, options: RunOptions) {
+  let timedOut = false;
+  let kill: NodeJS.Timeout | undefined;
+  const stop = () => {
+    child.kill("SIGTERM");
+    kill = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+  };
+  const expire = () => {
+    timedOut = true;
+    stop();
+  };
+  const timer = options.timeoutMs === undefined ? undefined : setTimeout(expire, options.timeoutMs);
+  if (options.signal?.aborted) stop();
+  options.signal?.addEventListener("abort", stop, { once: true });
+  const clear = () => {
+    clearTimeout(timer);
+    clearTimeout(kill);
+    options.signal?.removeEventListener("abort", stop);
+  };
+  return { timedOut: () => timedOut, clear };
+}
+
+function ending(child: ChildProcess): Promise<Pick<ExecResult, "exitCode" | "signal">> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (exitCode, signal) => resolve({ exitCode, signal }));
+  });
+}

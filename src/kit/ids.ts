@@ -1,0 +1,26 @@
+import { randomBytes } from "node:crypto";
+
+/** The kinds of things that have an id, by the prefix the id carries. */
+export type IdPrefix = "prj" | "dep" | "bld" | "bak" | "tok" | "key" | "org" | "apr" | "run" | "evt" | "dbs";
+
+// Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** A new id such as `prj_01jd3v0k…`: a UUIDv7 (RFC 9562 §5.7) in 26 base-32 characters, so ids sort by their making. */
+export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(nowMs, 0, 6);
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x70;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  return `${prefix}_${base32(bytes)}`;
+}
+
+function base32(bytes: Buffer): string {
+  let rest = BigInt(`0x${bytes.toString("hex")}`);
+  let text = "";
+  for (let i = 0; i < 26; i += 1) {
+    text = alphabet.charAt(Number(rest & 31n)) + text;
+    rest >>= 5n;
+  }
+  return text;
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+
+/** A process that can be told from a later one with the same pid: pid, start time in clock ticks, and the boot it ran in. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly start_time: string;
+  readonly boot_id: string;
+}
+
+/** The identity of a living process, or undefined when there is none with this pid. */
+export function identify(pid: number): ProcessIdentity | undefined {
+  const stat = readStat(pid);
+  return stat && { pid, start_time: stat.startTime, boot_id: bootId() };
+}
+
+/** Whether exactly this process still lives. A zombie does not (kill(pid, 0) would say it does). */
+export function isAlive(identity: ProcessIdentity): boolean {
+  const stat = readStat(identity.pid);
+  return stat !== undefined && stat.startTime === identity.start_time && !"ZX".includes(stat.state) && identity.boot_id === bootId();
+}
+
+/** Sends a signal to exactly this process; false when it is already gone. */
+export function sendSignal(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(identity)) return false;
+  try {
+    return process.kill(identity.pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** proc(5): field 3 is the state, field 22 the start time; the name before them may contain spaces and brackets. */
+function readStat(pid: number): { state: string; startTime: string } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return { state: fields[0] as string, startTime: fields[19] as string };
+  } catch {
+    return undefined;
+  }
+}
+
+function bootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+}

@@ -1,0 +1,54 @@
+import type { Readable } from "node:stream";
+import type { Failure } from "./failure.ts";
+
+/**
+ * Makes an immutable, content-addressed image out of a source tree. The image is run by the runtime of the same family.
+ * Nothing of a failed build stays but its caches. Building the same source twice may give the same image.
+ */
+export interface Builder {
+  /** Builds; what is wrong with the source is an outcome, what is wrong with the machine is thrown. Ends soon after `signal` aborts. */
+  build(request: BuildRequest): Promise<BuildOutcome>;
+  /** Images that exist here, for pruning. */
+  images(projectId: string): Promise<readonly string[]>;
+  /** Throws the project's caches away. */
+  forget(projectId: string): Promise<void>;
+}
+
+export interface BuildRequest {
+  readonly build_id: string;
+  readonly project_id: string;
+  readonly project_number: number;
+  /** The source tree as a tar stream (`git archive`), opened when the build is ready for it. */
+  readonly source: () => Readable;
+  /** The project's own variables, seen by install and build commands. May hold secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: BuildLimits;
+  readonly signal: AbortSignal;
+  /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. */
+  readonly onLine: (line: string) => void;
+}
+
+export interface BuildLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly timeoutMs: number;
+  /** A build that prints nothing for this long is ended. */
+  readonly silenceMs: number;
+}
+
+export type BuildOutcome =
+  | { readonly outcome: "built"; readonly image: Image }
+  | { readonly outcome: "failed"; readonly failure: Failure }
+  | { readonly outcome: "cancelled" };
+
+export interface Image {
+  /** `sha256:<hex>` of the release's content. */
+  readonly image_ref: string;
+  /** What was found: `node`, `python`, `go`, `static`, `procfile`, `dockerfile`. */
+  readonly kind: string;
+  /** The command of the web process; null for static files, which the platform serves itself. */
+  readonly web_command: string;
+  /** Runs before traffic moves, in the new image; null when there is none. */
+  readonly release_command: string | null;
+  readonly size_bytes: number;
+}

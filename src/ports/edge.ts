@@ -1,0 +1,61 @@
+/**
+ * The door for traffic to applications. It is told the whole truth at once (`apply`) and keeps serving the last one when the
+ * control plane is away. Changing one project's route never touches another project's connections.
+ */
+export interface Edge {
+  /** Makes the edge run and serve `routes`, resolves when new requests go by them. Older versions than the last are ignored. */
+  apply(routes: RouteTable): Promise<void>;
+  /** Requests and connections now open to each target, by `host:port`; a target without any may be missing. */
+  openRequests(): Promise<ReadonlyMap<string, number>>;
+  /** What was counted since the edge started, per project. */
+  measure(): Promise<readonly EdgeUsage[]>;
+  /** Whether it answers, and where. */
+  observe(): Promise<EdgeStatus>;
+  /** Ends the edge: no new connections, waits up to `graceMs` for open ones. Idempotent. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface RouteTable {
+  /** Grows with each change; a table with a smaller number than the last is ignored. */
+  readonly version: number;
+  readonly routes: readonly Route[];
+}
+
+export interface Route {
+  /** Lower case, without port. */
+  readonly hostname: string;
+  readonly project_id: string;
+  readonly state: RouteState;
+  /** Ready replicas. May be empty while `serving`: then 502 with a page that says the application is not running. */
+  readonly targets: readonly Target[];
+}
+
+/** `serving` routes; the others answer with a page: nothing deployed yet (404), deleted or suspended (503, no-store). */
+export type RouteState = "serving" | "empty" | "deleted" | "suspended";
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface EdgeUsage {
+  readonly project_id: string;
+  readonly requests: number;
+  /** By first digit of the status: `"2"` … `"5"`. */
+  readonly by_class: Readonly<Record<string, number>>;
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  /** Cumulative counts under the upper bounds of `latencyBucketsMs`; the last one counts all. */
+  readonly latency_buckets: readonly number[];
+  readonly latency_sum_ms: number;
+}
+
+/** Upper bounds of the latency histogram in milliseconds; one more bucket, without a bound, follows. */
+export const latencyBucketsMs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000] as const;
+
+export interface EdgeStatus {
+  readonly running: boolean;
+  readonly listen: string | null;
+  readonly route_version: number;
+  readonly detail: string;
+}

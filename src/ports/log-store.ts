@@ -1,0 +1,39 @@
+/** Keeps build logs and the output of applications, already free of secrets, over deployments and crashes. */
+export interface LogStore {
+  /** Adds to a build's log. Lines have no line feed. Past the size limit the rest is cut and marked once. */
+  appendBuild(buildId: string, lines: readonly string[]): Promise<void>;
+  /** A build's log from a byte offset on, at most `maxBytes`, whole lines. */
+  readBuild(buildId: string, offset: number, maxBytes: number): Promise<{ readonly text: string; readonly next_offset: number }>;
+  /** Adds to a project's runtime log and rotates it; remembers `position` together with the lines. */
+  appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
+  /** The newest `limit` lines, oldest first; with `after` only those behind that cursor. */
+  readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
+  /** Where ingestion of an instance's output stopped, so that a restart neither repeats nor loses lines; null at first. */
+  readPosition(instance: string): Promise<string | null>;
+  /** Deletes everything of a project for good. */
+  destroy(projectId: string, buildIds: readonly string[]): Promise<void>;
+}
+
+/** Up to where an instance's output has been stored. */
+export interface IngestPosition {
+  readonly instance: string;
+  readonly cursor: string;
+}
+
+export interface RuntimeLine {
+  readonly at: string;
+  readonly deployment: number;
+  readonly replica: number;
+  readonly text: string;
+}
+
+export interface RuntimeQuery {
+  readonly limit: number;
+  readonly after?: string;
+}
+
+export interface RuntimePage {
+  readonly lines: readonly RuntimeLine[];
+  /** Behind the last line of the page; give it as `after` to go on. */
+  readonly cursor: string;
+}

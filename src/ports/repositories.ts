@@ -1,0 +1,45 @@
+import type { Readable } from "node:stream";
+
+/**
+ * The projects' bare git repositories. Objects are read with git's own plumbing, never from a checkout.
+ * While a push is being decided its objects live in a quarantine that only the environment of the push can see.
+ */
+export interface Repositories {
+  /** Makes the bare repository exist and returns its folder, for git's own server programs. Idempotent. */
+  ensure(projectId: string): Promise<string>;
+  /** What a pushed commit is, and whether it may be built; reads inside the push's quarantine. */
+  inspect(projectId: string, commit: string, quarantine: Quarantine | null, limits: TreeLimits): Promise<Inspection>;
+  /**
+   * Keeps the commit and all it needs outside of the quarantine, under a hidden ref named after `buildId`, so that it can be
+   * built and, after a crash, still be found. Idempotent.
+   */
+  pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void>;
+  /** Lets a pinned commit go. Idempotent. */
+  unpin(projectId: string, buildId: string): Promise<void>;
+  /** The tree of a commit as a tar stream; errors destroy the stream. */
+  archive(projectId: string, commit: string): Readable;
+  /** The commit a branch points at, or null. */
+  resolve(projectId: string, ref: string): Promise<string | null>;
+  /** Moves a branch if it still points at `from` (null: does not exist); false when it does not. */
+  moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean>;
+  /** Deletes what crashed pushes left behind. */
+  sweep(): Promise<void>;
+  /** Deletes the repository for good. Idempotent. */
+  destroy(projectId: string): Promise<void>;
+}
+
+/** git's own variables of a push in progress (git-receive-pack(1), "Quarantine environment"). */
+export interface Quarantine {
+  readonly GIT_OBJECT_DIRECTORY: string;
+  readonly GIT_ALTERNATE_OBJECT_DIRECTORIES: string;
+  readonly GIT_QUARANTINE_PATH: string;
+}
+
+export interface TreeLimits {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+export type Inspection =
+  | { readonly outcome: "fine"; readonly message: string; readonly author: string }
+  | { readonly outcome: "refused"; readonly code: string; readonly summary: string; readonly hint: string };
