@@ -1,0 +1,34 @@
+/** What a scope may be about. */
+export const scopeNouns = ["projects", "deployments", "env", "database", "logs", "tokens", "ssh-keys"] as const;
+export type Scope = `${(typeof scopeNouns)[number]}:${"read" | "write"}`;
+
+/** Every scope there is. */
+export const scopes: readonly Scope[] = scopeNouns.flatMap((noun) => [`${noun}:read` as const, `${noun}:write` as const]);
+
+/** Who may call a row: anyone, any token of an organization, its owners, or the platform's operator. */
+export type Access = "public" | "member" | "owner" | "operator";
+
+export const roles = ["owner", "member"] as const;
+export type Role = (typeof roles)[number];
+
+/** A caller's rights, as the token gives them. */
+export interface Rights {
+  readonly role: Role;
+  readonly platform_admin: boolean;
+  readonly scopes: readonly Scope[];
+}
+
+export type Refusal = "owner_only" | "operator_only" | "insufficient_scope";
+
+/** Whether these rights suffice for a row; undefined means yes. Asked before any lookup, so the answer reveals nothing. */
+export function refusal(rights: Rights, need: { readonly access: Access; readonly scope: Scope | null }): Refusal | undefined {
+  if (need.access === "operator" && !rights.platform_admin) return "operator_only";
+  if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
+  if (need.scope !== null && !rights.scopes.includes(need.scope)) return "insufficient_scope";
+  return undefined;
+}
+
+/** Whether a page or a script may offer this action to the caller. */
+export function can(rights: Rights, need: { readonly access: Access; readonly scope: Scope | null }): boolean {
+  return refusal(rights, need) === undefined;
+}

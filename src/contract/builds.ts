@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { failure } from "./failure.ts";
+import { id, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { buildStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+export const build = z.object({
+  id,
+  number: z.number().int(),
+  status: z.enum(statesOf(buildStates)),
+  commit: z.string(),
+  branch: z.string(),
+  message: z.string(),
+  image_ref: z.string().nullable(),
+  created_at: timestamp,
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
+  failure: failure.nullable(),
+});
+
+const idParam = z.object({ id });
+
+export const rows = [
+  row({
+    name: "builds.list",
+    method: "GET",
+    path: "/v1/projects/:slug/builds",
+    access: "member",
+    scope: "deployments:read",
+    params: slugParam,
+    result: z.object({ builds: z.array(build) }),
+    success: [200],
+    errors: ["project_deleted"],
+    summary: "List the newest 100 builds",
+  }),
+  row({
+    name: "builds.get",
+    method: "GET",
+    path: "/v1/builds/:id",
+    access: "member",
+    scope: "deployments:read",
+    params: idParam,
+    result: build,
+    success: [200],
+    summary: "Show one build",
+  }),
+  row({
+    name: "builds.logs",
+    method: "GET",
+    path: "/v1/builds/:id/logs",
+    access: "member",
+    scope: "logs:read",
+    params: idParam,
+    query: z.object({ offset: queryInteger(0, 99_999_999, 0) }),
+    result: z.object({ build_id: id, status: z.enum(statesOf(buildStates)), log: z.string(), next_offset: z.number().int(), complete: z.boolean() }),
+    success: [200],
+    summary: "Read a build's log from a byte offset on; `complete` says that no more will come",
+  }),
+] as const;

@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { failure } from "./failure.ts";
+import { id, slugParam, timestamp } from "./fields.ts";
+import { deploymentStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+const status = z.enum(statesOf(deploymentStates));
+
+export const deploymentSummary = z.object({
+  id,
+  number: z.number().int(),
+  status,
+  commit: z.string().nullable(),
+  activated_at: timestamp.nullable(),
+});
+
+export const deployment = z.object({
+  id,
+  number: z.number().int(),
+  status,
+  trigger: z.enum(["push", "redeploy", "rollback", "variables"]),
+  build_id: id,
+  commit: z.string(),
+  image_ref: z.string(),
+  created_at: timestamp,
+  activated_at: timestamp.nullable(),
+  retired_at: timestamp.nullable(),
+  rolled_back_from: id.nullable(),
+  failure: failure.nullable(),
+});
+
+export const rows = [
+  row({
+    name: "deployments.list",
+    method: "GET",
+    path: "/v1/projects/:slug/deployments",
+    access: "member",
+    scope: "deployments:read",
+    params: slugParam,
+    result: z.object({ deployments: z.array(deployment) }),
+    success: [200],
+    errors: ["project_deleted"],
+    summary: "List the newest 100 deployments",
+  }),
+  row({
+    name: "deployments.create",
+    method: "POST",
+    path: "/v1/projects/:slug/deployments",
+    access: "member",
+    scope: "deployments:write",
+    params: slugParam,
+    body: z.strictObject({ commit: z.string().regex(/^[0-9a-f]{40}$/, "must be a full commit hash").optional() }),
+    result: z.object({ build_id: id, commit: z.string() }),
+    success: [201],
+    errors: ["project_deleted", "nothing_to_deploy", "deploy_in_progress"],
+    activity: "deployment.requested",
+    summary: "Build and deploy again without a push; the newest pushed commit unless one is named",
+  }),
+  row({
+    name: "deployments.rollback",
+    method: "POST",
+    path: "/v1/projects/:slug/rollback",
+    access: "member",
+    scope: "deployments:write",
+    params: slugParam,
+    result: z.object({ status: z.literal("rolled_back"), deployment }),
+    success: [200],
+    errors: ["project_deleted", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy"],
+    activity: "deployment.rollback_requested",
+    waits: true,
+    summary: "Go back to the last good earlier image and variables",
+  }),
+  row({
+    name: "deployments.scale",
+    method: "PUT",
+    path: "/v1/projects/:slug/scale",
+    access: "operator",
+    scope: "deployments:write",
+    params: slugParam,
+    body: z.strictObject({ replicas: z.number().int().min(1).max(8) }),
+    result: z.object({ replicas: z.number().int() }),
+    success: [200],
+    errors: ["project_deleted"],
+    activity: "project.scaled",
+    summary: "Set how many replicas run",
+  }),
+] as const;

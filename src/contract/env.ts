@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { slugParam, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+/** What stands in the place of every value; it never depends on the value. */
+export const mask = "••••••••";
+
+// POSIX environment names; see semantics for the limits.
+const key = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "use letters, digits and underscores, at most 128, not starting with a digit");
+const params = slugParam.extend({ key });
+
+/** The variables that the platform sets itself. */
+export const systemVariables = ["PORT", "HOST", "DATABASE_URL", "CRON_SECRET", "STORAGE_DIR", "BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", "BERTH_URL"] as const;
+
+/** Whether a variable belongs to the platform: one of the list, or one of libpq's `PG…`. */
+export function isSystemVariable(name: string): boolean {
+  return (systemVariables as readonly string[]).includes(name) || /^PG[A-Z]+$/.test(name);
+}
+
+export const rows = [
+  row({
+    name: "env.list",
+    method: "GET",
+    path: "/v1/projects/:slug/env",
+    access: "member",
+    scope: "env:read",
+    params: slugParam,
+    result: z.object({
+      variables: z.array(z.object({ key: z.string(), value: z.literal(mask), system: z.boolean(), updated_at: timestamp.nullable() })),
+    }),
+    success: [200],
+    errors: ["project_deleted"],
+    summary: "List the variables' names; values are never shown",
+  }),
+  row({
+    name: "env.set",
+    method: "PUT",
+    path: "/v1/projects/:slug/env/:key",
+    access: "member",
+    scope: "env:write",
+    params,
+    body: z.strictObject({
+      value: z
+        .string()
+        .refine((value) => new TextEncoder().encode(value).length <= 32 * 1024, "must be at most 32 KiB")
+        .refine((value) => !value.includes("\0"), "must not contain NUL"),
+    }),
+    success: [204],
+    errors: ["project_deleted", "system_variable", "variables_too_large"],
+    activity: "env.set",
+    summary: "Set a variable and restart the active deployment with it",
+  }),
+  row({
+    name: "env.delete",
+    method: "DELETE",
+    path: "/v1/projects/:slug/env/:key",
+    access: "member",
+    scope: "env:write",
+    approval: true,
+    params,
+    success: [204],
+    errors: ["project_deleted", "system_variable"],
+    activity: "env.deleted",
+    summary: "Remove a variable and restart the active deployment without it",
+  }),
+] as const;

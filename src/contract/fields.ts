@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+// Words that would collide with hosts and paths of the platform itself.
+const reservedSlugs = ["admin", "api", "app", "berth", "git", "healthz", "internal", "metrics", "platform", "readyz", "static", "status", "v1", "www"];
+
+/** A project's or organization's name in paths: lower case letters, digits, inner hyphens, at most 40 characters. */
+export const slug = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "use 1 to 40 lower case letters, digits and inner hyphens")
+  .refine((value) => !reservedSlugs.includes(value), "this name is reserved");
+
+/** A name for people. */
+export const name = z.string().trim().min(1, "must not be empty").max(100).regex(/^\P{Cc}*$/u, "must not contain control characters");
+
+/** RFC 3339, UTC, milliseconds. */
+export const timestamp = z.iso.datetime({ precision: 3 });
+
+/** Cursor of a list; null when there is no more. */
+export const nextCursor = z.string().nullable();
+
+/** An id with its kind as prefix. What does not look like one is simply not found, so the schema takes any text. */
+export const id = z.string().max(100);
+
+/** A slug in a path: any text, because a wrong one is not found rather than invalid. */
+export const slugParam = z.object({ slug: z.string().max(100) });
+
+/** A number that arrives as text in a query string. */
+export function queryInteger(least: number, most: number, standard: number) {
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.number().int().min(least).max(most))
+    .default(standard);
+}
+
+/** `true` or `false` in a query string. */
+export const queryFlag = z
+  .enum(["true", "false"])
+  .transform((value) => value === "true")
+  .default(false);

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import * as deployments from "./deployments.ts";
+import { id, name, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+export const project = z.object({
+  id,
+  slug: z.string(),
+  name: z.string(),
+  state: z.enum(["active", "deleted"]),
+  port: z.number().int().nullable(),
+  health_path: z.string().nullable(),
+  replicas: z.number().int(),
+  url: z.string(),
+  git: z.object({ ssh: z.string(), https: z.string() }),
+  created_at: timestamp,
+  updated_at: timestamp,
+  deleted_at: timestamp.nullable(),
+  active_deployment: deployments.deploymentSummary.nullable(),
+});
+
+const port = z.number().int().min(1).max(65535).nullable();
+const healthPath = z
+  .string()
+  .max(512)
+  .regex(/^\/(?![/\\])[^\s\\\p{Cc}]*$/u, "must start with one slash and contain no space, backslash or control character")
+  .nullable();
+
+export const rows = [
+  row({
+    name: "projects.create",
+    method: "POST",
+    path: "/v1/projects",
+    access: "member",
+    scope: "projects:write",
+    body: z.strictObject({ slug, name }),
+    result: project,
+    success: [201],
+    errors: ["slug_taken", "project_limit_reached"],
+    activity: "project.created",
+    summary: "Create a project and its git repository",
+  }),
+  row({
+    name: "projects.list",
+    method: "GET",
+    path: "/v1/projects",
+    access: "member",
+    scope: "projects:read",
+    query: z.object({ deleted: queryFlag }),
+    result: z.object({ projects: z.array(project) }),
+    success: [200],
+    summary: "List the organization's projects, newest first; deleted ones with ?deleted=true",
+  }),
+  row({
+    name: "projects.get",
+    method: "GET",
+    path: "/v1/projects/:slug",
+    access: "member",
+    scope: "projects:read",
+    params: slugParam,
+    result: project,
+    success: [200],
+    summary: "Show one project",
+  }),
+  row({
+    name: "projects.settings",
+    method: "PUT",
+    path: "/v1/projects/:slug/settings",
+    access: "owner",
+    scope: "projects:write",
+    params: slugParam,
+    body: z.strictObject({ port: port.optional(), health_path: healthPath.optional() }),
+    result: project,
+    success: [200],
+    errors: ["project_deleted"],
+    activity: "project.settings_changed",
+    summary: "Change port and health path from the next deploy on; null resets a value",
+  }),
+  row({
+    name: "projects.delete",
+    method: "DELETE",
+    path: "/v1/projects/:slug",
+    access: "member",
+    scope: "projects:write",
+    approval: true,
+    params: slugParam,
+    result: project,
+    success: [200],
+    errors: ["project_deleted"],
+    activity: "project.deleted",
+    summary: "Stop serving a project; code, database and backups are kept",
+  }),
+  row({
+    name: "projects.undelete",
+    method: "POST",
+    path: "/v1/projects/:slug/undelete",
+    access: "member",
+    scope: "projects:write",
+    params: slugParam,
+    result: project,
+    success: [200],
+    errors: ["conflict", "project_limit_reached"],
+    activity: "project.undeleted",
+    summary: "Bring a deleted project back with the deployment it had",
+  }),
+] as const;

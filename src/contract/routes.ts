@@ -1,0 +1,44 @@
+import { rows as builds } from "./builds.ts";
+import { rows as database } from "./database.ts";
+import { rows as deployments } from "./deployments.ts";
+import { rows as env } from "./env.ts";
+import { rows as logs } from "./logs.ts";
+import { rows as me } from "./me.ts";
+import { rows as projects } from "./projects.ts";
+import { rows as selfDescription } from "./self-description.ts";
+import { rows as sshKeys } from "./ssh-keys.ts";
+import { rows as tokens } from "./tokens.ts";
+import type { Row } from "./table.ts";
+import type { z } from "zod";
+
+/** Every route of the API, in the order of the specification. */
+export const routes = [
+  ...selfDescription,
+  ...me,
+  ...projects,
+  ...deployments,
+  ...builds,
+  ...env,
+  ...database,
+  ...logs,
+  ...tokens,
+  ...sshKeys,
+] as const satisfies readonly Row[];
+
+export type Routes = (typeof routes)[number];
+export type RouteName = Routes["name"];
+export type RouteNamed<N extends RouteName> = Extract<Routes, { name: N }>;
+
+/** What a handler gets, after parsing. */
+export type Params<N extends RouteName> = z.output<RouteNamed<N>["params"]>;
+export type Query<N extends RouteName> = z.output<RouteNamed<N>["query"]>;
+export type Body<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType ? z.output<RouteNamed<N>["body"]> : undefined;
+/** What a handler returns; undeclared fields are stripped. */
+export type Result<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType ? z.input<RouteNamed<N>["result"]> : undefined;
+
+const byName = new Map<string, Row>(routes.map((route) => [route.name, route]));
+
+/** The row of this name. */
+export function route(name: RouteName): Row {
+  return byName.get(name) as Row;
+}

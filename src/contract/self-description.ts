@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { row } from "./table.ts";
+
+const described = z.object({
+  version: z.string(),
+  scopes: z.array(z.string()),
+  routes: z.array(
+    z.object({
+      name: z.string(),
+      method: z.string(),
+      path: z.string(),
+      access: z.string(),
+      scope: z.string().nullable(),
+      approval: z.boolean(),
+      summary: z.string(),
+      errors: z.array(z.string()),
+    }),
+  ),
+  error_codes: z.array(z.object({ code: z.string(), status: z.number().int(), meaning: z.string(), retry: z.enum(["yes", "no", "after_change"]) })),
+  limits: z.record(z.string(), z.number()),
+});
+
+export const rows = [
+  row({
+    name: "self-description.capabilities",
+    method: "GET",
+    path: "/v1/capabilities",
+    access: "public",
+    scope: null,
+    result: described,
+    success: [200],
+    summary: "List routes, scopes and error codes",
+  }),
+  row({
+    name: "self-description.openapi",
+    method: "GET",
+    path: "/v1/openapi.json",
+    access: "public",
+    scope: null,
+    result: z.looseObject({ openapi: z.string() }),
+    success: [200],
+    summary: "The OpenAPI 3.1 description of this API",
+  }),
+] as const;

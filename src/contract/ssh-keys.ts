@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { id, name, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+export const sshKey = z.object({ id, name: z.string(), public_key: z.string(), fingerprint: z.string(), created_at: timestamp });
+
+export const rows = [
+  row({
+    name: "ssh-keys.create",
+    method: "POST",
+    path: "/v1/ssh-keys",
+    access: "member",
+    scope: "ssh-keys:write",
+    body: z.strictObject({ name, public_key: z.string().min(1).max(16 * 1024) }),
+    result: sshKey,
+    success: [201],
+    errors: ["key_taken"],
+    activity: "ssh_key.created",
+    summary: "Register a public key for pushing code",
+  }),
+  row({
+    name: "ssh-keys.list",
+    method: "GET",
+    path: "/v1/ssh-keys",
+    access: "member",
+    scope: "ssh-keys:read",
+    result: z.object({ ssh_keys: z.array(sshKey) }),
+    success: [200],
+    summary: "List the organization's public keys",
+  }),
+  row({
+    name: "ssh-keys.delete",
+    method: "DELETE",
+    path: "/v1/ssh-keys/:id",
+    access: "member",
+    scope: "ssh-keys:write",
+    approval: true,
+    params: z.object({ id }),
+    success: [204],
+    activity: "ssh_key.deleted",
+    summary: "Remove a public key; it stops working at once",
+  }),
+] as const;

@@ -1,0 +1,38 @@
+/** The states of everything that has some, and where each may go. What is not listed here does not happen. */
+export const buildStates = {
+  queued: ["running", "superseded", "cancelled", "failed"],
+  running: ["succeeded", "failed", "cancelled"],
+  succeeded: [],
+  failed: [],
+  cancelled: [],
+  superseded: [],
+} as const;
+
+export const deploymentStates = {
+  pending: ["starting", "superseded", "failed"],
+  starting: ["active", "failed", "superseded"],
+  active: ["retired"],
+  retired: [],
+  failed: [],
+  superseded: [],
+} as const;
+
+export const databaseStates = {
+  provisioning: ["ready", "failed"],
+  ready: ["failed"],
+  failed: ["provisioning", "ready"],
+} as const;
+
+export type BuildStatus = keyof typeof buildStates;
+export type DeploymentStatus = keyof typeof deploymentStates;
+export type DatabaseStatus = keyof typeof databaseStates;
+
+/** The names of a machine's states, for a schema. */
+export function statesOf<T extends Record<string, readonly string[]>>(machine: T): [keyof T & string, ...(keyof T & string)[]] {
+  return Object.keys(machine) as [keyof T & string, ...(keyof T & string)[]];
+}
+
+/** The states from which `to` may be reached: the `where status in (…)` of a change. */
+export function statesBefore<T extends Record<string, readonly string[]>>(machine: T, to: keyof T & string): (keyof T & string)[] {
+  return statesOf(machine).filter((from) => (machine[from] as readonly string[]).includes(to));
+}

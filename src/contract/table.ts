@@ -1,0 +1,76 @@
+import { z } from "zod";
+import type { Access, Scope } from "./access.ts";
+import type { ErrorCode } from "./errors.ts";
+
+/** One route of the API, as data: the single source of the server, the client, the documents and the tests. */
+export interface Row {
+  /** `<noun>.<verb>`. */
+  readonly name: `${string}.${string}`;
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** With `:param` segments. */
+  readonly path: `/v1/${string}`;
+  readonly access: Access;
+  /** Null for rows that every token may call. */
+  readonly scope: Scope | null;
+  /** A token in approval mode must wait for a human here. */
+  readonly approval: boolean;
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
+  readonly body: z.ZodObject | null;
+  /** Null when there is no body to answer with (204). Fields that are not declared never leave the server. */
+  readonly result: z.ZodType | null;
+  /** The usual status first; a handler may choose one of the others. */
+  readonly success: readonly [SuccessStatus, ...SuccessStatus[]];
+  /** What this row may answer beyond the common errors. */
+  readonly errors: readonly ErrorCode[];
+  /** How a change appears in the activity list (`project.created`); null for rows that change nothing. */
+  readonly activity: string | null;
+  readonly summary: string;
+  /** The handler commits its intent and then waits for the world. */
+  readonly waits: boolean;
+}
+
+export type SuccessStatus = 200 | 201 | 204;
+
+type Defaults = {
+  approval: false;
+  params: typeof noFields;
+  query: typeof noFields;
+  body: null;
+  result: null;
+  errors: readonly [];
+  activity: null;
+  waits: false;
+};
+type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "success" | "summary">;
+type Optional = Partial<Pick<Row, keyof Defaults>>;
+
+const noFields = z.object({});
+const defaults: Defaults = {
+  approval: false,
+  params: noFields,
+  query: noFields,
+  body: null,
+  result: null,
+  errors: [],
+  activity: null,
+  waits: false,
+};
+
+/** Writes a row down, with everything left out at its default: no parameters, no body, no result, no further errors. */
+export function row<const R extends Required & Optional>(given: R): Omit<Defaults, keyof R> & R {
+  return { ...defaults, ...given };
+}
+
+/** Errors that any row may answer, whatever it does. */
+export function commonErrors(row: Pick<Row, "access" | "params" | "body" | "scope">): readonly ErrorCode[] {
+  const always: ErrorCode[] = ["invalid_request", "method_not_allowed", "payload_too_large", "internal", "unavailable"];
+  if (row.body !== null) always.push("unsupported_media_type");
+  if (row.access === "public") return always;
+  always.push("unauthorized", "org_suspended");
+  if (row.access === "owner") always.push("owner_only");
+  if (row.access === "operator") always.push("operator_only");
+  if (row.scope !== null) always.push("insufficient_scope");
+  if (Object.keys(row.params.shape).length > 0) always.push("not_found");
+  return always;
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { roles, scopes } from "./access.ts";
+import { id, name, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+const scopeName = z.enum(scopes as [string, ...string[]]);
+
+export const apiToken = z.object({
+  id,
+  name: z.string(),
+  role: z.enum(roles),
+  platform_admin: z.boolean(),
+  scopes: z.array(scopeName),
+  approval_mode: z.boolean(),
+  prefix: z.string(),
+  created_at: timestamp,
+  last_used_at: timestamp.nullable(),
+  expires_at: timestamp.nullable(),
+});
+
+export const rows = [
+  row({
+    name: "tokens.create",
+    method: "POST",
+    path: "/v1/api-tokens",
+    access: "member",
+    scope: "tokens:write",
+    approval: true,
+    body: z.strictObject({
+      name,
+      role: z.enum(roles).default("member"),
+      scopes: z.array(scopeName).min(1).optional(),
+      expires_in_days: z.number().int().min(1).max(365).default(90),
+      approval_mode: z.boolean().optional(),
+    }),
+    result: apiToken.extend({ token: z.string() }),
+    success: [201],
+    errors: ["forbidden"],
+    activity: "token.created",
+    summary: "Create a token with a part of your own rights; its text is shown this once",
+  }),
+  row({
+    name: "tokens.list",
+    method: "GET",
+    path: "/v1/api-tokens",
+    access: "member",
+    scope: "tokens:read",
+    result: z.object({ api_tokens: z.array(apiToken) }),
+    success: [200],
+    summary: "List the organization's tokens, without their text",
+  }),
+  row({
+    name: "tokens.delete",
+    method: "DELETE",
+    path: "/v1/api-tokens/:id",
+    access: "member",
+    scope: "tokens:write",
+    approval: true,
+    params: z.object({ id }),
+    success: [204],
+    errors: ["last_owner_token", "forbidden"],
+    activity: "token.deleted",
+    summary: "Revoke a token; it stops working within a second",
+  }),
+] as const;

@@ -1,0 +1,116 @@
+import type { ErrorBody, ErrorCode } from "../contract/errors.ts";
+import type { Rights } from "../contract/access.ts";
+import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
+import type { Log } from "../kit/log.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { LogStore } from "../ports/log-store.ts";
+import type { PostgresHost } from "../ports/postgres-host.ts";
+import type { Repositories } from "../ports/repositories.ts";
+import type { Runtime } from "../ports/runtime.ts";
+import type { Db, Tx } from "../store/database.ts";
+import type { Vault } from "../store/vault.ts";
+import type { Wakeups } from "../store/wakeups.ts";
+
+/** Who calls: one token of one organization. */
+export interface Caller extends Rights {
+  readonly org_id: string;
+  readonly org_slug: string;
+  readonly org_name: string;
+  readonly token_id: string;
+  readonly token_name: string;
+  readonly approval_mode: boolean;
+}
+
+/** What handlers may use of the world, and how the platform is called from outside. */
+export interface Surroundings {
+  readonly db: Db;
+  readonly vault: Vault;
+  readonly wakeups: Wakeups;
+  readonly clock: Clock;
+  readonly ports: {
+    readonly runtime: Runtime;
+    readonly postgresHost: PostgresHost;
+    readonly repositories: Repositories;
+    readonly logStore: LogStore;
+  };
+  readonly addresses: Addresses;
+  readonly version: string;
+}
+
+/** How users reach the platform; made from the configuration. */
+export interface Addresses {
+  readonly appsDomain: string;
+  /** `http://demo.localhost:8080` for a hostname. */
+  readonly appUrl: (hostname: string) => string;
+  readonly gitSsh: (orgSlug: string, projectSlug: string) => string;
+  readonly gitHttp: (orgSlug: string, projectSlug: string) => string;
+}
+
+/** The error codes that a route may answer: its own and the common ones. */
+export type CodeOf<N extends RouteName> = RouteNamed<N>["errors"][number] | "invalid_request" | "not_found" | "unavailable";
+
+/** Everything a handler works with. `tx` is the one transaction of the request. */
+export interface Context<N extends RouteName> {
+  readonly tx: Tx;
+  readonly caller: Caller;
+  readonly world: Surroundings;
+  readonly now: Date;
+  readonly log: Log;
+  /** Ends the request with this refusal; the transaction is rolled back. */
+  readonly fail: (code: CodeOf<N>, more?: RefusalText) => never;
+  /** Chooses another of the row's success statuses. */
+  readonly answer: (status: RouteNamed<N>["success"][number]) => void;
+  /** What the activity row says beyond the row's label. Keys, never values. */
+  readonly note: (activity: ActivityNote) => void;
+}
+
+export interface RefusalText {
+  readonly error?: string;
+  readonly hint?: string;
+  readonly details?: ErrorBody["details"];
+}
+
+export interface ActivityNote {
+  readonly project_id?: string;
+  readonly target?: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+  /** Nothing changed: write no row. */
+  readonly silent?: boolean;
+}
+
+/** A parsed request. */
+export interface Input<N extends RouteName> {
+  readonly params: Params<N>;
+  readonly query: Query<N>;
+  readonly body: Body<N>;
+}
+
+/** What a handler that waits returns: the transaction is committed, then `outcome` is awaited, with no transaction open. */
+export interface Waiting<T> {
+  readonly outcome: () => Promise<T>;
+}
+
+export type Handler<N extends RouteName> = (
+  ctx: Context<N>,
+  input: Input<N>,
+) => Promise<RouteNamed<N>["waits"] extends true ? Waiting<Result<N>> : Result<N>>;
+
+type NounOf<N extends RouteName> = N extends `${infer Noun}.${string}` ? Noun : never;
+export type Noun = NounOf<RouteName>;
+
+/** All handlers of a noun: one function a row; a missing one does not compile. */
+export type Handlers<N extends Noun> = {
+  readonly [R in Routes as R["name"] extends `${N}.${infer Verb}` ? Verb : never]: Handler<R["name"]>;
+};
+
+/** Thrown by `ctx.fail` and turned into the answer by the pipeline. */
+export class Refused extends Error {
+  readonly code: ErrorCode;
+  readonly more: RefusalText;
+  constructor(code: ErrorCode, more: RefusalText = {}) {
+    super(more.error ?? code);
+    this.name = "Refused";
+    this.code = code;
+    this.more = more;
+  }
+}
