@@ -115,7 +115,9 @@ create table deployment (
   port integer,
   health_path text,
   sealed_variables bytea not null,
+  -- The deployment that served before a rollback, and the one whose image and variables the rollback took.
   rolled_back_from text references deployment,
+  restored_from text references deployment,
   failure jsonb,
   lease_owner text,
   lease_until timestamptz,
@@ -131,11 +133,14 @@ create unique index deployment_one_active on deployment (project_id) where statu
 create unique index deployment_one_coming on deployment (project_id) where status in ('pending', 'starting');
 create index deployment_of_project on deployment (org_id, project_id, number desc);
 
--- Crashes of a deployment's replicas, so that back-off survives a restart of the control plane.
+-- What is known of a deployment's replicas: which start of each passed its health check (only that one gets traffic),
+-- and its crashes, so that back-off survives a restart of the control plane.
 create table replica (
   org_id text not null references organization,
   deployment_id text not null references deployment,
   ordinal integer not null,
+  ready_attempt integer not null default 0,
+  crashed_attempt integer not null default 0,
   restarts integer not null default 0,
   exit_code integer,
   out_of_memory boolean not null default false,
@@ -177,3 +182,13 @@ create table activity (
 );
 create index activity_of_org on activity (org_id, id desc);
 create index activity_of_project on activity (project_id, id desc);
+
+-- Grows with each route table that is sent to the edge, over all control planes.
+create sequence route_version;
+
+-- Facts about the platform itself, such as whether the first start was completed.
+create table platform_fact (
+  key text primary key,
+  value jsonb not null,
+  updated_at timestamptz not null default now()
+);
