@@ -18,11 +18,15 @@ export interface Repositories {
   unpin(projectId: string, buildId: string): Promise<void>;
   /** The tree of a commit as a tar stream; errors destroy the stream. */
   archive(projectId: string, commit: string): Readable;
-  /** The commit a branch points at, or null. */
+  /** The commit a full ref name such as `refs/heads/main` points at, or null. */
   resolve(projectId: string, ref: string): Promise<string | null>;
+  /** The full id of a stored commit named by its id or an unambiguous beginning of it (7 or more hex digits), or null. */
+  findCommit(projectId: string, commit: string): Promise<string | null>;
   /** Moves a branch if it still points at `from` (null: does not exist); false when it does not. */
   moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean>;
-  /** Deletes what crashed pushes left behind. */
+  /** Makes a branch (full ref name) the one that a clone checks out. Idempotent; the branch need not exist yet. */
+  setHead(projectId: string, ref: string): Promise<void>;
+  /** Deletes what crashed pushes left behind and packs what many pushes scattered. */
   sweep(): Promise<void>;
   /** Deletes the repository for good. Idempotent. */
   destroy(projectId: string): Promise<void>;
@@ -41,5 +45,12 @@ export interface TreeLimits {
 }
 
 export type Inspection =
-  | { readonly outcome: "fine"; readonly message: string; readonly author: string }
+  | {
+      readonly outcome: "fine";
+      /** The first line of the commit's message, at most 200 characters. */
+      readonly message: string;
+      readonly author: string;
+      /** What a pusher should know although it stops nothing, such as submodules that are not fetched. */
+      readonly notes?: readonly string[];
+    }
   | { readonly outcome: "refused"; readonly code: string; readonly summary: string; readonly hint: string };
