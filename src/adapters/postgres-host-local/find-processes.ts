@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
+
+export interface ServerProcesses {
+  readonly postmaster: ProcessIdentity | undefined;
+  /** The postmaster's children, which a killed postmaster leaves behind. */
+  readonly others: readonly ProcessIdentity[];
+}
+
+/**
+ * The living processes of the instance with this mark. The mark is its `cluster_name`, which the postmaster has among
+ * its arguments and every child in its title; `uid` guards against a foreign process with a borrowed title.
+ */
+export function findProcesses(mark: string, uid: number): ServerProcesses {
+  const others: ProcessIdentity[] = [];
+  let postmaster: ProcessIdentity | undefined;
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const role = roleOf(name, mark, uid);
+    const identity = role && identify(Number(name));
+    if (identity === undefined || !isAlive(identity)) continue;
+    if (role === "postmaster") postmaster = identity;
+    else others.push(identity);
+  }
+  return { postmaster, others };
+}
+
+function roleOf(pid: string, mark: string, uid: number): "postmaster" | "child" | undefined {
+  try {
+    if (statSync(`/proc/${pid}`).uid !== uid) return undefined;
+    const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    if (line.startsWith(`postgres: ${mark}: `)) return "child";
+    const [file, ...args] = line.split("\0");
+    return basename(file as string) === "postgres" && args.includes(`cluster_name=${mark}`) ? "postmaster" : undefined;
+  } catch {
+    return undefined;
+  }
+}

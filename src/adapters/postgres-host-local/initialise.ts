@@ -1,0 +1,66 @@
+import { chownSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { runOk, type Command } from "../../kit/exec.ts";
+import { confined, placesOf, type Confinement } from "./confinement.ts";
+import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
+import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./settings.ts";
+
+/** What the server's programs get as their environment, and nothing else. */
+export const serverEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
+
+const initdbTimeoutMs = 120_000;
+
+/** Makes the instance's data folder, unless it exists. It appears in one step: an interrupted attempt is begun anew. */
+export async function initialise(confinement: Confinement, dir: string, socketDir: string): Promise<void> {
+  const files = instanceFiles(dir);
+  if (isInitialised(dir)) return;
+  rmSync(files.unfinished, { recursive: true, force: true });
+  ensureFolder(files.unfinished, 0o700, confinement.uid);
+  writeWhole(files.initialPassword, ensureSecret(files.secret));
+  if (confinement.uid !== null) chownSync(files.initialPassword, confinement.uid, confinement.uid);
+  try {
+    const places = { data: files.unfinished, config: files.config, sockets: socketDir, initialPassword: files.initialPassword };
+    await runOk(confined(confinement, initdb(confinement, dir, socketDir), places), { env: serverEnvironment, timeoutMs: initdbTimeoutMs });
+  } finally {
+    rmSync(files.initialPassword, { force: true });
+  }
+  renameSync(files.unfinished, files.data);
+}
+
+/** Whether the instance's data folder exists, whole. */
+export function isInitialised(dir: string): boolean {
+  return existsSync(join(instanceFiles(dir).data, "PG_VERSION"));
+}
+
+/** Writes the server's configuration, which it can read and not change. In effect from its next start on. */
+export function configure(confinement: Confinement, dir: string, settings: Omit<ServerSettings, "socketFolder"> & { socketDir: string }): void {
+  const { config } = instanceFiles(dir);
+  const uid = confinement.uid ?? process.getuid?.() ?? 0;
+  ensureFolder(config, 0o755);
+  const socketFolder = placesOf(confinement, dir, settings.socketDir).sockets;
+  writeWhole(join(config, "postgresql.conf"), postgresqlConf({ ...settings, socketFolder }), 0o644);
+  writeWhole(join(config, "pg_hba.conf"), pgHbaConf(), 0o644);
+  // initdb wants to know the name of the user it runs as (getpwuid); the machine has none for a project's uid.
+  writeWhole(join(config, "passwd"), `postgres:x:${uid}:${uid}::/berth:/bin/false\n`, 0o644);
+  writeWhole(join(config, "group"), `postgres:x:${uid}:\n`, 0o644);
+}
+
+/** Throws, in words for the operator, when the data was made by another major version than the programs are of. */
+export function requireSameVersion(dir: string, engineVersion: string): void {
+  const made = readFileSync(join(instanceFiles(dir).data, "PG_VERSION"), "utf8").trim();
+  if (engineVersion.split(".")[0] === made) return;
+  throw new Error(`the database in ${dir} was made by PostgreSQL ${made}, the programs found are ${engineVersion}: install PostgreSQL ${made}`);
+}
+
+/** The version of the programs, such as `15.14`. */
+export async function engineVersionOf(binDir: string): Promise<string> {
+  const { stdout } = await runOk({ file: join(binDir, "postgres"), args: ["--version"] }, { timeoutMs: 10_000 });
+  return /(\d+(?:\.\d+)?)/.exec(stdout)?.[1] ?? "unknown";
+}
+
+function initdb(confinement: Confinement, dir: string, socketDir: string): Command {
+  const places = placesOf(confinement, dir, socketDir);
+  const access = ["--auth=scram-sha-256", `--username=${superuser}`, `--pwfile=${places.initialPassword}`];
+  const content = ["--encoding=UTF8", "--locale-provider=libc", "--locale=C.UTF-8", "--data-checksums", "--no-instructions"];
+  return { file: join(places.binDir, "initdb"), args: [`--pgdata=${places.unfinished}`, ...access, ...content] };
+}

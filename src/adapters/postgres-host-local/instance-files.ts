@@ -1,0 +1,50 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ProcessIdentity } from "../../kit/processes.ts";
+
+/** Where the parts of one instance's folder are. Only `data` belongs to the server's own user. */
+export function instanceFiles(dir: string) {
+  return {
+    data: join(dir, "data"),
+    unfinished: join(dir, "data.new"),
+    config: join(dir, "config"),
+    log: join(dir, "postgresql.log"),
+    secret: join(dir, "superuser-secret"),
+    mark: join(dir, "process-mark"),
+    running: join(dir, "running.json"),
+    initialPassword: join(dir, "initial-password"),
+    lock: join(dir, "lock"),
+  };
+}
+
+/** A folder with exactly this owner and mode, made when it is missing. `uid` null leaves it to the current user. */
+export function ensureFolder(path: string, mode: number, uid: number | null = null): void {
+  mkdirSync(path, { recursive: true, mode });
+  const now = statSync(path);
+  if (uid !== null && (now.uid !== uid || now.gid !== uid)) chownSync(path, uid, uid);
+  if ((now.mode & 0o7777) !== mode) chmodSync(path, mode);
+}
+
+/** Replaces a file in one step, so that a crash leaves the old or the new text. */
+export function writeWhole(path: string, text: string, mode = 0o600): void {
+  const next = `${path}.${randomBytes(4).toString("hex")}.new`;
+  writeFileSync(next, text, { mode, flush: true });
+  chmodSync(next, mode);
+  renameSync(next, path);
+}
+
+/** The secret word in `path`, made at first: 256 random bits that only the platform can read. */
+export function ensureSecret(path: string): string {
+  if (!existsSync(path)) writeWhole(path, randomBytes(32).toString("base64url"));
+  return readFileSync(path, "utf8");
+}
+
+/** The process that was last seen as this instance's postmaster. */
+export function readRunning(dir: string): ProcessIdentity | undefined {
+  try {
+    return JSON.parse(readFileSync(instanceFiles(dir).running, "utf8")) as ProcessIdentity;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import { isAlive } from "../../kit/processes.ts";
+import { confinementWorks, type Confinement } from "./confinement.ts";
+import { findProcesses } from "./find-processes.ts";
+import { withFolderLock } from "./folder-lock.ts";
+import { configure, engineVersionOf, initialise, isInitialised, requireSameVersion } from "./initialise.ts";
+import { ensureFolder, ensureSecret, instanceFiles, readRunning, writeWhole } from "./instance-files.ts";
+import { startServer, type StartPlan } from "./start-server.ts";
+import { stopServer } from "./stop-server.ts";
+import { askServer, superuserConnection, type ServerConnection } from "./superuser-connection.ts";
+
+export interface LocalServerOptions {
+  /** The folder with `initdb` and `postgres`, all of one major version, 15 or later. */
+  readonly binDir: string;
+  /** The bubblewrap program, or null. As root it is necessary. */
+  readonly bwrap: string | null;
+  /** The instance's own folder, made when missing. May lie below a folder that is closed to all but root. */
+  readonly dir: string;
+  /** Where the unix socket goes; short (see `runFolder`). Made when missing; the folder above must let others pass. */
+  readonly socketDir: string;
+  /** The TCP port on 127.0.0.1, outside the machine's range for outgoing connections; null: the unix socket alone. */
+  readonly port: number | null;
+  /** As root: the unprivileged user that the server runs as, which needs no name on the machine. Otherwise null. */
+  readonly uid: number | null;
+  /** `shared`: any user may reach the socket and has to know a password. Default `private`: the server's own user and root. */
+  readonly socketMode?: "private" | "shared";
+  /** Settings of `postgresql.conf` that differ from a project's small instance. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** One PostgreSQL instance as a thing. It outlives the process that started it. */
+export interface LocalServer {
+  /** Makes the instance exist and run; resolves when it lets its superuser in. Idempotent, also among several processes. */
+  ensure(): Promise<void>;
+  /** What is there, without changing anything. */
+  observe(): Promise<"absent" | "stopped" | "running">;
+  /** Ends its processes, keeps its data. Idempotent. */
+  stop(): Promise<void>;
+  /** How the superuser logs in. Holds a secret; throws before the first `ensure`. */
+  superuserConnection(database?: string): ServerConnection;
+  /** The version of the programs, such as `15.14`. */
+  engineVersion(): Promise<string>;
+}
+
+const logLimitBytes = 4 * 1024 * 1024;
+
+/** A PostgreSQL server in a folder: a project's, or the control plane's own. Nothing happens before `ensure`. */
+export function createLocalServer(options: LocalServerOptions): LocalServer {
+  const address = { dir: options.dir, socketDir: options.socketDir, port: options.port };
+  return {
+    ensure: () => ensureServer(options),
+    observe: () => observeServer(options),
+    stop: async () => {
+      if (!existsSync(options.dir)) return;
+      await withFolderLock(instanceFiles(options.dir).lock, async () => {
+        await stopServer(markOf(options.dir), uidOf(options));
+        rmSync(instanceFiles(options.dir).running, { force: true });
+      });
+    },
+    superuserConnection: (database) => superuserConnection(address, database),
+    engineVersion: () => engineVersionOf(options.binDir),
+  };
+}
+
+async function ensureServer(options: LocalServerOptions): Promise<void> {
+  const { dir, socketDir, port, settings = {}, socketMode = "private" } = options;
+  ensureFolder(dir, 0o700);
+  await withFolderLock(instanceFiles(dir).lock, async () => {
+    const confinement = await chooseConfinement(options);
+    capLog(instanceFiles(dir).log);
+    ensureSecret(instanceFiles(dir).secret);
+    ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
+    if ((await observeServer(options)) === "running") return;
+    configure(confinement, dir, { port, socketDir, socketMode, overrides: settings });
+    await initialise(confinement, dir, socketDir);
+    requireSameVersion(dir, await engineVersionOf(options.binDir));
+    await startServer(planOf(options, confinement));
+  });
+}
+
+async function observeServer(options: LocalServerOptions): Promise<"absent" | "stopped" | "running"> {
+  if (!isInitialised(options.dir)) return "absent";
+  const known = readRunning(options.dir);
+  const alive = (known && isAlive(known)) || findProcesses(markOf(options.dir), uidOf(options)).postmaster !== undefined;
+  return alive && (await askServer(options)) === "ready" ? "running" : "stopped";
+}
+
+function planOf(options: LocalServerOptions, confinement: Confinement): StartPlan {
+  const { dir, socketDir, port } = options;
+  return { dir, socketDir, port, confinement, mark: markOf(dir), uid: uidOf(options) };
+}
+
+async function chooseConfinement(options: LocalServerOptions): Promise<Confinement> {
+  const { binDir, bwrap, uid } = options;
+  const asked = { binDir, bwrap, uid };
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot && uid === null) throw new Error("PostgreSQL does not run as root: an instance needs a user id of its own");
+  if (await confinementWorks(asked)) return asked;
+  if (isRoot) throw new Error("as root, PostgreSQL is started with bubblewrap, which is missing or does not work here: apt-get install bubblewrap");
+  return { ...asked, bwrap: null };
+}
+
+function uidOf(options: LocalServerOptions): number {
+  return options.uid ?? process.getuid?.() ?? 0;
+}
+
+/** The word by which the instance's processes are known; random, because a title can be borrowed. */
+function markOf(dir: string): string {
+  const { mark } = instanceFiles(dir);
+  if (!existsSync(mark)) writeWhole(mark, `berth-${randomBytes(8).toString("hex")}`);
+  return readFileSync(mark, "utf8");
+}
+
+// The server appends, so that its log can be cut under it.
+function capLog(log: string): void {
+  if (!existsSync(log) || statSync(log).size <= logLimitBytes) return;
+  copyFileSync(log, `${log}.1`);
+  truncateSync(log);
+}

@@ -1,0 +1,71 @@
+/** The superuser's role. It is only let in over the unix socket, with the secret that lies in the instance's folder. */
+export const superuser = "berth";
+
+/** What makes one server different from the next. `port` null: it listens on its unix socket alone. */
+export interface ServerSettings {
+  readonly port: number | null;
+  readonly socketFolder: string;
+  readonly socketMode: "private" | "shared";
+  readonly overrides: Readonly<Record<string, string>>;
+}
+
+/** The number that names the socket of a server without a TCP port. */
+export const socketOnlyPort = 5432;
+
+/**
+ * The text of `postgresql.conf`. Sizes are small because there is a server per project: about 28 MB of memory each.
+ * The superuser keeps reserved connections, so that a project that uses up its own cannot lock the platform out.
+ */
+export function postgresqlConf(settings: ServerSettings): string {
+  const values: Record<string, string> = {
+    listen_addresses: settings.port === null ? "" : "127.0.0.1",
+    port: String(settings.port ?? socketOnlyPort),
+    unix_socket_directories: settings.socketFolder,
+    unix_socket_permissions: settings.socketMode === "shared" ? "0777" : "0700",
+    ...everyServer,
+    ...settings.overrides,
+  };
+  return `${Object.entries(values)
+    .map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'`)
+    .join("\n")}\n`;
+}
+
+const everyServer = {
+  password_encryption: "scram-sha-256",
+  max_connections: "30",
+  superuser_reserved_connections: "5",
+  shared_buffers: "16MB",
+  work_mem: "4MB",
+  maintenance_work_mem: "32MB",
+  max_wal_size: "256MB",
+  min_wal_size: "32MB",
+  max_wal_senders: "0",
+  max_replication_slots: "0",
+  max_prepared_transactions: "0",
+  max_parallel_workers: "0",
+  max_parallel_workers_per_gather: "0",
+  max_worker_processes: "2",
+  autovacuum_max_workers: "1",
+  jit: "off",
+  huge_pages: "off",
+  authentication_timeout: "10s",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_line_prefix: "%m [%p] ",
+  log_statement: "none",
+  // A statement may hold secrets; what is logged of an error is its message.
+  log_min_error_statement: "panic",
+  log_parameter_max_length_on_error: "0",
+  log_checkpoints: "off",
+};
+
+/** The text of `pg_hba.conf`: the first line that fits decides. Which database a role may enter is a matter of grants. */
+export function pgHbaConf(): string {
+  return [
+    `local all ${superuser} scram-sha-256`,
+    `host all ${superuser} all reject`,
+    "local all all scram-sha-256",
+    "host all all 127.0.0.1/32 scram-sha-256",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,111 @@
+import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startDetached } from "../../kit/exec.ts";
+import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
+import { until } from "../../kit/retry.ts";
+import { confined, placesOf, type Confinement } from "./confinement.ts";
+import { findProcesses } from "./find-processes.ts";
+import { serverEnvironment } from "./initialise.ts";
+import { instanceFiles, writeWhole } from "./instance-files.ts";
+import { endProcesses } from "./stop-server.ts";
+import { askServer, socketFile, type ServerAddress } from "./superuser-connection.ts";
+
+/** A server to be started: where it is, how it is confined, and the mark its processes carry. */
+export interface StartPlan extends ServerAddress {
+  readonly confinement: Confinement;
+  readonly mark: string;
+  readonly uid: number;
+}
+
+/** The server could not have its port on 127.0.0.1, because something else listens there. */
+export class PortTaken extends Error {
+  constructor(port: number | null) {
+    super(`port ${port} of 127.0.0.1 is in use by another program`);
+    this.name = "PortTaken";
+  }
+}
+
+const attempts = 6;
+// Crash recovery of a busy database may take minutes; a server that says it is starting is waited for.
+const readyTimeoutMs = 300_000;
+const socketTimeoutMs = 15_000;
+
+/**
+ * Starts the server, or adopts the one that runs, and waits until it lets its superuser in. What a killed postmaster left
+ * behind is ended first. Throws `PortTaken`, or an error with the end of the server's own log.
+ */
+export async function startServer(plan: StartPlan): Promise<void> {
+  let reason = "";
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const logStart = logSize(plan.dir);
+    const outcome = await bringUp(plan);
+    if (outcome === "ready") return remember(plan);
+    reason = readLog(plan.dir, logStart);
+    if (/could not bind|Address already in use/i.test(reason)) throw new PortTaken(plan.port);
+    await endAll(plan);
+    // A zombie keeps its pid until somebody reaps it, and shared memory lives as long as its last user.
+    await sleep(100 * 2 ** attempt);
+  }
+  throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it says nothing"}`);
+}
+
+async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute"> {
+  const found = findProcesses(plan.mark, plan.uid);
+  if (found.postmaster === undefined) await endProcesses(found.others, "SIGKILL", 5000);
+  const process = found.postmaster ?? (await launch(plan));
+  const mute = Date.now() + socketTimeoutMs;
+  const answer = await until(
+    async () => {
+      const state = await askServer(plan);
+      if (state === "ready") return "ready" as const;
+      if (!isAlive(process) && findProcesses(plan.mark, plan.uid).postmaster === undefined) return "ended" as const;
+      return state === "down" && Date.now() > mute && !existsSync(socketFile(plan)) ? ("mute" as const) : undefined;
+    },
+    { timeoutMs: readyTimeoutMs },
+  );
+  return answer ?? "mute";
+}
+
+/** Starts the server's programs; the process named is the sandbox's outermost one, or the postmaster itself. */
+async function launch(plan: StartPlan): Promise<ProcessIdentity> {
+  const { confinement, dir, socketDir, mark } = plan;
+  const files = instanceFiles(dir);
+  if (confinement.bwrap === null) dropStaleLockFile(files.data);
+  const places = placesOf(confinement, dir, socketDir);
+  const settings = [`config_file=${places.config}/postgresql.conf`, `hba_file=${places.config}/pg_hba.conf`, `cluster_name=${mark}`];
+  const program = { file: join(places.binDir, "postgres"), args: ["-D", places.data, ...settings.flatMap((setting) => ["-c", setting])] };
+  const command = confined(confinement, program, { data: files.data, config: files.config, sockets: socketDir });
+  const pid = await startDetached(command, files.log, { env: serverEnvironment });
+  return identify(pid) ?? { pid, start_time: "0", boot_id: "" };
+}
+
+/**
+ * `postmaster.pid` names a process that is not a postmaster of ours (a zombie, or a later process with the same number).
+ * PostgreSQL cannot know that and would refuse to start. The caller has made sure that no process of the instance lives.
+ */
+function dropStaleLockFile(data: string): void {
+  rmSync(join(data, "postmaster.pid"), { force: true });
+}
+
+async function endAll(plan: StartPlan): Promise<void> {
+  const found = findProcesses(plan.mark, plan.uid);
+  if (found.postmaster) await endProcesses([found.postmaster], "SIGINT", 20_000);
+  const left = findProcesses(plan.mark, plan.uid);
+  await endProcesses([...(left.postmaster ? [left.postmaster] : []), ...left.others], "SIGKILL", 5000);
+}
+
+function remember(plan: StartPlan): void {
+  const { postmaster } = findProcesses(plan.mark, plan.uid);
+  if (postmaster) writeWhole(instanceFiles(plan.dir).running, JSON.stringify(postmaster));
+}
+
+function logSize(dir: string): number {
+  const { log } = instanceFiles(dir);
+  return existsSync(log) ? statSync(log).size : 0;
+}
+
+function readLog(dir: string, from: number): string {
+  const { log } = instanceFiles(dir);
+  return existsSync(log) ? readFileSync(log).subarray(from).subarray(-4000).toString("utf8") : "";
+}
