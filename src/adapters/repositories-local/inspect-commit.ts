@@ -1,0 +1,106 @@
+import { posix } from "node:path";
+import { run, type RunOptions } from "../../kit/exec.ts";
+import type { Inspection, TreeLimits } from "../../ports/repositories.ts";
+import type { GitCommands } from "./commands.ts";
+import { createTreeScanner, type TreeScan } from "./tree-scan.ts";
+
+/** Listing 200 000 entries takes git about a second; a tree that needs longer is refused. */
+const listTimeoutMs = 20_000;
+const readTimeoutMs = 10_000;
+const longestMessage = 200;
+
+interface Place {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Says what a commit is and whether its tree is small enough to be built. Never reads the contents of files. */
+export async function inspectCommit(git: GitCommands, place: Place, commit: string, limits: TreeLimits): Promise<Inspection> {
+  const type = await run(git.objectType(commit), { ...place, timeoutMs: readTimeoutMs });
+  if (type.stdout.trim() !== "commit") return notACommit;
+  const scan = await scanTree(git, place, commit, limits);
+  if (scan === null) return unreadable;
+  if (scan.broken !== null) return tooLarge(scan.broken, limits);
+  const description = await run(git.describe(commit), { ...place, timeoutMs: readTimeoutMs });
+  if (description.exitCode !== 0) return unreadable;
+  const [author = "", message = ""] = description.stdout.trimEnd().split("\0");
+  const notes = [...submoduleNotes(scan), ...(await symlinkNotes(git, place, scan))];
+  return { outcome: "fine", message: printable(message), author: printable(author), notes };
+}
+
+async function scanTree(git: GitCommands, place: Place, commit: string, limits: TreeLimits): Promise<TreeScan | null> {
+  const scanner = createTreeScanner(limits);
+  const enough = new AbortController();
+  const onStdout = (chunk: Buffer) => {
+    if (!enough.signal.aborted && !scanner.add(chunk)) enough.abort();
+  };
+  const options: RunOptions = { ...place, timeoutMs: listTimeoutMs, signal: enough.signal, maxOutputBytes: 1024, onStdout };
+  const ended = await run(git.listTree(commit), options);
+  const scan = scanner.result();
+  // git's own recursion ends in a crash for absurdly deep trees; like a time-out, that is the tree's fault.
+  return scan.broken !== null || (ended.exitCode === 0 && !ended.timedOut) ? scan : null;
+}
+
+function submoduleNotes(scan: TreeScan): string[] {
+  return scan.submodules.map((path) => `Submodule ${printable(path)} is not fetched: its folder is empty in the build.`);
+}
+
+async function symlinkNotes(git: GitCommands, place: Place, scan: TreeScan): Promise<string[]> {
+  const targets = await readSmallObjects(git, place, scan.symlinks.map((link) => link.oid));
+  const notes: string[] = [];
+  for (const [index, { path }] of scan.symlinks.entries()) {
+    const target = targets[index];
+    if (target === undefined || !leavesTree(path, target)) continue;
+    notes.push(`Symbolic link ${printable(path)} points outside of the source and will not resolve in the build.`);
+  }
+  return notes;
+}
+
+function leavesTree(path: string, target: string): boolean {
+  const end = posix.join(posix.dirname(path), target);
+  return posix.isAbsolute(target) || end === ".." || end.startsWith("../");
+}
+
+/** Contents in the order asked for; stops at the first that does not fit into a path's length. */
+async function readSmallObjects(git: GitCommands, place: Place, oids: readonly string[]): Promise<string[]> {
+  if (oids.length === 0) return [];
+  const input = oids.map((oid) => `${oid}\n`).join("");
+  const { stdout } = await run(git.readObjects(), { ...place, stdin: input, timeoutMs: readTimeoutMs });
+  const contents: string[] = [];
+  let rest = Buffer.from(stdout);
+  for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+    const sizeBytes = Number(rest.toString("utf8", 0, end).split(" ")[2]);
+    if (!(sizeBytes <= 4096)) break;
+    contents.push(rest.toString("utf8", end + 1, end + 1 + sizeBytes));
+    rest = rest.subarray(end + sizeBytes + 2);
+  }
+  return contents;
+}
+
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim().slice(0, longestMessage);
+}
+
+function tooLarge(broken: "entries" | "bytes" | "path", limits: TreeLimits): Inspection {
+  const what = {
+    entries: `has more than ${limits.entries} files and folders`,
+    bytes: `unpacks to more than ${Math.floor(limits.bytes / 1024 / 1024)} MiB`,
+    path: "has a path that is longer than 4096 bytes",
+  }[broken];
+  const hint = "Take generated files, dependencies and data out of the commit (git rm --cached) and list them in .gitignore.";
+  return { outcome: "refused", code: "source_too_large", summary: `The source ${what}.`, hint };
+}
+
+const notACommit: Inspection = {
+  outcome: "refused",
+  code: "not_a_commit",
+  summary: "What was pushed is not a commit.",
+  hint: "Push a branch: git push berth main",
+};
+
+const unreadable: Inspection = {
+  outcome: "refused",
+  code: "source_unreadable",
+  summary: "git cannot list the files of this commit in reasonable time.",
+  hint: "Check the repository with git fsck and look for folders nested very deeply.",
+};

@@ -1,0 +1,179 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { join, resolve, sep } from "node:path";
+import { PassThrough, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { run, runOk, start } from "../../kit/exec.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
+import { writeGlobalConfig } from "./global-config.ts";
+import { inspectCommit } from "./inspect-commit.ts";
+import { keepObjects } from "./keep-objects.ts";
+import { sweepDraft, sweepLeftovers } from "./sweep-leftovers.ts";
+
+export interface LocalRepositoriesOptions {
+  /** The folder that holds one bare repository per project, named by the project's id. Made when missing. */
+  readonly dir: string;
+  readonly gitBin?: string;
+  readonly log: Log;
+}
+
+const commandTimeoutMs = 30_000;
+const packTimeoutMs = 10 * 60_000;
+const noCommit = "0".repeat(40);
+
+/** Repositories as folders on this machine, worked on with git's plumbing. Faults are thrown as `CommandFailed` or file errors. */
+export async function createLocalRepositories(options: LocalRepositoriesOptions): Promise<Repositories> {
+  await mkdir(options.dir, { recursive: true, mode: 0o700 });
+  const configFile = join(resolve(options.dir), "gitconfig");
+  await writeGlobalConfig(configFile);
+  return new LocalRepositories(resolve(options.dir), configFile, gitCommands(options.gitBin ?? "git"), options.log);
+}
+
+class LocalRepositories implements Repositories {
+  readonly #dir: string;
+  readonly #configFile: string;
+  readonly #git: GitCommands;
+  readonly #log: Log;
+
+  constructor(dir: string, configFile: string, git: GitCommands, log: Log) {
+    this.#dir = dir;
+    this.#configFile = configFile;
+    this.#git = git;
+    this.#log = log;
+  }
+
+  async ensure(projectId: string): Promise<string> {
+    const dir = this.#folder(projectId);
+    if (existsSync(join(dir, "HEAD"))) return dir;
+    // Made aside and renamed, so that a crash leaves no half repository and two at once are safe.
+    const draft = join(this.#dir, `.new-${randomBytes(6).toString("hex")}`);
+    await runOk(this.#git.init(draft), { env: gitEnv(this.#configFile), timeoutMs: commandTimeoutMs });
+    try {
+      await rename(draft, dir);
+    } catch (error) {
+      await rm(draft, { recursive: true, force: true });
+      if (!existsSync(join(dir, "HEAD"))) throw error;
+    }
+    return dir;
+  }
+
+  async inspect(projectId: string, commit: string, quarantine: Quarantine | null, limits: TreeLimits): Promise<Inspection> {
+    return inspectCommit(this.#git, this.#place(projectId, quarantine), commitId(commit), limits);
+  }
+
+  async pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void> {
+    const objects = join(this.#folder(projectId), "objects");
+    if (quarantine !== null && existsSync(quarantine.GIT_QUARANTINE_PATH)) {
+      const from = resolve(quarantine.GIT_QUARANTINE_PATH);
+      if (!from.startsWith(objects + sep)) throw new Error("A quarantine lies outside of its repository.");
+      await keepObjects(from, objects);
+    }
+    await runOk(this.#git.updateRef(pinRef(buildId), commitId(commit)), this.#limited(projectId));
+  }
+
+  async unpin(projectId: string, buildId: string): Promise<void> {
+    if (!existsSync(this.#folder(projectId))) return;
+    await runOk(this.#git.deleteRef(pinRef(buildId)), this.#limited(projectId));
+  }
+
+  archive(projectId: string, commit: string): Readable {
+    const child = start(this.#git.archive(commitId(commit)), this.#place(projectId));
+    const out = new PassThrough();
+    const errors: Buffer[] = [];
+    child.stdin.end();
+    child.stderr.on("data", (chunk: Buffer) => errors.length < 16 && errors.push(chunk));
+    const ended = new Promise<number | null>((done, fail) => child.once("close", done).once("error", fail));
+    const copied = pipeline(child.stdout, out, { end: false });
+    out.once("close", () => child.kill("SIGTERM"));
+    Promise.all([ended, copied]).then(
+      ([code]) => (code === 0 ? out.end() : out.destroy(new Error(`git archive failed: ${Buffer.concat(errors).toString().trim()}`))),
+      (error: Error) => out.destroy(error),
+    );
+    return out;
+  }
+
+  async resolve(projectId: string, ref: string): Promise<string | null> {
+    return this.#parse(projectId, refName(ref));
+  }
+
+  async findCommit(projectId: string, commit: string): Promise<string | null> {
+    return /^[0-9a-f]{7,40}$/.test(commit) ? this.#parse(projectId, commit) : null;
+  }
+
+  async moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean> {
+    const old = from === null ? noCommit : commitId(from);
+    const moved = await run(this.#git.updateRef(refName(ref), commitId(to), old), this.#limited(projectId));
+    if (moved.exitCode === 0) return true;
+    if ((await this.resolve(projectId, ref)) !== from) return false;
+    throw new Error(`git could not move ${ref}: ${moved.stderr.trim().slice(-500)}`);
+  }
+
+  async setHead(projectId: string, ref: string): Promise<void> {
+    await runOk(this.#git.setHead(refName(ref)), this.#limited(projectId));
+  }
+
+  async sweep(): Promise<void> {
+    for (const entry of await readdir(this.#dir, { withFileTypes: true })) {
+      if (!entry.isDirectory()) continue;
+      const dir = join(this.#dir, entry.name);
+      if (entry.name.startsWith(".new-")) await sweepDraft(dir, Date.now());
+      else if (entry.name.startsWith(".deleted-")) await rm(dir, { recursive: true, force: true });
+      else if (!entry.name.startsWith(".")) await this.#tidy(dir);
+    }
+  }
+
+  async destroy(projectId: string): Promise<void> {
+    const doomed = join(this.#dir, `.deleted-${randomBytes(6).toString("hex")}`);
+    try {
+      await rename(this.#folder(projectId), doomed);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      return;
+    }
+    await rm(doomed, { recursive: true, force: true });
+  }
+
+  async #tidy(dir: string): Promise<void> {
+    await sweepLeftovers(dir, Date.now());
+    const packed = await run(this.#git.pack(), { cwd: dir, env: gitEnv(this.#configFile), timeoutMs: packTimeoutMs });
+    if (packed.exitCode !== 0) this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
+  }
+
+  async #parse(projectId: string, expression: string): Promise<string | null> {
+    const found = await run(this.#git.parse(expression), this.#limited(projectId));
+    return found.exitCode === 0 ? found.stdout.trim() : null;
+  }
+
+  #limited(projectId: string) {
+    return { ...this.#place(projectId), timeoutMs: commandTimeoutMs };
+  }
+
+  #place(projectId: string, quarantine: Quarantine | null = null) {
+    const dir = this.#folder(projectId);
+    return { cwd: dir, env: { ...gitEnv(this.#configFile, quarantine), GIT_DIR: dir } };
+  }
+
+  #folder(projectId: string): string {
+    if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(projectId)) throw new Error("Not a project id.");
+    return join(this.#dir, projectId);
+  }
+}
+
+// Arguments of git are checked here once, so that no name from outside can become an option or an expression.
+function commitId(commit: string): string {
+  if (!/^[0-9a-f]{40}$/.test(commit)) throw new Error("Not a full commit id.");
+  return commit;
+}
+
+function refName(ref: string): string {
+  if (!/^refs\/[^\s~^:?*[\\\p{Cc}]+$/u.test(ref) || ref.includes("..") || ref.includes("@{")) throw new Error("Not a full ref name.");
+  return ref;
+}
+
+function pinRef(buildId: string): string {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(buildId)) throw new Error("Not a build id.");
+  return `refs/berth/builds/${buildId}`;
+}
