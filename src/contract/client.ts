@@ -1,0 +1,206 @@
+import type { z } from "zod";
+import { routes, type RouteName, type RouteNamed } from "./routes.ts";
+import type { Row } from "./table.ts";
+
+/**
+ * Makes a typed client of the API from its rows. It uses `fetch` alone, so it loads in a browser as well as in Node.js.
+ * Throws `InvalidCall` when the address is none.
+ */
+export function createClient(options: ClientOptions): Client {
+  const connection = { ...options, baseUrl: normalBaseUrl(options.baseUrl) };
+  const send = (row: Row, input: AnyInput = {}) => exchange(connection, row, input);
+  const call = (name: RouteName, input: AnyInput = {}) => send(rowsByName.get(name) as Row, input);
+  return { baseUrl: connection.baseUrl, send, call: call as Client["call"] };
+}
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:4000`; a path prefix is kept. */
+  readonly baseUrl: string;
+  /** Left out for the rows that need none. */
+  readonly token?: string | undefined;
+  /** Another `fetch`, for tests and proxies. */
+  readonly fetch?: typeof fetch;
+  /** How long an ordinary call may take. Default 30 s. */
+  readonly timeoutMs?: number;
+  /** How long a row that waits for the world may take. Default 5 min: a health check's minute, with room for starts and drains. */
+  readonly waitTimeoutMs?: number;
+}
+
+export interface Client {
+  readonly baseUrl: string;
+  /**
+   * Calls the row of this name. Resolves with the result as the server sent it (fields that this version doesn't know stay in), undefined for 204.
+   * Throws `ApiError` for an answer that is an error, `ConnectionError` when there was no usable answer, `InvalidCall` when it could not be sent.
+   */
+  call<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): Promise<Answer<N>>;
+  /** The same for a row that is known at run time only. */
+  send(row: Row, input?: AnyInput): Promise<unknown>;
+}
+
+/** What a call resolves with. */
+export type Answer<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType ? z.output<RouteNamed<N>["result"]> : undefined;
+
+/** What a row takes: path parameters and a body are required where the row has them, a query never is. */
+export type CallInput<N extends RouteName> = ParamsInput<N> & QueryInput<N> & BodyInput<N> & { readonly signal?: AbortSignal | undefined };
+
+/** The same for any row. */
+export interface AnyInput {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, QueryValue | undefined>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+type QueryValue = string | number | boolean;
+type Argument<I> = object extends I ? [input?: I] : [input: I];
+type Keys<N extends RouteName, Part extends "params" | "query"> = keyof RouteNamed<N>[Part]["shape"] & string;
+type ParamsInput<N extends RouteName> = [Keys<N, "params">] extends [never] ? object : { readonly params: { readonly [K in Keys<N, "params">]: string } };
+type QueryInput<N extends RouteName> = [Keys<N, "query">] extends [never]
+  ? object
+  : { readonly query?: { readonly [K in Keys<N, "query">]?: QueryValue | undefined } };
+type BodyInput<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType ? { readonly body: z.input<RouteNamed<N>["body"]> } : object;
+
+/** The server answered with an error. `message` is its sentence. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string | undefined;
+  readonly details: readonly { readonly path: string; readonly message: string }[];
+  /** What the operator finds the request by; null when a proxy swallowed it. */
+  readonly requestId: string | null;
+  /** From `Retry-After`, when the server named one. */
+  readonly retryAfterSeconds: number | undefined;
+  /** The whole body, with what an error carries beyond these fields. */
+  readonly body: Readonly<Record<string, unknown>>;
+  constructor(response: Response, body: Readonly<Record<string, unknown>>) {
+    super(String(body["error"]));
+    this.name = "ApiError";
+    this.status = response.status;
+    this.code = String(body["code"]);
+    this.hint = typeof body["hint"] === "string" ? body["hint"] : undefined;
+    this.details = Array.isArray(body["details"]) ? body["details"] : [];
+    this.requestId = response.headers.get("x-request-id");
+    const seconds = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
+    this.retryAfterSeconds = Number.isNaN(seconds) ? undefined : seconds;
+    this.body = body;
+  }
+}
+
+/** There was no usable answer: nobody there, too late, or not this API. `message` is a sentence for people. */
+export class ConnectionError extends Error {
+  readonly kind: "network" | "timeout" | "unexpected_answer";
+  readonly hint: string | undefined;
+  constructor(kind: ConnectionError["kind"], message: string, more: { hint?: string | undefined; cause?: unknown } = {}) {
+    super(message, { cause: more.cause });
+    this.name = "ConnectionError";
+    this.kind = kind;
+    this.hint = more.hint;
+  }
+}
+
+/** The call could not be sent at all: a wrong address, or a path parameter that no path can carry. */
+export class InvalidCall extends Error {
+  override readonly name = "InvalidCall";
+}
+
+const rowsByName = new Map<string, Row>(routes.map((row) => [row.name, row]));
+const defaultTimeoutMs = 30_000;
+const defaultWaitTimeoutMs = 300_000;
+
+async function exchange(options: ClientOptions, row: Row, input: AnyInput): Promise<unknown> {
+  const timeoutMs = row.waits ? (options.waitTimeoutMs ?? defaultWaitTimeoutMs) : (options.timeoutMs ?? defaultTimeoutMs);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = input.signal === undefined ? timeout : AbortSignal.any([timeout, input.signal]);
+  const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf(input.query ?? {});
+  try {
+    const response = await (options.fetch ?? fetch)(url, { ...requestOf(options, row, input.body), signal });
+    return await readAnswer(response, row, options.baseUrl);
+  } catch (fault) {
+    if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;
+    if (input.signal?.aborted) throw input.signal.reason;
+    if (timeout.aborted) throw new ConnectionError("timeout", `${options.baseUrl} did not answer within ${timeoutMs / 1000} s.`, { cause: fault });
+    throw unreachable(options.baseUrl, fault);
+  }
+}
+
+// A followed redirect could turn a PUT into a GET and carry the token to another place, so none is followed.
+function requestOf(options: ClientOptions, row: Row, body: unknown): RequestInit {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (options.token !== undefined) headers["authorization"] = `Bearer ${options.token}`;
+  if (body === undefined) return { method: row.method, headers, redirect: "manual" };
+  headers["content-type"] = "application/json";
+  return { method: row.method, headers, redirect: "manual", body: JSON.stringify(body) };
+}
+
+async function readAnswer(response: Response, row: Row, baseUrl: string): Promise<unknown> {
+  if (response.status === 204) return undefined;
+  const document = parseJson(await response.text());
+  if (!response.ok) {
+    if (isErrorBody(document)) throw new ApiError(response, document);
+    throw new ConnectionError("unexpected_answer", `${baseUrl} answered ${response.status} without an error of this API.`, {
+      hint: "Is this the address of Berth's control plane, and is no other server or proxy in between?",
+    });
+  }
+  if (document === undefined || row.result?.safeParse(document).success === false) {
+    throw new ConnectionError("unexpected_answer", `${baseUrl} answered in a shape that this version does not know.`, {
+      hint: "Compare the versions of the platform and of this client.",
+    });
+  }
+  return document;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isErrorBody(document: unknown): document is Readonly<Record<string, unknown>> {
+  return typeof document === "object" && document !== null && "error" in document && "code" in document;
+}
+
+/** Puts the parameters into a row's path. URL parsers resolve dot segments even when they are percent-encoded, so those are refused. */
+function pathOf(row: Row, params: Readonly<Record<string, string>>): string {
+  return row.path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name];
+    if (value === undefined || value === "") throw new InvalidCall(`${row.name} needs the parameter ${name}.`);
+    if (value === "." || value === "..") throw new InvalidCall(`The parameter ${name} cannot be "${value}".`);
+    return encodeURIComponent(value);
+  });
+}
+
+function queryOf(query: Readonly<Record<string, QueryValue | undefined>>): string {
+  const given = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value !== undefined) given.set(key, String(value));
+  const text = given.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+function normalBaseUrl(given: string): string {
+  const url = URL.parse(given);
+  if (url === null || !["http:", "https:"].includes(url.protocol)) throw new InvalidCall("The address must begin with http:// or https://.");
+  if (url.username !== "" || url.password !== "") throw new InvalidCall("The address must not contain a user name or a password.");
+  return (url.origin + url.pathname).replace(/\/+$/, "");
+}
+
+function unreachable(baseUrl: string, fault: unknown): ConnectionError {
+  const cause = fault instanceof Error && fault.cause instanceof Error ? (fault.cause as Error & { code?: string }) : undefined;
+  const host = new URL(baseUrl).hostname;
+  const { message, hint } = explain(cause?.code ?? "", baseUrl, host);
+  return new ConnectionError("network", message, { hint, cause: fault });
+}
+
+function explain(code: string, baseUrl: string, host: string): { message: string; hint?: string } {
+  if (code === "ECONNREFUSED") return { message: `Nothing answers at ${baseUrl}: the connection was refused.`, hint: "Is the platform running there?" };
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    // Node.js does not resolve names under localhost, although browsers and curl do.
+    const hint = host.endsWith(".localhost") ? "Use 127.0.0.1 as the host." : "Check the address and the network.";
+    return { message: `The host ${host} is not known.`, hint };
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
+    return { message: `The certificate of ${host} is not trusted (${code}).`, hint: "NODE_EXTRA_CA_CERTS names a file with further authorities." };
+  }
+  return { message: `The connection to ${baseUrl} broke${code === "" ? "" : ` (${code})`}.`, hint: "Try again; if it stays, check the network and the platform." };
+}
