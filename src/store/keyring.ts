@@ -1,0 +1,81 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+/** The vault's keys, by number. The current one seals; the others only open. */
+export interface Keyring {
+  readonly current: number;
+  readonly keys: ReadonlyMap<number, Buffer>;
+}
+
+/** Thrown when the key file cannot be used; the message is a sentence for the operator. */
+export class KeyringRefused extends Error {
+  override readonly name = "KeyringRefused";
+}
+
+const keyBytes = 32;
+
+/** Makes the key file with a first key, unless it exists. Two at once are safe: one wins, both use it. */
+export function createKeyring(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })) return;
+  const temporary = writeBeside(file, { current: 1, keys: new Map([[1, randomBytes(keyBytes)]]) });
+  try {
+    linkSync(temporary, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Reads the key file; refuses one that others may read or that is damaged. */
+export function readKeyring(file: string): Keyring {
+  if ((statSync(file).mode & 0o077) !== 0) throw new KeyringRefused("The key file may be read by others. Make it mode 0600.");
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    throw damaged();
+  }
+  const { current, keys } = parsed as { current?: unknown; keys?: Record<string, unknown> };
+  const numbered = new Map(Object.entries(keys ?? {}).map(([number, text]) => [Number(number), Buffer.from(String(text), "base64")]));
+  if (typeof current !== "number" || !numbered.has(current)) throw damaged();
+  if ([...numbered.values()].some((key) => key.length !== keyBytes)) throw damaged();
+  return { current, keys: numbered };
+}
+
+/** Adds a new key and makes it the current one. */
+export function addKey(file: string): Keyring {
+  const { keys } = readKeyring(file);
+  const number = Math.max(...keys.keys()) + 1;
+  return replace(file, { current: number, keys: new Map([...keys, [number, randomBytes(keyBytes)]]) });
+}
+
+/** Throws keys away that nothing is sealed with any more. The current one always stays. */
+export function dropKeys(file: string, numbers: readonly number[]): Keyring {
+  const { current, keys } = readKeyring(file);
+  return replace(file, { current, keys: new Map([...keys].filter(([number]) => number === current || !numbers.includes(number))) });
+}
+
+function replace(file: string, keyring: Keyring): Keyring {
+  renameSync(writeBeside(file, keyring), file);
+  return keyring;
+}
+
+/** A complete, durable file in the same folder, ready to be renamed or linked into place. */
+function writeBeside(file: string, keyring: Keyring): string {
+  const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}`);
+  const keys = Object.fromEntries([...keyring.keys].map(([number, key]) => [number, key.toString("base64")]));
+  const descriptor = openSync(temporary, "wx", 0o600);
+  try {
+    writeSync(descriptor, `${JSON.stringify({ current: keyring.current, keys }, null, 2)}\n`);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  return temporary;
+}
+
+function damaged(): KeyringRefused {
+  return new KeyringRefused("The key file is damaged. Restore it from where you keep its copy; without it the sealed secrets are lost.");
+}

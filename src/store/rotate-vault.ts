@@ -1,0 +1,82 @@
+import { sql } from "kysely";
+import type { Db } from "./database.ts";
+import { addKey, dropKeys, readKeyring } from "./keyring.ts";
+import { keyOf, openVault, type Vault } from "./vault.ts";
+
+/** Every column with sealed secrets: where it is, and the name its content was sealed under. */
+const sealedColumns = [
+  { table: "project_variable", column: "sealed_value", project: "project_id", keys: ["project_id", "key"], name: (row: SealedRow) => `variable:${row["key"]}` },
+  { table: "project", column: "sealed_cron_secret", project: "id", keys: ["id"], name: () => "cron_secret" },
+  { table: "project_database", column: "sealed_password", project: "project_id", keys: ["id", "project_id"], name: () => "database_password" },
+  { table: "deployment", column: "sealed_variables", project: "project_id", keys: ["id", "project_id"], name: (row: SealedRow) => `deployment:${row["id"]}` },
+] as const;
+
+type SealedColumn = (typeof sealedColumns)[number];
+type SealedRow = Readonly<Record<string, string | Buffer>>;
+
+export interface Rotation {
+  readonly key: number;
+  readonly resealed: number;
+}
+
+/**
+ * Seals everything anew under a new key. Interrupted, the next call goes on with the key that was already made.
+ * Keys of earlier rotations that nothing uses any more are thrown away; the one just replaced stays until the next
+ * rotation, because a running process may be about to write with it.
+ */
+export async function rotateVault(options: { readonly db: Db; readonly keyFile: string }): Promise<Rotation> {
+  const { db, keyFile } = options;
+  const vault = openVault({ keyFile });
+  const used = await keysInUse(db);
+  const { current, keys } = readKeyring(keyFile);
+  const interrupted = [...used].some((number) => number !== current);
+  if (!interrupted) {
+    dropKeys(keyFile, [...keys.keys()].filter((number) => !used.has(number)));
+    addKey(keyFile);
+  }
+  let resealed = 0;
+  for (const column of sealedColumns) resealed += await resealColumn(db, vault, column);
+  return { key: vault.currentKey(), resealed };
+}
+
+async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
+  const used = new Set<number>();
+  for (const { table, column } of sealedColumns) {
+    const header = sql<Buffer>`substring(${sql.ref(column)} from 2 for 4)`;
+    const { rows } = await sql<{ number: Buffer }>`select distinct ${header} as number from ${sql.table(table)}`.execute(db);
+    for (const row of rows) used.add(row.number.readUInt32BE(0));
+  }
+  return used;
+}
+
+const batchSize = 200;
+
+async function resealColumn(db: Db, vault: Vault, column: SealedColumn): Promise<number> {
+  for (let done = 0; ; ) {
+    const batch = await resealBatch(db, vault, column);
+    done += batch;
+    if (batch < batchSize) return done;
+  }
+}
+
+// Rows are locked, so that a value set meanwhile is not overwritten with the old one.
+async function resealBatch(db: Db, vault: Vault, column: SealedColumn): Promise<number> {
+  const current = Buffer.alloc(4);
+  current.writeUInt32BE(vault.currentKey());
+  return db.transaction().execute(async (tx) => {
+    const { rows } = await sql<SealedRow>`
+      select ${sql.join(column.keys.map((key) => sql.ref(key)))}, ${sql.ref(column.column)} as sealed from ${sql.table(column.table)}
+      where substring(${sql.ref(column.column)} from 2 for 4) <> ${current} limit ${sql.lit(batchSize)} for update`.execute(tx);
+    for (const row of rows) await reseal(tx, vault, column, row);
+    return rows.length;
+  });
+}
+
+async function reseal(tx: Db, vault: Vault, column: SealedColumn, row: SealedRow): Promise<void> {
+  const sealed = row["sealed"] as Buffer;
+  const projectId = String(row[column.project]);
+  if (keyOf(sealed) === vault.currentKey()) return;
+  const fresh = vault.seal(projectId, column.name(row), vault.open(projectId, column.name(row), sealed));
+  const key = column.keys.map((name) => sql`${sql.ref(name)} = ${row[name]}`);
+  await sql`update ${sql.table(column.table)} set ${sql.ref(column.column)} = ${fresh} where ${sql.join(key, sql` and `)}`.execute(tx);
+}

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type pg from "pg";
+import { startDetached, systemPath } from "../../src/kit/exec.ts";
+import { identify, isAlive, type ProcessIdentity } from "../../src/kit/processes.ts";
+import { until } from "../../src/kit/retry.ts";
+
+const keeper = fileURLToPath(new URL("keeper.ts", import.meta.url));
+
+/**
+ * A PostgreSQL server that all test files of a run share: the first one starts it, and it ends by itself (see `keeper.ts`) a
+ * few seconds after the last process that asked for it has ended. Resolves with a connection that may create databases.
+ */
+export async function sharedServer(): Promise<pg.ClientConfig> {
+  const folder = sharedFolder();
+  const found = await until(async () => {
+    register(folder);
+    const ready = readReady(folder);
+    if (ready) return ready;
+    if (lock(folder)) await startKeeper(folder);
+    return undefined;
+  }, { timeoutMs: 90_000, firstMs: 50 });
+  if (!found) throw new Error(`the test database server did not start; see ${join(folder, "keeper.log")}`);
+  return found;
+}
+
+/** What the keeper writes when the server accepts connections. */
+export interface Ready {
+  readonly connection: pg.ClientConfig;
+  readonly keeper: ProcessIdentity;
+}
+
+/** Where the server of this user and checkout lives. Short, because a socket's path may have 107 bytes only. */
+function sharedFolder(): string {
+  const checkout = createHash("sha256").update(keeper).digest("hex").slice(0, 8);
+  return join(tmpdir(), `berth-pg-${userInfo().uid}-${checkout}`);
+}
+
+function register(folder: string): void {
+  const me = identify(process.pid);
+  mkdirSync(join(folder, "users"), { recursive: true, mode: 0o755 });
+  writeFileSync(join(folder, "users", String(process.pid)), JSON.stringify(me));
+}
+
+function readReady(folder: string): pg.ClientConfig | undefined {
+  const ready = readJson<Ready>(join(folder, "ready.json"));
+  return ready && isAlive(ready.keeper) ? ready.connection : undefined;
+}
+
+/** Whether this process is the one to start the keeper. A lock whose owner died is broken. */
+function lock(folder: string): boolean {
+  const file = join(folder, "lock");
+  try {
+    writeFileSync(file, JSON.stringify(identify(process.pid)), { flag: "wx" });
+    return true;
+  } catch {
+    const owner = readJson<ProcessIdentity>(file);
+    if (owner && !isAlive(owner)) rmSync(file, { force: true });
+    return false;
+  }
+}
+
+// The keeper takes the lock over, so that the lock lives as long as the server does.
+async function startKeeper(folder: string): Promise<void> {
+  const command = { file: process.execPath, args: [keeper, folder] };
+  const pid = await startDetached(command, join(folder, "keeper.log"), { env: { PATH: process.env["PATH"] ?? systemPath } });
+  writeFileSync(join(folder, "lock"), JSON.stringify(identify(pid)));
+}
+
+function readJson<T>(file: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as T;
+  } catch {
+    return undefined;
+  }
+}
