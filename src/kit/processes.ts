@@ -43,3 +43,20 @@ function readStat(pid: number): { state: string; startTime: string } | undefined
 function bootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
+
+/** The identity of this process. */
+export function ownIdentity(): ProcessIdentity {
+  return identify(process.pid) as ProcessIdentity;
+}
+
+/** An identity as one word, for a column or a file. */
+export function formatIdentity(identity: ProcessIdentity): string {
+  return `${identity.boot_id}/${identity.pid}/${identity.start_time}`;
+}
+
+/** Whether the word names a process of this boot that is gone. Of other machines and boots nothing is known: false. */
+export function isKnownDead(word: string): boolean {
+  const [boot, pid, start] = word.split("/");
+  if (boot !== bootId() || pid === undefined || start === undefined) return false;
+  return !isAlive({ boot_id: boot, pid: Number(pid), start_time: start });
+}

@@ -1,0 +1,43 @@
+import { newId } from "../../kit/ids.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { insertBuild, lockProject, supersedeQueued, type NewBuild } from "./lifecycle-queries.ts";
+
+export { closeInterrupted, endBuild, takeQueued, type BuildEnd, type TakenBuild } from "./lifecycle-queries.ts";
+export { receivePush, type Push, type PushVerdict } from "./receive.ts";
+
+/** Queues a build; the project's earlier queued ones are superseded by it. */
+export async function requestBuild(
+  tx: Tx,
+  wakeups: Wakeups,
+  wanted: Omit<NewBuild, "id"> & { id?: string },
+): Promise<{ id: string; number: number }> {
+  const id = wanted.id ?? newId("bld");
+  await lockProject(tx, wanted.org_id, wanted.project_id);
+  await supersedeQueued(tx, wanted.org_id, wanted.project_id);
+  const number = await insertBuild(tx, { ...wanted, id });
+  await wakeups.send(tx, "builds", id);
+  return { id, number };
+}
+
+/** Said of a build or deployment whose control plane ended in the middle of a push. */
+export const interrupted: Failure = {
+  stage: "receive",
+  code: "interrupted",
+  summary: "The platform was restarted while it worked on this push.",
+  hint: "Nothing was changed. Push again.",
+  log_tail: [],
+};
+
+/** The newest build of a project that made an image, or undefined. */
+export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {
+  let query = db
+    .selectFrom("build")
+    .select(["id", "commit", "branch", "message"])
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("status", "=", "succeeded");
+  if (commit !== undefined) query = query.where("commit", "=", commit);
+  return query.orderBy("number", "desc").limit(1).executeTakeFirst();
+}

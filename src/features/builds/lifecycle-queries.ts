@@ -1,0 +1,139 @@
+import { sql } from "kysely";
+import type { Failure } from "../../ports/failure.ts";
+import type { Image } from "../../ports/builder.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, type Lease } from "../../store/leases.ts";
+
+/** A build as it is asked for. */
+export interface NewBuild {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly origin: "push" | "redeploy";
+  readonly commit: string;
+  readonly branch: string;
+  readonly message: string;
+  readonly old_commit: string | null;
+  readonly requested_by: string;
+  /** Who waits for a push's outcome. While this process lives the build is wanted. */
+  readonly lease_owner: string | null;
+}
+
+/** Serialises numbering and supersession per project. */
+export async function lockProject(tx: Tx, orgId: string, projectId: string): Promise<void> {
+  await sql`select 1 from project where org_id = ${orgId} and id = ${projectId} for update`.execute(tx);
+}
+
+export async function supersedeQueued(tx: Tx, orgId: string, projectId: string): Promise<void> {
+  await tx
+    .updateTable("build")
+    .set({ status: "superseded", finished_at: sql`now()` })
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("status", "=", "queued")
+    .execute();
+}
+
+export async function insertBuild(tx: Tx, build: NewBuild): Promise<number> {
+  const row = await tx
+    .insertInto("build")
+    .values({
+      ...build,
+      number: sql<number>`(select coalesce(max(number), 0) + 1 from build where project_id = ${build.project_id})`,
+      lease_until: build.lease_owner === null ? null : freshLease,
+    })
+    .returning("number")
+    .executeTakeFirstOrThrow();
+  return row.number;
+}
+
+/** Keeps a waiting push's build wanted. */
+export async function renewWaiting(db: Db, id: string, owner: string): Promise<void> {
+  await db
+    .updateTable("build")
+    .set({ lease_until: freshLease })
+    .where("id", "=", id)
+    .where("lease_owner", "=", owner)
+    .where("status", "=", "queued")
+    .execute();
+}
+
+/** Takes the oldest queued build of a project that has none running; undefined when there is none. */
+export async function takeQueued(db: Db, owner: string) {
+  const taken = await sql<TakenBuild>`
+    update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
+    from project p
+    where p.id = b.project_id and b.id = (
+      select q.id from build q
+      where q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now())
+        and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
+      order by q.created_at, q.id for update skip locked limit 1)
+    returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.branch, b.fence, p.number as project_number, p.slug,
+      p.deleted_at`.execute(db);
+  return taken.rows[0];
+}
+
+export interface TakenBuild {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly number: number;
+  readonly origin: "push" | "redeploy";
+  readonly commit: string;
+  readonly branch: string;
+  readonly fence: number;
+  readonly project_number: number;
+  readonly slug: string;
+  readonly deleted_at: string | null;
+}
+
+export interface BuildEnd {
+  readonly status: "succeeded" | "failed" | "cancelled";
+  readonly image?: Image;
+  readonly failure?: Failure;
+}
+
+/** Ends a running build if the lease still holds; false when it doesn't. */
+export async function endBuild(db: Db | Tx, lease: Lease, end: BuildEnd): Promise<boolean> {
+  const done = await db
+    .updateTable("build")
+    .set({
+      status: end.status,
+      image: end.image === undefined ? null : JSON.stringify(end.image),
+      image_ref: end.image?.image_ref ?? null,
+      failure: end.failure === undefined ? null : JSON.stringify(end.failure),
+      finished_at: sql`now()`,
+      lease_until: null,
+    })
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .where("status", "=", "running")
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** Ends pushed builds whose control plane is gone (the push was refused with it) and queues redeploys again. */
+export async function closeInterrupted(db: Db, failure: Failure): Promise<readonly { id: string; project_id: string; status: string }[]> {
+  const closed = await sql<{ id: string; project_id: string; status: string }>`
+    update build set
+      status = case when origin = 'push' then 'failed' else 'queued' end,
+      failure = case when origin = 'push' then ${JSON.stringify(failure)}::jsonb end,
+      finished_at = case when origin = 'push' then now() end,
+      lease_owner = null, lease_until = null, fence = fence + 1
+    where (status = 'running' or (status = 'queued' and origin = 'push')) and lease_until <= now()
+    returning id, project_id, status`.execute(db);
+  return closed.rows;
+}
+
+/** How far a build and what came of it have got. */
+export async function progressOf(db: Db, orgId: string, buildId: string) {
+  return db
+    .selectFrom("build")
+    .leftJoin("deployment", "deployment.build_id", "build.id")
+    .select(["build.status as build", "build.failure as build_failure", "deployment.status as deployment", "deployment.failure as deployment_failure"])
+    .where("build.org_id", "=", orgId)
+    .where("build.id", "=", buildId)
+    .orderBy("deployment.number", "asc")
+    .limit(1)
+    .executeTakeFirst();
+}

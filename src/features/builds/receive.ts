@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { newId } from "../../kit/ids.ts";
+import type { Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import type { LogStore } from "../../ports/log-store.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Db } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { requestBuild } from "./builds.ts";
+import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
+import { deployRef, type PushedRef } from "./rules.ts";
+
+/** A push as the git side sees it: nothing has moved yet. */
+export interface Push {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly actor: string;
+  readonly refs: readonly PushedRef[];
+  readonly quarantine: Quarantine | null;
+}
+
+export interface PushVerdict {
+  readonly accepted: boolean;
+  /** The build that was made of it, when there was one; `settlePush` is owed after git moved the refs. */
+  readonly build_id: string | null;
+}
+
+export interface Receiving {
+  readonly db: Db;
+  readonly wakeups: Wakeups;
+  readonly repositories: Repositories;
+  readonly logStore: LogStore;
+  /** This control plane, see `formatIdentity`. */
+  readonly owner: string;
+  readonly treeLimits: TreeLimits;
+}
+
+const pollMs = 40;
+const renewEveryMs = 5000;
+const readBytes = 256 * 1024;
+
+/**
+ * Decides a push: builds, releases and switches the deploy branch while git waits, streaming the build's log as it is stored.
+ * Accepted means live. Other branches and tags are accepted as they are.
+ */
+export async function receivePush(receiving: Receiving, push: Push, onLine: (line: string) => void): Promise<PushVerdict> {
+  const project = await receiving.db
+    .selectFrom("project")
+    .select(["deploy_branch", "deleted_at"])
+    .where("org_id", "=", push.org_id)
+    .where("id", "=", push.project_id)
+    .executeTakeFirst();
+  if (project === undefined || project.deleted_at !== null) return refuse(onLine, "The project is deleted.", "Undelete it first: berth projects undelete");
+  const target = deployRef(push.refs, project.deploy_branch);
+  if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
+  for (const line of target.notes) onLine(line);
+  if (target.outcome === "stored") return { accepted: true, build_id: null };
+  const inspection = await receiving.repositories.inspect(push.project_id, target.ref.new, push.quarantine, receiving.treeLimits);
+  if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
+  return buildAndFollow(receiving, push, { ref: target.ref, branch: target.branch, message: inspection.message }, onLine);
+}
+
+async function buildAndFollow(
+  receiving: Receiving,
+  push: Push,
+  target: { ref: PushedRef; branch: string; message: string },
+  onLine: (line: string) => void,
+): Promise<PushVerdict> {
+  const { db, repositories, owner } = receiving;
+  const id = newId("bld");
+  await repositories.pin(push.project_id, id, target.ref.new, push.quarantine);
+  await db.transaction().execute((tx) =>
+    requestBuild(tx, receiving.wakeups, {
+      id,
+      org_id: push.org_id,
+      project_id: push.project_id,
+      origin: "push",
+      commit: target.ref.new,
+      branch: target.branch,
+      message: target.message,
+      old_commit: target.ref.old,
+      requested_by: push.actor,
+      lease_owner: owner,
+    }),
+  );
+  const verdict = await follow(receiving, push.org_id, id, onLine);
+  // A refused push leaves no objects behind; an accepted one is let go when git has moved the ref.
+  if (!verdict.accepted) await repositories.unpin(push.project_id, id);
+  return { ...verdict, build_id: id };
+}
+
+async function follow(receiving: Receiving, orgId: string, buildId: string, onLine: (line: string) => void): Promise<{ accepted: boolean }> {
+  let offset = 0;
+  let renewedAt = Date.now();
+  for (;;) {
+    // Asked before the log is read, so that the log of a build that has ended is complete.
+    const verdict = await verdictOf(receiving.db, orgId, buildId);
+    offset = await pump(receiving.logStore, buildId, offset, onLine);
+    if (verdict !== undefined) {
+      if (verdict.note !== undefined) onLine(verdict.note);
+      return { accepted: verdict.accepted };
+    }
+    if (Date.now() - renewedAt > renewEveryMs) {
+      await renewWaiting(receiving.db, buildId, receiving.owner);
+      renewedAt = Date.now();
+    }
+    await sleep(pollMs);
+  }
+}
+
+async function pump(logStore: LogStore, buildId: string, from: number, onLine: (line: string) => void): Promise<number> {
+  let offset = from;
+  for (;;) {
+    const chunk = await logStore.readBuild(buildId, offset, readBytes);
+    if (chunk.next_offset === offset) return offset;
+    offset = chunk.next_offset;
+    for (const line of chunk.text.replace(/\n$/, "").split("\n")) onLine(line);
+  }
+}
+
+async function verdictOf(db: Db, orgId: string, buildId: string): Promise<{ accepted: boolean; note?: string } | undefined> {
+  const progress = await progressOf(db, orgId, buildId);
+  if (progress === undefined) return { accepted: false };
+  if (progress.build === "superseded") return { accepted: false, note: " !     A newer push took this one's place." };
+  if (progress.build === "failed" || progress.build === "cancelled") return ended(progress.build_failure);
+  if (progress.build !== "succeeded") return undefined;
+  switch (progress.deployment) {
+    case "active":
+    case "retired":
+      return { accepted: true };
+    case "failed":
+    case "superseded":
+      return ended(progress.deployment_failure);
+    default:
+      return undefined;
+  }
+}
+
+// The worker has said in the log what went wrong; only a failure that nobody was left to log is said here.
+function ended(failure: Failure | null): { accepted: boolean; note?: string } {
+  return failure?.code === "interrupted" ? { accepted: false, note: ` !     ${failure.summary} ${failure.hint}` } : { accepted: false };
+}
+
+function refuse(onLine: (line: string) => void, summary: string, hint: string): PushVerdict {
+  onLine(` !     ${summary}`);
+  if (hint !== "") onLine(` !     ${hint}`);
+  return { accepted: false, build_id: null };
+}

@@ -1,0 +1,39 @@
+/** One ref of a push; null means that it does not exist before or after. */
+export interface PushedRef {
+  readonly name: string;
+  readonly old: string | null;
+  readonly new: string | null;
+}
+
+interface KnownRef extends PushedRef {
+  readonly new: string;
+}
+
+export type DeployDecision =
+  | { readonly outcome: "deploy"; readonly ref: KnownRef; readonly branch: string; readonly notes: readonly string[] }
+  | { readonly outcome: "stored"; readonly notes: readonly string[] }
+  | { readonly outcome: "refused"; readonly summary: string; readonly hint: string };
+
+const heads = "refs/heads/";
+
+/**
+ * Which of the pushed refs is to be deployed. The deploy branch is the one that was deployed first; before that `main`, then
+ * `master`, then the first branch of the push.
+ */
+export function deployRef(refs: readonly PushedRef[], deployBranch: string | null): DeployDecision {
+  const branches = refs.filter((ref) => ref.name.startsWith(heads));
+  const chosen = deployBranch ?? firstBranch(branches);
+  const ref = branches.find((each) => each.name === heads + chosen);
+  const others = branches.filter((each) => each !== ref && each.new !== null).map((each) => each.name.slice(heads.length));
+  const notes = others.map((branch) => `       ${branch} is stored; only ${chosen ?? "main"} deploys.`);
+  if (ref === undefined) return { outcome: "stored", notes };
+  if (ref.new === null) {
+    return { outcome: "refused", summary: `${chosen} is the branch that deploys; it cannot be deleted.`, hint: "Delete the project to stop serving it." };
+  }
+  return { outcome: "deploy", ref: { ...ref, new: ref.new }, branch: chosen as string, notes };
+}
+
+function firstBranch(branches: readonly PushedRef[]): string | null {
+  const names = branches.filter((ref) => ref.new !== null).map((ref) => ref.name.slice(heads.length));
+  return names.find((name) => name === "main") ?? names.find((name) => name === "master") ?? names[0] ?? null;
+}

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Refused, type Context, type Handlers, type Surroundings } from "../context.ts";
+import { livingProject } from "../projects/projects.ts";
+import { requestDatabase, specOf } from "./database.ts";
+import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
+
+const provisioningDeadlineMs = 60_000;
+const pollMs = 50;
+
+export const database: Handlers<"database"> = {
+  async get(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    const row = await databaseOf(ctx.tx, ctx.caller.org_id, project.id);
+    if (row === undefined) return ctx.fail("no_database");
+    return { outcome: () => present(ctx.world, row) };
+  },
+
+  async create(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    const owner = { org_id: ctx.caller.org_id, project_id: project.id };
+    const created = await requestDatabase(ctx.tx, ctx.world.vault, owner);
+    ctx.answer(created ? 201 : 200);
+    ctx.note({ project_id: project.id, target: project.slug, silent: !created });
+    if (!created) {
+      const row = await databaseOf(ctx.tx, owner.org_id, owner.project_id);
+      if (row?.status === "failed") await retryDatabase(ctx.tx, owner.org_id, row.id);
+    }
+    await ctx.world.wakeups.send(ctx.tx, "databases", project.id);
+    return { outcome: () => provisioned(ctx, owner) };
+  },
+};
+
+async function provisioned(ctx: Context<"database.create">, owner: { org_id: string; project_id: string }) {
+  const end = Date.now() + provisioningDeadlineMs;
+  while (Date.now() < end) {
+    const row = await databaseOf(ctx.world.db, owner.org_id, owner.project_id);
+    if (row?.status === "ready") return present(ctx.world, row);
+    if (row?.status === "failed") throw new Refused("unavailable", { error: row.failure?.summary ?? "The database could not be made.", hint: row.failure?.hint ?? "" });
+    await sleep(pollMs);
+  }
+  throw new Refused("unavailable", { error: "The database is still being made.", hint: "Ask again in a moment." });
+}
+
+async function present(world: Surroundings, row: DatabaseRow) {
+  const seen = await world.ports.postgresHost.observe(specOf(world.vault, row)).catch(() => ({ state: "stopped" as const }));
+  return {
+    status: row.status,
+    engine: "postgresql" as const,
+    engine_version: row.engine_version,
+    size_bytes: seen.state === "running" ? seen.size_bytes : null,
+    connections: seen.state === "running" ? seen.connections : null,
+    created_at: row.created_at,
+    failure: row.failure,
+  };
+}

@@ -1,0 +1,86 @@
+import { sql } from "kysely";
+import type { Failure } from "../../ports/failure.ts";
+import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, type Lease } from "../../store/leases.ts";
+
+const columns = [
+  "project_database.id",
+  "project_database.org_id",
+  "project_database.project_id",
+  "project_database.status",
+  "project_database.role_name",
+  "project_database.database_name",
+  "project_database.sealed_password",
+  "project_database.port",
+  "project_database.socket_path",
+  "project_database.engine_version",
+  "project_database.failure",
+  "project_database.created_at",
+  "project.number as project_number",
+] as const;
+
+const joined = (db: Db | Tx) => db.selectFrom("project_database").innerJoin("project", "project.id", "project_database.project_id").select(columns);
+
+export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) {
+  return joined(db).where("project_database.org_id", "=", orgId).where("project_database.project_id", "=", projectId).executeTakeFirst();
+}
+
+export type DatabaseRow = NonNullable<Awaited<ReturnType<typeof databaseOf>>>;
+
+export interface NewDatabase {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly role_name: string;
+  readonly database_name: string;
+  readonly sealed_password: Buffer;
+}
+
+/** Inserts the row unless the project has a database; true when it was inserted. */
+export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean> {
+  const done = await tx.insertInto("project_database").values(row).onConflict((on) => on.column("project_id").doNothing()).executeTakeFirst();
+  return done.numInsertedOrUpdatedRows === 1n;
+}
+
+/** A failed one is tried again. */
+export async function retryDatabase(tx: Tx, orgId: string, id: string): Promise<void> {
+  await tx.updateTable("project_database").set({ status: "provisioning", failure: null }).where("org_id", "=", orgId).where("id", "=", id).where("status", "=", "failed").execute();
+}
+
+/** Every database that ought to run: those of all projects, deleted ones too, because undelete brings them back. */
+export async function wantedDatabases(db: Db) {
+  return joined(db).orderBy("project.number").execute();
+}
+
+/** Takes a database row for work; undefined when somebody else holds it. */
+export async function takeDatabase(db: Db, id: string, owner: string): Promise<Lease | undefined> {
+  const taken = await db
+    .updateTable("project_database")
+    .set({ lease_owner: owner, lease_until: freshLease, fence: sql`fence + 1` })
+    .where("id", "=", id)
+    .where((where) => where.or([where("lease_owner", "is", null), where("lease_owner", "=", owner), where("lease_until", "<=", sql<string>`now()`)]))
+    .returning("fence")
+    .executeTakeFirst();
+  return taken && { table: "project_database", id, owner, fence: taken.fence };
+}
+
+export async function databaseReady(tx: Tx, lease: Lease, endpoint: DatabaseEndpoint): Promise<boolean> {
+  const { port, socket_path, engine_version } = endpoint;
+  const done = await tx
+    .updateTable("project_database")
+    .set({ status: "ready", failure: null, port, socket_path, engine_version, ready_at: sql`coalesce(ready_at, now())`, lease_owner: null, lease_until: null })
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+export async function databaseFailed(db: Db, lease: Lease, failure: Failure): Promise<void> {
+  await db
+    .updateTable("project_database")
+    .set({ status: "failed", failure: JSON.stringify(failure), lease_owner: null, lease_until: null })
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .execute();
+}

@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { newestSource, requestBuild } from "../builds/builds.ts";
+import { Refused, type Context, type Handlers } from "../context.ts";
+import { livingProject } from "../projects/projects.ts";
+import { rollBack } from "./deployments.ts";
+import { comingDeployment, getDeployment, listDeployments, setReplicas } from "./queries.ts";
+
+// The health budget of a start, the release of resources, and some air.
+const rollbackDeadlineMs = 150_000;
+const pollMs = 50;
+
+export const deployments: Handlers<"deployments"> = {
+  async list(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    return { deployments: await listDeployments(ctx.tx, ctx.caller.org_id, project.id) };
+  },
+
+  async create(ctx, { params, body }) {
+    const project = await livingProject(ctx, params.slug);
+    const { org_id, token_name } = ctx.caller;
+    const source = await newestSource(ctx.tx, org_id, project.id, body.commit);
+    if (source === undefined) return ctx.fail("nothing_to_deploy");
+    if (await comingDeployment(ctx.tx, org_id, project.id)) return ctx.fail("deploy_in_progress");
+    const { commit, branch, message } = source;
+    const wanted = { org_id, project_id: project.id, origin: "redeploy", commit, branch, message, old_commit: null, lease_owner: null } as const;
+    const build = await requestBuild(ctx.tx, ctx.world.wakeups, { ...wanted, requested_by: token_name });
+    ctx.note({ project_id: project.id, target: build.id, detail: { commit } });
+    return { build_id: build.id, commit };
+  },
+
+  async rollback(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    const made = await rollBack(ctx.world, ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id });
+    if (made.outcome === "in_progress") return ctx.fail("deploy_in_progress");
+    if (made.outcome === "project_deleted") return ctx.fail("project_deleted");
+    if (made.outcome === "nothing") return ctx.fail("nothing_to_roll_back");
+    ctx.note({ project_id: project.id, target: made.id, detail: { number: made.number } });
+    return { outcome: () => rollbackOutcome(ctx, made.id) };
+  },
+
+  async scale(ctx, { params, body }) {
+    const project = await livingProject(ctx, params.slug);
+    await setReplicas(ctx.tx, ctx.caller.org_id, project.id, body.replicas);
+    await ctx.world.wakeups.send(ctx.tx, "apps", project.id);
+    ctx.note({ project_id: project.id, target: project.slug, detail: { replicas: body.replicas } });
+    return { replicas: body.replicas };
+  },
+};
+
+async function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string) {
+  const end = Date.now() + rollbackDeadlineMs;
+  while (Date.now() < end) {
+    const deployment = await getDeployment(ctx.world.db, ctx.caller.org_id, id);
+    if (deployment?.status === "active" || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
+    if (deployment?.status === "failed" || deployment?.status === "superseded") {
+      const { summary, hint } = deployment.failure ?? { summary: "Another change came first.", hint: "Try again." };
+      throw new Refused("previous_unhealthy", { error: summary, hint });
+    }
+    await sleep(pollMs);
+  }
+  throw new Refused("unavailable", { error: "The rollback is still under way.", hint: "Look at the project's deployments." });
+}
