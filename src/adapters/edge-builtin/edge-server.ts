@@ -1,0 +1,174 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
+import { Exchange } from "./exchange.ts";
+import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
+import { readTarget, requestHead, type Client, type RequestHead } from "./request-head.ts";
+import type { LiveRoute, LiveRoutes } from "./route-table.ts";
+import type { EdgeSettings } from "./settings.ts";
+import { Tunnel } from "./tunnel.ts";
+
+// A client gets this long to send a request's header (slowloris), and keeps an idle connection this long.
+const headersTimeoutMs = 15_000;
+const clientKeepAliveMs = 75_000;
+const maxHeaderBytes = 32 * 1024;
+const sweepEveryMs = 1000;
+
+/** Serves clients by the live routes. */
+export class EdgeServer {
+  readonly #server: Server;
+  readonly #routes: LiveRoutes;
+  readonly #settings: EdgeSettings;
+  readonly #running = new Set<Exchange | Tunnel>();
+  readonly #sockets = new Set<Socket>();
+  readonly #clients = new WeakMap<Socket, Client>();
+  #port = 0;
+  #draining = false;
+
+  constructor(routes: LiveRoutes, settings: EdgeSettings) {
+    this.#routes = routes;
+    this.#settings = settings;
+    const limits = { headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: clientKeepAliveMs, maxHeaderSize: maxHeaderBytes };
+    // HTTP/2 in clear text is not offered: passed on, it would hide requests from the edge.
+    const shouldUpgradeCallback = (request: IncomingMessage) => !/\bh2c?\b/i.test(request.headers.upgrade ?? "");
+    this.#server = createServer({ ...limits, connectionsCheckingInterval: 2000, requireHostHeader: false, noDelay: true, shouldUpgradeCallback });
+    // Node drops what is beyond this number without a word; the size limit is enough.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on("request", (request, response) => this.#serve(request, response, false));
+    this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
+    this.#server.on("upgrade", (request, socket, early) => this.#upgrade(request, socket as Socket, early));
+    this.#server.on("connect", (request, socket) => refuse(socket as Socket, "method_not_allowed", request.headers.accept));
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => malformed(error, socket as Socket));
+    this.#server.on("connection", (socket) => this.#remember(socket));
+    setInterval(() => this.#sweep(), sweepEveryMs).unref();
+  }
+
+  /** Starts accepting, on an inherited listening socket when `fd` is given. Resolves with the port. */
+  async listen(fd?: number): Promise<number> {
+    const where = fd === undefined ? { host: this.#settings.listen_host, port: this.#settings.listen_port, backlog: 1024 } : { fd };
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(where, () => resolve(void this.#server.off("error", reject)));
+    });
+    this.#port = (this.#server.address() as AddressInfo).port;
+    return this.#port;
+  }
+
+  /** The listening socket, for a successor to inherit: connections that wait in its queue are then not lost. */
+  get listeningFd(): number {
+    return (this.#server as unknown as { _handle: { fd: number } })._handle.fd;
+  }
+
+  /** Connections of clients, tunnels included. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /**
+   * Accepts no more; resolves when every connection has ended, at the latest after `limitMs`. Idle connections are left to their clients, whose
+   * next request is answered with `Connection: close`: closing them now would cut requests that are on their way. `hurry` closes them at once.
+   */
+  async drain(limitMs: number, hurry: boolean): Promise<void> {
+    this.#draining = true;
+    // Not http's own close(): that one closes idle connections.
+    const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(this.#server, () => resolve()));
+    if (hurry) this.#server.closeIdleConnections();
+    const limit = setTimeout(() => this.#cut(), limitMs);
+    const idle = hurry ? setInterval(() => this.#server.closeIdleConnections(), 50) : undefined;
+    await closed;
+    clearTimeout(limit);
+    clearInterval(idle);
+  }
+
+  #cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #remember(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    if (this.#draining) response.shouldKeepAlive = false;
+    const found = this.#find(request);
+    if (typeof found === "string") return void sendPage(request, response, found);
+    const { route, target } = found;
+    const page = pageFor(route);
+    if (page !== undefined) return route.usage.count(sendPage(request, response, page), 0);
+    const head = requestHead(request, target, this.#client(request.socket));
+    if (head === undefined) return route.usage.count(sendPage(request, response, "bad_request"), 0);
+    const exchange = new Exchange({ request, response, route, head, expectsContinue, done: this.#done });
+    this.#running.add(exchange);
+    exchange.start();
+  }
+
+  #upgrade(request: IncomingMessage, socket: Socket, early: Buffer): void {
+    const accept = request.headers.accept;
+    const found = this.#find(request);
+    if (typeof found === "string") return refuse(socket, found, accept);
+    const { route, target } = found;
+    // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
+    const hasBody = request.headers["transfer-encoding"] !== undefined || (request.headers["content-length"] ?? "0") !== "0";
+    const head = hasBody ? undefined : requestHead(request, target, this.#client(socket), true);
+    const page = pageFor(route) ?? (head === undefined ? "bad_request" : undefined);
+    if (head === undefined || page !== undefined) {
+      route.usage.count(pageStatus(page as PageCode), 0);
+      return refuse(socket, page as PageCode, accept);
+    }
+    const tunnel = new Tunnel({ request, socket, early, route, head, done: this.#done });
+    this.#running.add(tunnel);
+    tunnel.start();
+  }
+
+  #find(request: IncomingMessage): { route: LiveRoute; target: RequestHead } | PageCode {
+    const target = readTarget(request);
+    if ("refused" in target) return target.refused;
+    const route = this.#routes.find(target.hostname);
+    return route === undefined ? "unknown_host" : { route, target };
+  }
+
+  readonly #done = (ended: Exchange | Tunnel): void => {
+    this.#running.delete(ended);
+  };
+
+  #client(socket: Socket): Client {
+    let client = this.#clients.get(socket);
+    if (client === undefined) {
+      const address = (socket.remoteAddress ?? "unknown").replace(/^::ffff:(?=\d+\.)/, "").replace(/%.*$/, "");
+      this.#clients.set(socket, (client = { address, proto: "http", port: this.#port }));
+    }
+    return client;
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const each of this.#running) {
+      const limitMs = each.connecting ? this.#settings.connect_timeout_ms : this.#settings.upstream_timeout_ms;
+      if (now - each.activeAtMs > limitMs) each.expire();
+    }
+    this.#routes.sweep(now);
+  }
+}
+
+function pageFor(route: LiveRoute): PageCode | undefined {
+  if (route.state === "serving") return route.targets.length === 0 ? "app_not_running" : undefined;
+  return route.state === "empty" ? "nothing_deployed" : route.state;
+}
+
+function refuse(socket: Socket, code: PageCode, accept?: string): void {
+  socket.on("error", () => socket.destroy());
+  socket.end(rawPage(code, accept));
+  socket.setTimeout(5000, () => socket.destroy());
+}
+
+/** Answers what the parser refused, unless an answer is already on its way over this connection. */
+function malformed(error: NodeJS.ErrnoException, socket: Socket): void {
+  const begun = (socket as Socket & { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent === true;
+  if (!socket.writable || begun || error.code === "ECONNRESET") return void socket.destroy();
+  refuse(socket, errorPages.get(error.code ?? "") ?? "bad_request");
+}
+
+const errorPages = new Map<string, PageCode>([
+  ["HPE_HEADER_OVERFLOW", "headers_too_large"],
+  ["ERR_HTTP_REQUEST_TIMEOUT", "request_timeout"],
+]);

@@ -1,0 +1,207 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { sendPage, type PageCode } from "./pages.ts";
+import { RequestBody } from "./request-body.ts";
+import type { ResponseHead } from "./response-reader.ts";
+import type { LiveRoute } from "./route-table.ts";
+import { pickTarget, type EdgeTarget } from "./target.ts";
+import type { ConnectionUser, UpstreamConnection } from "./upstream-connection.ts";
+
+/** One client request and the way its answer is fetched. */
+export interface ExchangeInput {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly route: LiveRoute;
+  /** What is sent to the replica, complete with its empty line. */
+  readonly head: string;
+  /** The client waits for `100 Continue` before it sends its body. */
+  readonly expectsContinue: boolean;
+  /** Called once, when nothing more will happen. */
+  readonly done: (exchange: Exchange) => void;
+}
+
+const mostAttempts = 4;
+// RFC 9110 §9.2.2: these may be sent again when a connection dies before its answer.
+const repeatable = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
+// What may not be repeated goes only over a connection that was in use just now: a replica hardly closes that one.
+const freshEnoughMs = 500;
+
+/** Fetches one answer from one of a route's replicas, and another's when the first could not be reached. */
+export class Exchange implements ConnectionUser {
+  /** When a byte last moved in either direction. */
+  activeAtMs = performance.now();
+  connecting = true;
+  readonly #input: ExchangeInput;
+  readonly #startedAtMs = this.activeAtMs;
+  readonly #body: RequestBody | undefined;
+  #target: EdgeTarget | undefined;
+  #tried: EdgeTarget[] | undefined;
+  #attempts = 0;
+  #connection: UpstreamConnection | undefined;
+  #headSent = false;
+  #finished = false;
+
+  constructor(input: ExchangeInput) {
+    this.#input = input;
+    this.#body = hasBody(input.request) ? new RequestBody(input.request, (bytes) => this.#uploaded(bytes)) : undefined;
+  }
+
+  start(): void {
+    // Covers the client that goes away; after a finished answer it is a no-op.
+    this.#input.response.on("close", () => this.#clientClosed());
+    this.#attempt();
+  }
+
+  /** Ends an exchange in which nothing has moved for too long. */
+  expire(): void {
+    if (this.connecting && this.#connection !== undefined) {
+      this.#connection.destroy();
+      this.connectFailed();
+    } else if (this.#body !== undefined && !this.#body.complete && !this.#headSent) this.#fail("request_timeout");
+    else this.#fail("app_timeout");
+  }
+
+  connected(connection: UpstreamConnection): void {
+    const { request, response, head, expectsContinue } = this.#input;
+    this.connecting = false;
+    this.#connection = connection;
+    this.activeAtMs = performance.now();
+    connection.send(request.method as string, head, this.#body !== undefined);
+    if (this.#body === undefined) return;
+    if (expectsContinue) response.writeContinue();
+    this.#body.pump(connection);
+  }
+
+  connectFailed(): void {
+    if (this.#finished) return;
+    const target = this.#target as EdgeTarget;
+    target.refused();
+    (this.#tried ??= []).push(target);
+    this.#leave();
+    if (this.#attempts >= mostAttempts || !this.#attempt()) this.#fail("app_unreachable");
+  }
+
+  information(): void {
+    this.activeAtMs = performance.now();
+  }
+
+  head(head: ResponseHead): void {
+    const { response, route } = this.#input;
+    this.activeAtMs = performance.now();
+    if (head.status === 101) return this.broken();
+    try {
+      response.writeHead(head.status, head.reason, head.headers);
+    } catch {
+      // A field that Node refuses to send on, such as a control character in a value.
+      return this.#fail("app_bad_response");
+    }
+    this.#headSent = true;
+    route.usage.count(head.status, this.activeAtMs - this.#startedAtMs);
+  }
+
+  body(chunk: Buffer): void {
+    this.activeAtMs = performance.now();
+    this.#input.route.usage.bytesOut += chunk.length;
+    if (this.#input.response.write(chunk)) return;
+    const connection = this.#connection as UpstreamConnection;
+    connection.pause();
+    this.#input.response.once("drain", () => this.#finished || connection.resume());
+  }
+
+  end(trailers: string[]): void {
+    const { request, response } = this.#input;
+    if (this.#finished) return;
+    if (trailers.length > 0) response.addTrailers(pairs(trailers));
+    this.#connection = undefined;
+    response.end();
+    this.#body?.stop();
+    // What the client still sends of an answered request is read and dropped, so that it sees the answer.
+    if (!request.complete) request.resume();
+    this.#finish();
+  }
+
+  broken(): void {
+    const connection = this.#connection;
+    const replay = connection?.reused === true && !connection.answered && this.#isRepeatable();
+    this.#connection = undefined;
+    if (this.#finished) return;
+    if (!replay) return this.#fail("app_bad_response");
+    this.#acquire(this.#target as EdgeTarget, -1);
+  }
+
+  drained(): void {
+    this.#body?.resume();
+  }
+
+  /** True when there was another replica to try. */
+  #attempt(): boolean {
+    const { route } = this.#input;
+    const target = pickTarget(route.targets, route.turn++, this.#tried ?? []);
+    if (target === undefined) return false;
+    this.#target = target;
+    target.open += 1;
+    this.#acquire(target, this.#isRepeatable() ? Number.POSITIVE_INFINITY : freshEnoughMs);
+    return true;
+  }
+
+  #acquire(target: EdgeTarget, idleAtMostMs: number): void {
+    this.#attempts += 1;
+    this.connecting = true;
+    this.activeAtMs = performance.now();
+    const connection = target.acquire(this, idleAtMostMs);
+    if (this.connecting) this.#connection = connection;
+  }
+
+  #isRepeatable(): boolean {
+    return this.#body === undefined && repeatable.has(this.#input.request.method as string);
+  }
+
+  #uploaded(bytes: number): void {
+    this.activeAtMs = performance.now();
+    this.#input.route.usage.bytesIn += bytes;
+  }
+
+  #clientClosed(): void {
+    if (this.#finished) return;
+    this.#connection?.destroy();
+    this.#connection = undefined;
+    this.#body?.stop();
+    // 499, as nginx logs it: the client left before the answer.
+    if (!this.#headSent) this.#input.route.usage.count(499, performance.now() - this.#startedAtMs);
+    this.#finish();
+  }
+
+  #fail(code: PageCode): void {
+    const { request, response, route } = this.#input;
+    this.#connection?.destroy();
+    this.#connection = undefined;
+    this.#body?.stop();
+    if (this.#headSent) {
+      response.destroy();
+    } else {
+      route.usage.count(sendPage(request, response, code), performance.now() - this.#startedAtMs);
+      if (!request.complete) request.resume();
+    }
+    this.#finish();
+  }
+
+  #leave(): void {
+    if (this.#target !== undefined) this.#target.open -= 1;
+    this.#target = undefined;
+  }
+
+  #finish(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#leave();
+    this.#input.done(this);
+  }
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const length = request.headers["content-length"];
+  return (length !== undefined && length !== "0") || request.headers["transfer-encoding"] !== undefined;
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] as string, flat[2 * i + 1] as string]);
+}

@@ -1,0 +1,75 @@
+import type { Route, RouteState, RouteTable } from "../../ports/edge.ts";
+import { EdgeTarget, targetKey } from "./target.ts";
+import type { ProjectUsage, UsageBook } from "./usage.ts";
+
+/** A route as the hot path uses it. */
+export interface LiveRoute {
+  readonly state: RouteState;
+  readonly targets: readonly EdgeTarget[];
+  readonly usage: ProjectUsage;
+  /** Where the search among equal replicas starts; moves on with each request. */
+  turn: number;
+}
+
+/** The routes now in force and all replicas that still have something open. */
+export class LiveRoutes {
+  version = -1;
+  #routes = new Map<string, LiveRoute>();
+  readonly #targets = new Map<string, EdgeTarget>();
+  readonly #usage: UsageBook;
+
+  constructor(usage: UsageBook) {
+    this.#usage = usage;
+  }
+
+  find(hostname: string): LiveRoute | undefined {
+    return this.#routes.get(hostname);
+  }
+
+  /** Puts a table in force; false when it is not newer than the present one. Open requests stay with the replica they have. */
+  apply(table: RouteTable): boolean {
+    if (table.version <= this.version) return false;
+    const routes = new Map<string, LiveRoute>();
+    const named = new Set<string>();
+    for (const route of table.routes) {
+      const targets = route.targets.map((target) => this.#target(target.host, target.port, named));
+      routes.set(route.hostname, { state: route.state, targets, usage: this.#usage.of(route.project_id), turn: this.#turn(route) });
+    }
+    this.#routes = routes;
+    this.version = table.version;
+    this.#retire(named);
+    return true;
+  }
+
+  /** Open requests by target; those without any are left out. */
+  open(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const target of this.#targets.values()) if (target.open > 0) counts[target.key] = target.open;
+    return counts;
+  }
+
+  /** Closes kept connections that grew old and forgets retired targets without open requests. */
+  sweep(nowMs: number): void {
+    for (const target of this.#targets.values()) {
+      if (target.retired && target.open === 0) this.#targets.delete(target.key);
+      else target.sweep(nowMs);
+    }
+  }
+
+  #turn(route: Route): number {
+    return this.#routes.get(route.hostname)?.turn ?? 0;
+  }
+
+  #target(host: string, port: number, named: Set<string>): EdgeTarget {
+    const key = targetKey(host, port);
+    named.add(key);
+    let target = this.#targets.get(key);
+    if (target === undefined) this.#targets.set(key, (target = new EdgeTarget(host, port)));
+    target.retired = false;
+    return target;
+  }
+
+  #retire(named: ReadonlySet<string>): void {
+    for (const target of this.#targets.values()) if (!target.retired && !named.has(target.key)) target.retire();
+  }
+}

@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** What an edge process is started with: the content of its settings file. */
+export interface EdgeSettings {
+  readonly listen_host: string;
+  readonly listen_port: number;
+  readonly state_dir: string;
+  /** A replica that sends nothing for this long is given up: 504 before its answer, a cut after it began. */
+  readonly upstream_timeout_ms: number;
+  readonly connect_timeout_ms: number;
+  /** How long a replaced process keeps its open requests and tunnels. */
+  readonly drain_limit_ms: number;
+  /** Names these settings and the code together: when it differs, a running process is to be replaced. */
+  readonly fingerprint: string;
+}
+
+/** Names settings, the edge's code and the Node version that runs it. */
+export function fingerprintOf(settings: Omit<EdgeSettings, "fingerprint">): string {
+  const hash = createHash("sha256").update(JSON.stringify(settings)).update(process.version);
+  for (const name of readdirSync(import.meta.dirname).sort()) {
+    if (name.endsWith(".ts") && !name.endsWith(".test.ts")) hash.update(readFileSync(join(import.meta.dirname, name)));
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+/** Where an edge's files are inside its state folder. */
+export function edgePaths(stateDir: string) {
+  return {
+    settings: join(stateDir, "settings.json"),
+    routes: join(stateDir, "routes.json"),
+    /** Who is the present edge process: an `EdgeRecord`. */
+    current: join(stateDir, "current.json"),
+    log: join(stateDir, "edge.log"),
+    /** Control sockets, one a process: `<pid>.sock`; and why a start failed: `<pid>.failed`. */
+    run: join(stateDir, "run"),
+  };
+}
+
+/** The control socket of the edge process with this pid. */
+export function controlSocket(stateDir: string, pid: number): string {
+  return join(edgePaths(stateDir).run, `${pid}.sock`);
+}
+
+/** Reads the settings file an edge process was started with. */
+export function readSettings(path: string): EdgeSettings {
+  return { ...(JSON.parse(readFileSync(path, "utf8")) as EdgeSettings), state_dir: dirname(path) };
+}
