@@ -49,7 +49,7 @@ registry() {
 # download NAME VERSION SHA512 FILE
 download() {
   if has npm; then
-    (cd "$(dirname -- "$4")" && npm pack --silent --loglevel=error "$1@$2" >/dev/null && mv "./$1-$2.tgz" "$4") ||
+    (cd "$(dirname -- "$4")" && npm pack --loglevel=error --update-notifier=false "$1@$2" >/dev/null && mv "./$1-$2.tgz" "$4") ||
       die "npm could not fetch $1@$2; check the network and npm's registry setting, then start again."
   else
     url=$(registry) || die "Node.js >= $NODE_MIN is missing and there is no npm to fetch it with: install npm, or name a Node.js in BERTH_NODE."
@@ -120,15 +120,20 @@ dependencies_are_current() {
 run_npm_ci() {
   dependencies_are_current && return 0
   say "installing dependencies (npm ci) ..."
-  (cd "$root" && npm ci --no-audit --no-fund --loglevel=error >&2) ||
+  (cd "$root" && npm ci --no-audit --no-fund --update-notifier=false --loglevel=error >&2) ||
     die "npm ci failed (its message is above); put it right, then start again."
   lock_sum >"$root/node_modules/.berth-stamp"
 }
 
+# Said before anything is fetched: node_modules cannot live anywhere else, Node finds it by path.
+refuse_read_only() {
+  dependencies_are_current && return 0
+  [ -w "$root" ] && { [ ! -d "$root/node_modules" ] || [ -w "$root/node_modules" ]; } && return 0
+  die "$root is read-only for $(id -un) and its dependencies are missing or out of date: run 'npm ci' there as its owner, or start from a copy that you may write to."
+}
+
 install_dependencies() {
   dependencies_are_current && return 0
-  [ -w "$root" ] && { [ ! -d "$root/node_modules" ] || [ -w "$root/node_modules" ]; } ||
-    die "$root is read-only for $(id -un) and its dependencies are missing or out of date: run 'npm ci' there as its owner, or start from a copy that you may write to."
   has npm || fetch_npm
   mkdir -p "$root/.toolchain"
   if has flock; then
@@ -141,9 +146,12 @@ install_dependencies() {
 }
 
 prepare() {
+  refuse_read_only
   choose_toolchain
   pick_node || { fetch_node && pick_node; } || die "Node.js >= $NODE_MIN could not be set up."
   PATH=$(dirname -- "$node"):$toolchain/bin:$PATH
-  export PATH
+  # Node from npm trusts only the certificates built into it; a company's own are in the system's store.
+  NODE_USE_SYSTEM_CA=${NODE_USE_SYSTEM_CA:-1}
+  export PATH NODE_USE_SYSTEM_CA
   install_dependencies
 }

@@ -1,0 +1,117 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { type Command, run, runOk } from "../../kit/exec.ts";
+import type { Log } from "../../kit/log.ts";
+import { findProgram } from "./find-program.ts";
+import { installInto } from "./install-into.ts";
+
+/** What every step of the set-up works with. `environment` is what package tools get: PATH, HOME, proxies, npm's settings. */
+export interface SetupContext {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Where parts that only Berth uses are unpacked. */
+  readonly toolchain: string;
+  readonly log: Log;
+}
+
+const aptTimeoutMs = 10 * 60 * 1000;
+const clusterFolder = "/etc/postgresql-common/createcluster.d";
+
+/** Whether this is a Debian-like machine. */
+export function hasApt(context: SetupContext): boolean {
+  return ["apt-get", "dpkg-deb"].every((name) => findProgram(name, searchPathOf(context)) !== null);
+}
+
+/** The PATH that package tools get. */
+export function searchPathOf(context: SetupContext): string {
+  return context.environment["PATH"] ?? "";
+}
+
+/**
+ * Installs packages as root, without starting services or creating a database cluster. True when all are installed.
+ * One that cannot be had does not keep the others away.
+ */
+export async function aptInstall(context: SetupContext, packages: readonly string[]): Promise<boolean> {
+  context.log.info({ packages }, `installing ${packages.join(", ")} with apt-get`);
+  return withoutMainCluster(async () => {
+    if (await apt(context, installCommand(packages))) return true;
+    await apt(context, { file: "apt-get", args: ["update", "-q"] });
+    if (await apt(context, installCommand(packages))) return true;
+    let complete = true;
+    for (const name of packages) complete = (await apt(context, installCommand([name]))) && complete;
+    return complete;
+  });
+}
+
+/** The command that installs packages with nobody there to answer a question. */
+export function installCommand(packages: readonly string[]): Command {
+  const quiet = ["-y", "-q", "--no-install-recommends", "--no-upgrade"];
+  const options = ["-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"];
+  return { file: "apt-get", args: ["install", ...quiet, ...options, ...packages] };
+}
+
+/**
+ * Unpacks packages into `target` without installing them, which needs no root. True on success.
+ * Package lists that only root may refresh are fetched into a scratch folder when the machine's have nothing.
+ */
+export async function aptUnpack(context: SetupContext, packages: readonly string[], target: string): Promise<boolean> {
+  context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth alone`);
+  const lists = await mkdtemp(join(tmpdir(), "berth-apt-"));
+  try {
+    await installInto(target, async (folder) => {
+      await download(context, packages, lists);
+      for (const name of await readdir(lists)) {
+        if (name.endsWith(".deb")) await runOk({ file: "dpkg-deb", args: ["-x", join(lists, name), folder] });
+      }
+    });
+    return true;
+  } catch (cause) {
+    context.log.warn({ err: cause, packages }, "could not fetch the packages");
+    return false;
+  } finally {
+    await rm(lists, { recursive: true, force: true });
+  }
+}
+
+async function download(context: SetupContext, packages: readonly string[], folder: string): Promise<void> {
+  const options = { cwd: folder, env: aptEnvironment(context), timeoutMs: aptTimeoutMs };
+  const command = (own: readonly string[]) => ({ file: "apt-get", args: [...own, "-q", "download", ...packages] });
+  const first = await run(command([]), options);
+  if (first.exitCode === 0) return;
+  const own = await ownState(folder);
+  await runOk({ file: "apt-get", args: [...own, "-q", "update"] }, options);
+  await runOk(command(own), options);
+}
+
+async function ownState(folder: string): Promise<readonly string[]> {
+  await mkdir(join(folder, "state/lists/partial"), { recursive: true });
+  await mkdir(join(folder, "cache/archives/partial"), { recursive: true });
+  const places = [`Dir::State=${folder}/state`, `Dir::Cache=${folder}/cache`, "Dir::State::status=/var/lib/dpkg/status"];
+  return places.flatMap((place) => ["-o", place]);
+}
+
+/** Runlevel 1 keeps maintainer scripts from starting what they install. */
+function aptEnvironment(context: SetupContext): Readonly<Record<string, string>> {
+  return { ...context.environment, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" };
+}
+
+async function apt(context: SetupContext, command: Command): Promise<boolean> {
+  const result = await run(command, { env: aptEnvironment(context), timeoutMs: aptTimeoutMs });
+  if (result.exitCode === 0) return true;
+  const why = result.stderr.trim().split("\n").at(-1) ?? "";
+  context.log.warn({ command: command.args[0], why }, `apt-get ${command.args[0]} failed: ${why}`);
+  return false;
+}
+
+/** Debian's PostgreSQL packages create and start a cluster on installation unless a file says no. */
+async function withoutMainCluster<T>(work: () => Promise<T>): Promise<T> {
+  const file = join(clusterFolder, "berth-setup.conf");
+  await mkdir(clusterFolder, { recursive: true });
+  await writeFile(file, "create_main_cluster = false\n");
+  try {
+    return await work();
+  } finally {
+    await rm(file, { force: true });
+  }
+}

