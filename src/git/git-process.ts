@@ -1,0 +1,127 @@
+import { start, type Command, type PipedStreams } from "../kit/exec.ts";
+import type { Log } from "../kit/log.ts";
+import type { Repositories } from "../ports/repositories.ts";
+import type { ChildProcess } from "node:child_process";
+import { serveEnv, type GitPrograms } from "./commands.ts";
+import type { GitCaller, GitGate, GitProject } from "./gate.ts";
+import type { GitFiles } from "./git-files.ts";
+import type { GitLimits } from "./limits.ts";
+import type { GitService } from "./paths.ts";
+import type { Push, Pushes } from "./pushes.ts";
+
+/** What both transports share. */
+export interface GitHost {
+  readonly gate: GitGate;
+  readonly repositories: Pick<Repositories, "ensure" | "setHead">;
+  readonly files: GitFiles;
+  readonly programs: GitPrograms;
+  readonly pushes: Pushes;
+  readonly limits: GitLimits;
+  readonly log: Log;
+  readonly running: Set<GitProcess>;
+}
+
+/** One call of git by an admitted caller. */
+export interface GitCall {
+  readonly service: GitService;
+  readonly caller: GitCaller;
+  readonly project: GitProject;
+  readonly protocol: string | null;
+  /** The program, once the repository's folder is known. */
+  readonly command: (dir: string) => Command;
+  readonly env?: (dir: string) => Readonly<Record<string, string>>;
+  /** Asked once a second: whether the caller's right still stands. */
+  readonly stillAllowed: () => Promise<boolean>;
+}
+
+/** git at work for a client. */
+export interface GitProcess {
+  readonly child: ChildProcess & PipedStreams;
+  /** Exit code, once git has ended and, after a push, everything that follows it is done. Never rejects. */
+  readonly ended: Promise<number>;
+  /** Tells that bytes moved; without them for too long the process is ended. */
+  touch(): void;
+  /** The client has left: a fetch ends at once; a push whose hook has asked goes on to its decision. */
+  clientGone(): void;
+  kill(): void;
+}
+
+const recheckMs = 1000;
+const killAfterMs = 5000;
+/** git's own exit code for what it dies of; stands for a signal here. */
+const diedCode = 128;
+
+/** Starts git for a client; null when as many as allowed are running. */
+export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
+  if (host.running.size >= host.limits.processes) return null;
+  const dir = await host.repositories.ensure(call.project.id);
+  const push = call.service === "git-receive-pack" ? host.pushes.begin(call.project, call.caller, dir) : null;
+  const env = { ...serveEnv(host.files, host.programs, push, call.protocol), ...call.env?.(dir) };
+  const child = start(call.command(dir), { env });
+  child.stdin.on("error", () => {});
+  const process = watch(host, call, { child, push });
+  host.running.add(process);
+  void process.ended.then(() => host.running.delete(process));
+  return process;
+}
+
+interface Started {
+  readonly child: ChildProcess & PipedStreams;
+  readonly push: Push | null;
+}
+
+function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
+  const { child, push } = started;
+  const isDeciding = () => push !== null && push.decision !== null;
+  const kill = () => {
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), killAfterMs).unref();
+  };
+  let quietSinceMs = Date.now();
+  const check = async () => {
+    if (isDeciding()) return;
+    const isIdle = Date.now() - quietSinceMs > host.limits.idleMs;
+    if (isIdle || !(await call.stillAllowed().catch(() => true))) isDeciding() || kill();
+  };
+  const timer = setInterval(() => void check(), recheckMs);
+  const ended = exitCode(child).then(async (code) => {
+    clearInterval(timer);
+    if (push !== null) await finishPush(host, push);
+    return code;
+  });
+  return {
+    child,
+    ended,
+    kill,
+    touch: () => void (quietSinceMs = Date.now()),
+    clientGone: () => {
+      // End of input makes git give up a push that has not arrived whole; nobody reads its output any more, but git must not block on it.
+      child.stdin.destroy();
+      child.stdout.resume();
+      if (push === null) kill();
+    },
+  };
+}
+
+function exitCode(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once("error", () => resolve(diedCode));
+    child.once("close", (code) => resolve(code ?? diedCode));
+  });
+}
+
+/** Reports an accepted push to the gate, whatever became of it. */
+async function finishPush(host: GitHost, push: Push): Promise<void> {
+  push.abandon();
+  try {
+    const decision = push.decision === null ? null : await push.decision;
+    if (push.request === null || !decision?.accepted) return;
+    const moved = await push.moved();
+    if (decision.head !== undefined) await host.repositories.setHead(push.project.id, `refs/heads/${decision.head}`);
+    await host.gate.completed(push.request, moved);
+  } catch (error) {
+    host.log.error({ error, project_id: push.project.id }, "an accepted push could not be completed");
+  } finally {
+    await host.pushes.end(push);
+  }
+}

@@ -1,0 +1,25 @@
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import ssh2 from "ssh2";
+
+/**
+ * Reads this host's ed25519 key (OpenSSH's format, mode 0600) and makes it when there is none. Two starters at once end up
+ * with the same key, and a crash leaves no half of one.
+ */
+export async function readHostKey(file: string): Promise<string> {
+  const found = await readFile(file, "utf8").catch(() => null);
+  if (found !== null) return found;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${process.pid}`;
+  const key = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });
+  await writeFile(draft, key.private, { mode: 0o600 });
+  try {
+    await link(draft, file);
+    await writeFile(`${file}.pub`, `${key.public}\n`, { mode: 0o644 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return readFile(file, "utf8");
+}

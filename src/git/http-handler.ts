@@ -1,0 +1,123 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { admit, missingText, type Admission, type Wanted } from "./admission.ts";
+import { copyCgiAnswer } from "./cgi.ts";
+import { httpBackendCommand } from "./commands.ts";
+import type { GitCaller } from "./gate.ts";
+import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
+import { parseHttpRequest, safeProtocol, type HttpRequest } from "./paths.ts";
+
+export type GitHttpHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+
+/**
+ * Serves everything under `/git/`: smart HTTP by `git http-backend`, Basic authentication with an API token as the password and any
+ * user name. Never rejects. The server it is mounted on must not limit how long a request's body takes: a transfer on which nothing
+ * moves is ended here.
+ */
+export function createGitHttpHandler(host: GitHost): GitHttpHandler {
+  return async (req, res) => {
+    try {
+      await serve(host, req, res);
+    } catch (error) {
+      host.log.error({ error }, "a git request over HTTP failed");
+      if (res.headersSent) res.destroy();
+      else reply(res, 500, "Berth could not answer; try again.\n");
+    }
+  };
+}
+
+type Call = Extract<HttpRequest, { readonly service: string }>;
+
+async function serve(host: GitHost, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const token = basicPassword(req.headers.authorization);
+  const caller = token === null ? null : await host.gate.authenticateToken(token);
+  if (token === null || caller === null) return askForToken(res);
+  const request = parseHttpRequest(req.method ?? "", req.url ?? "");
+  if (request.kind === "unknown") return reply(res, 404, missingText);
+  if (request.kind === "dumb") return reply(res, 403, "Berth speaks git's smart protocol only; use git 1.6.6 or newer.\n");
+  const refusal = unsupported(req, request);
+  if (refusal !== null) return reply(res, 415, refusal);
+  const admission = await admitCall(host, caller, request);
+  if (admission.outcome === "missing") return reply(res, 404, missingText);
+  if (admission.outcome === "refused") return reply(res, 403, `${admission.reason}\n`);
+  const process = await startGit(host, {
+    service: request.service,
+    caller,
+    project: admission.project,
+    protocol: safeProtocol(header(req, "git-protocol")),
+    command: () => httpBackendCommand(host.programs),
+    env: (dir) => cgiEnv(req, request, dir),
+    stillAllowed: () => isStillAdmitted(host, token, request),
+  });
+  if (process === null) return reply(res, 503, "Berth is busy; try again in a minute.\n", { "retry-after": "30" });
+  await connect(host, process, { req, res });
+}
+
+/** The first step of a push asks for refs and must already need the right to push. */
+function admitCall(host: GitHost, caller: GitCaller, request: Call): Promise<Admission> {
+  const wanted: Wanted = { path: request.path, access: request.service === "git-receive-pack" ? "write" : "read" };
+  return admit(host.gate, [caller], wanted);
+}
+
+async function isStillAdmitted(host: GitHost, token: string, request: Call): Promise<boolean> {
+  const caller = await host.gate.authenticateToken(token);
+  return caller !== null && (await admitCall(host, caller, request)).outcome === "admitted";
+}
+
+/** The variables of CGI 1.1 that http-backend reads. The token is not among them. */
+function cgiEnv(req: IncomingMessage, request: Call, dir: string): Record<string, string> {
+  const isCall = request.kind === "call";
+  const optional = {
+    CONTENT_TYPE: header(req, "content-type"),
+    CONTENT_LENGTH: header(req, "content-length"),
+    HTTP_CONTENT_ENCODING: header(req, "content-encoding"),
+  };
+  return {
+    GIT_HTTP_EXPORT_ALL: "1",
+    PATH_TRANSLATED: `${dir}/${isCall ? request.service : "info/refs"}`,
+    QUERY_STRING: isCall ? "" : `service=${request.service}`,
+    REQUEST_METHOD: isCall ? "POST" : "GET",
+    ...Object.fromEntries(Object.entries(optional).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+  };
+}
+
+async function connect(host: GitHost, process: GitProcess, { req, res }: { req: IncomingMessage; res: ServerResponse }): Promise<void> {
+  const { child } = process;
+  req.on("data", process.touch);
+  child.stdout.on("data", process.touch);
+  child.stderr.on("data", (chunk: Buffer) => host.log.debug({ text: chunk.toString("utf8", 0, 500) }, "git http-backend"));
+  req.pipe(child.stdin);
+  res.once("close", () => res.writableFinished || process.clientGone());
+  const isAnswered = await copyCgiAnswer(child.stdout, res);
+  await process.ended;
+  if (isAnswered) res.end();
+  else reply(res, 500, "git could not answer.\n");
+}
+
+function unsupported(req: IncomingMessage, request: Call): string | null {
+  const encoding = header(req, "content-encoding");
+  if (encoding !== undefined && !/^(?:x-)?gzip$/.test(encoding)) return "Only gzip is understood as a content encoding.\n";
+  const expected = `application/x-${request.service}-request`;
+  return request.kind === "call" && header(req, "content-type") !== expected ? `Expected content type ${expected}.\n` : null;
+}
+
+function basicPassword(authorization: string | undefined): string | null {
+  const encoded = /^basic ([a-z0-9+/=_-]+)$/i.exec(authorization ?? "")?.[1];
+  const text = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  return colon < 0 || colon === text.length - 1 ? null : text.slice(colon + 1);
+}
+
+function header(req: IncomingMessage, name: string): string | undefined {
+  const value = req.headers[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+function askForToken(res: ServerResponse): void {
+  reply(res, 401, "Give an API token as the password.\n", { "www-authenticate": 'Basic realm="Berth", charset="UTF-8"' });
+}
+
+// Closing spares reading the rest of a body that nobody wants.
+function reply(res: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
+  res.writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", connection: "close", ...headers });
+  res.end(text);
+}

@@ -1,0 +1,34 @@
+import type { GitProject, RefUpdate } from "./gate.ts";
+
+/** More refs than a person pushes; a mirror of a large repository is pushed in parts. */
+const mostRefs = 1000;
+const noObject = /^0+$/;
+
+/** Reads what git gives its receive hooks on stdin: `<old> <new> <name>` a line. Null when it is anything else. */
+export function parseRefUpdates(text: string): RefUpdate[] | null {
+  const refs: RefUpdate[] = [];
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    const match = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs\/\S+)$/.exec(line);
+    if (!match) return null;
+    const [, old, to, name] = match as unknown as [string, string, string, string];
+    refs.push({ name, old: objectOrNull(old), new: objectOrNull(to) });
+  }
+  return refs;
+}
+
+/** Why a push is refused whatever it contains, as a sentence; null when it may be decided. */
+export function refuseRefs(project: GitProject, refs: readonly RefUpdate[]): string | null {
+  if (refs.length === 0) return "The push names no branch.";
+  if (refs.length > mostRefs) return `The push has more than ${mostRefs} branches and tags; push them in parts.`;
+  for (const ref of refs) {
+    if (!/^refs\/(?:heads|tags)\/./.test(ref.name)) return `Only branches and tags can be pushed, not ${ref.name}.`;
+    if (ref.new === null && ref.name === `refs/heads/${project.deploy_branch}`)
+      return `Branch ${project.deploy_branch} is what deploys; it cannot be deleted.`;
+  }
+  return null;
+}
+
+function objectOrNull(oid: string): string | null {
+  return noObject.test(oid) ? null : oid;
+}

@@ -1,0 +1,102 @@
+import type { ServerChannel, Session } from "ssh2";
+import { admit, missingText } from "./admission.ts";
+import { serveCommand } from "./commands.ts";
+import type { GitAccess } from "./gate.ts";
+import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
+import { parseSshCommand, safeProtocol, type SshRequest } from "./paths.ts";
+import type { SshIdentity } from "./ssh-authentication.ts";
+
+/** What git's client shows when it can do nothing more; also git's own code for that. */
+const failedCode = 128;
+
+/** Serves one session channel: a push, a fetch, or a greeting. No shell, no terminal, no forwarding. */
+export function serveSession(host: GitHost, identity: SshIdentity, session: Session): void {
+  let protocol: string | null = null;
+  let isUsed = false;
+  session.on("env", (accept, reject, info) => {
+    // ssh2 names the fields `key` and `val`; its types lag behind.
+    const { key, val } = info as unknown as { key: string; val: string };
+    if (key === "GIT_PROTOCOL") protocol = safeProtocol(val);
+    (key === "GIT_PROTOCOL" ? accept : reject)?.();
+  });
+  session.on("shell", (accept, reject) => {
+    if (isUsed) return void reject();
+    isUsed = true;
+    finish(accept(), 0, greeting(identity));
+  });
+  session.on("exec", (accept, reject, { command }) => {
+    if (isUsed) return void reject();
+    isUsed = true;
+    const channel = accept();
+    channel.on("error", () => {});
+    serveCommandLine(host, identity, { channel, command, protocol }).catch((error: unknown) => {
+      host.log.error({ error }, "an SSH session failed");
+      finish(channel, failedCode, "Berth could not answer; try again.\n");
+    });
+  });
+}
+
+interface Line {
+  readonly channel: ServerChannel;
+  readonly command: string;
+  readonly protocol: string | null;
+}
+
+async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line): Promise<void> {
+  const request = parseSshCommand(line.command);
+  if (request === null) return finish(line.channel, failedCode, unknownCommandText);
+  const wanted = { path: request.path, access: accessOf(request) };
+  const admission = await currentAdmission(host, identity, wanted);
+  if (admission.outcome === "missing") return finish(line.channel, failedCode, missingText);
+  if (admission.outcome === "refused") return finish(line.channel, failedCode, `${admission.reason}\n`);
+  const process = await startGit(host, {
+    service: request.service,
+    caller: admission.caller,
+    project: admission.project,
+    protocol: line.protocol,
+    command: (dir) => serveCommand(host.programs, request.service, dir),
+    stillAllowed: async () => (await currentAdmission(host, identity, wanted)).outcome === "admitted",
+  });
+  if (process === null) return finish(line.channel, failedCode, "Berth is busy; try again in a minute.\n");
+  await connect(line.channel, process);
+}
+
+/** A connection may outlive a key: each session, and each second of it, asks anew. */
+async function currentAdmission(host: GitHost, identity: SshIdentity, wanted: Parameters<typeof admit>[2]) {
+  return admit(host.gate, await host.gate.authenticateKey(identity.fingerprint, identity.keyBlob), wanted);
+}
+
+async function connect(channel: ServerChannel, process: GitProcess): Promise<void> {
+  const { child } = process;
+  let isOpen = true;
+  channel.once("close", () => {
+    isOpen = false;
+    child.stdout.unpipe(channel);
+    process.clientGone();
+  });
+  channel.on("data", process.touch);
+  child.stdout.on("data", process.touch);
+  channel.pipe(child.stdin);
+  child.stdout.pipe(channel, { end: false });
+  child.stderr.on("data", (chunk: Buffer) => void (isOpen && channel.stderr.write(chunk)));
+  const code = await process.ended;
+  if (isOpen) finish(channel, code);
+}
+
+function finish(channel: ServerChannel, code: number, text = ""): void {
+  if (text !== "") (code === 0 ? channel : channel.stderr).write(code === 0 ? text : `berth: ${text}`);
+  channel.exit(code);
+  channel.end();
+}
+
+function accessOf(request: SshRequest): GitAccess {
+  return request.service === "git-receive-pack" ? "write" : "read";
+}
+
+const unknownCommandText =
+  "only git push and git fetch are served here, for addresses such as ssh://git@host:port/organization/project.git\n";
+
+function greeting({ callers }: SshIdentity): string {
+  const organizations = callers.map((caller) => caller.organization_slug).join(", ");
+  return `Hi ${callers[0]?.name}! Your key works, for: ${organizations}. Berth takes git pushes here; there is no shell.\n`;
+}
