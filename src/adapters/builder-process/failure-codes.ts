@@ -1,0 +1,180 @@
+import type { Failure, Stage } from "../../ports/failure.ts";
+
+interface CodeText {
+  readonly stage: Stage;
+  readonly summary: string;
+  readonly hint: string;
+}
+
+/** Every failure this builder can report: where it happens, what it says and what a person can do about it. The documents are made from it. */
+export const builderFailures = {
+  source_too_large: {
+    stage: "receive",
+    summary: "The source is larger than a build may unpack.",
+    hint: "Take large files out of the repository: put them into $STORAGE_DIR, or ignore build output and node_modules in .gitignore.",
+  },
+  source_link_escapes: {
+    stage: "receive",
+    summary: "A symbolic link in the repository points outside the repository.",
+    hint: "Replace the link by a relative one that stays inside, or by the file itself.",
+  },
+  source_unreadable: {
+    stage: "receive",
+    summary: "The source could not be unpacked.",
+    hint: "Push again. If it stays, run `git fsck` in your repository.",
+  },
+  nothing_to_run: {
+    stage: "detect",
+    summary: "Nothing here tells what to run.",
+    hint: "Add a Procfile with `web: <command>`, a package.json, a requirements.txt or pyproject.toml, a go.mod, or an index.html at the root or in public/.",
+  },
+  procfile_invalid: {
+    stage: "detect",
+    summary: "The Procfile cannot be read.",
+    hint: "Each line is `<process>: <command>`, such as `web: node server.js`.",
+  },
+  dockerfile_needs_containers: {
+    stage: "detect",
+    summary: "A Dockerfile is built by the container runtime, which this installation does not use.",
+    hint: "Add a Procfile with `web: <command>` to build without it, or ask the operator to switch the container runtime on.",
+  },
+  package_json_invalid: {
+    stage: "detect",
+    summary: "package.json is not valid JSON.",
+    hint: "Check it with `node -p \"require('./package.json')\"`.",
+  },
+  pyproject_invalid: {
+    stage: "detect",
+    summary: "pyproject.toml is not valid TOML.",
+    hint: "Check it with `python3 -m pip install --dry-run .`.",
+  },
+  no_start_command: {
+    stage: "detect",
+    summary: "The application was found, but not how to start it.",
+    hint: "Add a Procfile with `web: <command>`, or for Node.js a `start` script in package.json.",
+  },
+  node_version_unavailable: {
+    stage: "detect",
+    summary: "No Node.js release fits the version that the application asks for.",
+    hint: "Change `engines.node` in package.json, .nvmrc or .node-version to a released version, such as `24`.",
+  },
+  python_missing: {
+    stage: "detect",
+    summary: "This machine has no Python that can make a virtual environment.",
+    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install python3 python3-venv`.",
+  },
+  python_version_unavailable: {
+    stage: "detect",
+    summary: "This machine's Python does not fit the version that the application asks for.",
+    hint: "Change `requires-python`, .python-version or runtime.txt, or ask the operator for that version.",
+  },
+  go_missing: {
+    stage: "detect",
+    summary: "This machine has no Go toolchain.",
+    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install golang-go`.",
+  },
+  go_version_unavailable: {
+    stage: "build",
+    summary: "go.mod asks for a newer Go than this machine has.",
+    hint: "Lower the `go` line of go.mod, or ask the operator for a newer toolchain.",
+  },
+  package_manager_unavailable: {
+    stage: "install",
+    summary: "The package manager that the application uses could not be fetched.",
+    hint: "Check `packageManager` in package.json; when it is right, check that the machine reaches the package registry.",
+  },
+  lock_out_of_sync: {
+    stage: "install",
+    summary: "The lock file does not fit the dependencies that are declared.",
+    hint: "Run the install on your machine (`npm install`, `pnpm install`, `yarn`, `go mod tidy`), commit the lock file and push again.",
+  },
+  lock_integrity_mismatch: {
+    stage: "install",
+    summary: "A downloaded package differs from the one the lock file names.",
+    hint: "Make the lock file anew on your machine and look at what changed before you commit it.",
+  },
+  dependency_not_found: {
+    stage: "install",
+    summary: "A dependency, or the version asked for, does not exist.",
+    hint: "Check the name and the version in the log below; private packages need their registry's settings in the repository.",
+  },
+  registry_unreachable: {
+    stage: "install",
+    summary: "The package registry could not be reached.",
+    hint: "Push again in a while. If it stays, the operator checks the machine's network and proxy.",
+  },
+  native_build_failed: {
+    stage: "install",
+    summary: "A dependency with native code could not be compiled.",
+    hint: "Use a version that ships prebuilt binaries for this Node.js or Python, or ask the operator for compilers (`apt-get install build-essential python3-dev`).",
+  },
+  install_failed: {
+    stage: "install",
+    summary: "Installing the dependencies failed.",
+    hint: "The end of the log says why. The same command on your machine should show the same.",
+  },
+  build_script_failed: {
+    stage: "build",
+    summary: "The build command failed.",
+    hint: "The end of the log says why. Run the same command on your machine.",
+  },
+  build_output_missing: {
+    stage: "build",
+    summary: "The build ended well but left nothing that can be run or served.",
+    hint: "Write the site into dist/, build/, out/ or public/, or add a Procfile with `web: <command>`.",
+  },
+  build_timeout: {
+    stage: "build",
+    summary: "The build took longer than it may.",
+    hint: "Make it shorter, or ask the operator for a longer limit.",
+  },
+  build_silent: {
+    stage: "build",
+    summary: "The build printed nothing for too long and was ended.",
+    hint: "A command may be waiting for input or hanging. Long steps should print their progress.",
+  },
+  build_out_of_memory: {
+    stage: "build",
+    summary: "The build needed more memory than it may use.",
+    hint: "Lower what runs in parallel, or ask the operator for a larger limit.",
+  },
+  disk_full: {
+    stage: "build",
+    summary: "The disk is full.",
+    hint: "The operator frees space on the machine.",
+  },
+} as const satisfies Record<string, CodeText>;
+
+export type BuilderFailureCode = keyof typeof builderFailures;
+
+export interface FailureDetail {
+  /** Says what exactly, instead of the code's general sentence. */
+  readonly summary?: string;
+  readonly hint?: string;
+  /** Where it really happened, when that is not the code's usual place. */
+  readonly stage?: Stage;
+}
+
+/** Thrown inside the builder when the source cannot be built; `build` turns it into the outcome `failed`. */
+export class BuildRefused extends Error {
+  readonly code: BuilderFailureCode;
+  readonly detail: FailureDetail;
+  constructor(code: BuilderFailureCode, detail: FailureDetail = {}) {
+    super(detail.summary ?? builderFailures[code].summary);
+    this.name = "BuildRefused";
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+/** The failure that is reported for a refusal. */
+export function toFailure(refused: BuildRefused, logTail: readonly string[]): Failure {
+  const text = builderFailures[refused.code];
+  return {
+    stage: refused.detail.stage ?? text.stage,
+    code: refused.code,
+    summary: refused.detail.summary ?? text.summary,
+    hint: refused.detail.hint ?? text.hint,
+    log_tail: logTail,
+  };
+}

@@ -1,0 +1,129 @@
+import { createHash } from "node:crypto";
+import type { PackageJson } from "./package-json.ts";
+import type { PackageManager } from "./package-manager.ts";
+import type { Plan, Step, Tool } from "./plan.ts";
+import type { SourceTree } from "../source/source-tree.ts";
+
+export interface NodeFacts {
+  readonly manifest: PackageJson;
+  readonly tree: SourceTree;
+  readonly manager: PackageManager;
+  /** The exact versions that were chosen. */
+  readonly nodeVersion: string;
+  readonly managerVersion: string;
+  readonly notes: readonly string[];
+}
+
+/** What installing and building a Node application takes. */
+export function nodePlan(facts: NodeFacts): Plan {
+  const isFull = needsDevDependencies(facts.manifest);
+  return {
+    kind: "node",
+    name: "Node.js app",
+    notes: [`Node.js ${facts.nodeVersion}, ${commandName(facts.manager)} ${facts.managerVersion}`, ...facts.notes, ...facts.manager.notes],
+    install: isEmpty(facts) ? null : { folder: "node_modules", key: installKey(facts, isFull), steps: [installStep(facts, isFull)] },
+    build: buildSteps(facts),
+    prune: isFull && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
+  };
+}
+
+const lifecycle = ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
+// These only set up git hooks on a developer's machine.
+const gitHookTools = /^(?:npx )?(?:husky|lefthook|simple-git-hooks|is-ci \|\| husky)\b/;
+
+function ownInstallScripts(manifest: PackageJson): string[] {
+  return lifecycle.filter((name) => manifest.scripts[name] !== undefined);
+}
+
+/** A build script or an install script of the application may call development tools. */
+function needsDevDependencies(manifest: PackageJson): boolean {
+  return manifest.scripts["build"] !== undefined || manifest.hasWorkspaces || ownInstallScripts(manifest).length > 0;
+}
+
+function isEmpty({ manifest, manager }: NodeFacts): boolean {
+  const declared = { ...manifest.dependencies, ...manifest.devDependencies };
+  return Object.keys(declared).length === 0 && !manifest.hasWorkspaces && manager.lockFile === null && ownInstallScripts(manifest).length === 0;
+}
+
+/** Null when the result depends on more than the lock file: own scripts, workspaces, folders as dependencies, or no lock at all. */
+function installKey(facts: NodeFacts, isFull: boolean): string | null {
+  const { manifest, manager, tree } = facts;
+  const ownScripts = ownInstallScripts(manifest).filter((name) => !gitHookTools.test(manifest.scripts[name] as string));
+  const specs = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
+  const usesFolders = specs.some((spec) => /^(?:file|link|portal|workspace|patch):/.test(spec));
+  if (manager.lockFile === null || manifest.hasWorkspaces || tree.has("pnpm-workspace.yaml") || ownScripts.length > 0 || usesFolders) return null;
+  const configs = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].map((file) => tree.text(file));
+  const inputs = [process.arch, facts.nodeVersion, manager.name, facts.managerVersion, isFull, manifest.installInputs, configs];
+  return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
+}
+
+function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
+  const locked = manager.lockFile !== null;
+  const args = installArgs(manager, { locked, isFull, hasDev: Object.keys(manifest.devDependencies).length > 0 });
+  return {
+    title: `Installing dependencies: ${args.filter((arg) => !quietFlags.has(arg)).join(" ")}`,
+    stage: "install",
+    args,
+    env: { ...(manager.name === "pnpm" ? pnpmEnv : {}), HUSKY: "0" },
+    tool: toolOf(manager),
+    otherwise: "install_failed",
+  };
+}
+
+const quietFlags = new Set(["--no-audit", "--no-fund", "--no-progress", "--no-update-notifier"]);
+// Copies instead of links, so that nothing in the application's tree is shared with the store. CI keeps pnpm from asking.
+const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy" };
+
+function installArgs(manager: PackageManager, how: { locked: boolean; isFull: boolean; hasDev: boolean }): [string, ...string[]] {
+  switch (manager.name) {
+    case "npm":
+      return ["npm", how.locked ? "ci" : "install", how.isFull ? "--include=dev" : "--omit=dev", "--no-audit", "--no-fund", "--no-progress"];
+    case "pnpm":
+      return ["pnpm", "install", how.locked ? "--frozen-lockfile" : "--no-frozen-lockfile", how.isFull ? "--prod=false" : "--prod"];
+    case "yarn":
+      return ["yarn", "install", ...(how.locked ? ["--frozen-lockfile"] : []), `--production=${!how.isFull}`, "--non-interactive", "--no-progress"];
+    case "yarn-modern":
+      return how.isFull || !how.hasDev
+        ? ["yarn", "install", ...(how.locked ? ["--immutable"] : [])]
+        : ["yarn", "workspaces", "focus", "--production"];
+    default:
+      return manager.name satisfies never;
+  }
+}
+
+function buildSteps({ manager, manifest }: NodeFacts): Step[] {
+  const script = manifest.scripts["build"];
+  if (script === undefined) return [];
+  const command = commandName(manager);
+  return [
+    {
+      title: `Building: ${command} run build`,
+      stage: "build",
+      args: [command, "run", "build"],
+      env: manager.name === "pnpm" ? { CI: "true" } : {},
+      tool: "script",
+      otherwise: "build_script_failed",
+    },
+  ];
+}
+
+function pruneSteps(manager: PackageManager): Step[] {
+  const args: Record<PackageManager["name"], [string, ...string[]]> = {
+    npm: ["npm", "prune", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"],
+    pnpm: ["pnpm", "prune", "--prod", "--ignore-scripts"],
+    yarn: ["yarn", "install", "--production=true", "--ignore-scripts", "--frozen-lockfile", "--non-interactive", "--no-progress"],
+    "yarn-modern": ["yarn", "workspaces", "focus", "--production"],
+  };
+  const env = { ...(manager.name === "pnpm" ? pnpmEnv : {}), HUSKY: "0" };
+  return [
+    { title: "Removing development dependencies", stage: "build", args: args[manager.name], env, tool: toolOf(manager), otherwise: "install_failed", quiet: true },
+  ];
+}
+
+function commandName(manager: PackageManager): string {
+  return manager.name === "yarn-modern" ? "yarn" : manager.name;
+}
+
+function toolOf(manager: PackageManager): Tool {
+  return manager.name === "yarn-modern" ? "yarn" : manager.name;
+}

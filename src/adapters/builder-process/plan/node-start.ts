@@ -1,0 +1,82 @@
+import type { PackageJson } from "./package-json.ts";
+import type { Start } from "./plan.ts";
+
+// A `start` script of these runs a development server, which is no way to serve visitors; their build output is.
+const developmentServer = new RegExp(
+  [
+    "^(?:npx +)?(?:cross-env +)?(?:[A-Z_]+=\\S* +)*(?:npx +)?(?:",
+    "(?:react-scripts|react-app-rewired|craco|docusaurus) start|vite(?: (?:dev|serve|preview))?(?= +-|$)|ng serve|ng s\\b|vue-cli-service serve|",
+    "webpack serve|webpack-dev-server|webpack .*--watch|parcel\\b(?! build)|astro (?:dev|preview)|gatsby (?:develop|serve)|next dev|nuxi? dev|nuxt dev|",
+    "vitepress (?:dev|serve)|rsbuild (?:dev|preview)|snowpack dev|eleventy .*--serve|live-server|browser-sync)",
+  ].join(""),
+);
+
+// Where frameworks leave a server: Nuxt and Nitro, Astro's Node adapter.
+const serverOutputs = [".output/server/index.mjs", "dist/server/entry.mjs"];
+const siteFolders = ["dist", "build", "out", "_site", "www", ".output/public", "dist/client", ".vitepress/dist", "docs/.vitepress/dist", "storybook-static", "public"];
+
+/** The files that are there after the build, as far as starting needs to know. */
+export interface BuiltFiles {
+  has(path: string): boolean;
+  /** The folders directly in this folder. */
+  folders(path: string): readonly string[];
+}
+
+/** How a Node application without a Procfile command is started; null when nothing tells. */
+export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | null {
+  return startScript(manifest) ?? frameworkServer(manifest, files) ?? serverFile(files) ?? builtSite(manifest, files) ?? mainFile(manifest, files) ?? site(files);
+}
+
+/** Whether the `start` script is a development server that is not run here. */
+export function isDevelopmentServer(script: string): boolean {
+  return developmentServer.test(script.trim());
+}
+
+function startScript({ scripts }: PackageJson): Start | null {
+  const script = scripts["start"];
+  if (script === undefined || script.trim() === "" || isDevelopmentServer(script)) return null;
+  const before = scripts["prestart"];
+  // Run directly: npm in front of it would cost memory for as long as the application runs and swallow its signals.
+  const command = before === undefined ? script : `${before} && ${script}`;
+  return { how: "command", command, because: "the `start` script of package.json" };
+}
+
+function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null {
+  const found = serverOutputs.find((path) => files.has(path));
+  if (found) return node(found, "the server that the build made");
+  const uses = (name: string) => manifest.dependencies[name] !== undefined || manifest.devDependencies[name] !== undefined;
+  if (uses("@sveltejs/adapter-node") && files.has("build/index.js")) return node("build/index.js", "the server that the build made");
+  if (uses("next") && files.has(".next/BUILD_ID") && !files.has("out/index.html")) {
+    return { how: "command", command: "next start -p $PORT", because: "the Next.js build" };
+  }
+  return null;
+}
+
+function serverFile(files: BuiltFiles): Start | null {
+  const found = ["server.js", "server.mjs", "server.cjs"].find((path) => files.has(path));
+  return found ? node(found, found) : null;
+}
+
+function builtSite(manifest: PackageJson, files: BuiltFiles): Start | null {
+  return manifest.scripts["build"] === undefined ? null : site(files);
+}
+
+function mainFile(manifest: PackageJson, files: BuiltFiles): Start | null {
+  const main = manifest.main?.replace(/^\.\//, "") ?? null;
+  const candidates = [...(main === null ? [] : [main, `${main}.js`]), "index.js", "index.mjs", "app.js"];
+  const found = candidates.find((path) => /^[\w./@-]+$/.test(path) && !path.split("/").includes("..") && files.has(path));
+  return found ? node(found, found === main ? "`main` of package.json" : found) : null;
+}
+
+function site(files: BuiltFiles): Start | null {
+  // Angular writes dist/<project>/browser.
+  const nested = files.folders("dist").flatMap((name) => [`dist/${name}/browser`, `dist/${name}`]);
+  const folder = [...siteFolders, ...nested].find((path) => files.has(`${path}/index.html`));
+  if (folder === undefined) return null;
+  const fallback = files.has(`${folder}/404.html`) ? "none" : "index";
+  return { how: "static", folder, fallback, because: `${folder}/index.html` };
+}
+
+function node(path: string, because: string): Start {
+  return { how: "command", command: `node ${path}`, because };
+}

@@ -1,0 +1,57 @@
+import semver from "semver";
+import type { PackageJson } from "./package-json.ts";
+import type { SourceTree } from "../source/source-tree.ts";
+
+export interface NodeWish {
+  /** A semver range. */
+  readonly range: string;
+  /** What was written, and where, for the log. */
+  readonly from: string;
+}
+
+// https://github.com/nodejs/Release: the code names of the long-term releases, as .nvmrc files use them.
+const codeNames: Readonly<Record<string, string>> = {
+  argon: "4",
+  boron: "6",
+  carbon: "8",
+  dubnium: "10",
+  erbium: "12",
+  fermium: "14",
+  gallium: "16",
+  hydrogen: "18",
+  iron: "20",
+  jod: "22",
+  krypton: "24",
+};
+
+/** Which Node the source asks for: `engines.node`, else .nvmrc, else .node-version. Null: it says nothing that can be understood. */
+export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWish | null {
+  const candidates = [
+    { text: manifest.enginesNode, from: "engines.node in package.json" },
+    { text: tree.text(".nvmrc"), from: ".nvmrc" },
+    { text: tree.text(".node-version"), from: ".node-version" },
+  ];
+  for (const { text, from } of candidates) {
+    const range = text === null ? null : nodeRange(text);
+    if (range !== null) return { range, from: `${(text as string).trim()} (${from})` };
+  }
+  return null;
+}
+
+/** The semver range of what people write for a Node version; `*` for `node` and `latest`, null for what is no version. */
+export function nodeRange(text: string): string | null {
+  const wish = text.split("#")[0]?.trim().toLowerCase() ?? "";
+  if (wish === "") return null;
+  if (["node", "stable", "latest", "current", "lts/*", "lts"].includes(wish)) return "*";
+  const codeName = codeNames[wish.replace(/^lts\//, "")];
+  if (codeName !== undefined) return codeName;
+  return semver.validRange(wish.replace(/^v(?=\d)/, ""));
+}
+
+/** The version to run: the platform's own when it fits, else the newest that fits (even majors, the long-term ones, first). */
+export function chooseNodeVersion(range: string, own: string, known: readonly string[]): string | null {
+  if (semver.satisfies(own, range)) return own;
+  const fitting = known.filter((version) => semver.satisfies(version, range) && semver.prerelease(version) === null);
+  const longTerm = fitting.filter((version) => semver.major(version) % 2 === 0);
+  return semver.maxSatisfying(longTerm, range) ?? semver.maxSatisfying(fitting, range);
+}

@@ -1,0 +1,61 @@
+import semver from "semver";
+import type { PackageJson } from "./package-json.ts";
+import type { SourceTree } from "../source/source-tree.ts";
+
+export type PackageManagerName = "npm" | "pnpm" | "yarn" | "yarn-modern";
+
+export interface PackageManager {
+  readonly name: PackageManagerName;
+  /** An exact version or a range of its package. Null: the one the platform brings. */
+  readonly version: string | null;
+  readonly lockFile: string | null;
+  /** What a person should know about the choice. */
+  readonly notes: readonly string[];
+}
+
+const lockFiles: readonly (readonly [string, "npm" | "pnpm" | "yarn"])[] = [
+  ["pnpm-lock.yaml", "pnpm"],
+  ["yarn.lock", "yarn"],
+  ["package-lock.json", "npm"],
+  ["npm-shrinkwrap.json", "npm"],
+];
+
+/** Chooses by `packageManager` of package.json, else by the lock file, else npm. */
+export function choosePackageManager(manifest: PackageJson, tree: SourceTree): PackageManager {
+  const present = lockFiles.filter(([file]) => tree.has(file));
+  const wish = parseWish(manifest.packageManager);
+  const found = wish ? present.find(([, name]) => name === wish.name) : present[0];
+  const family = wish?.name ?? found?.[1] ?? "npm";
+  const lockFile = found?.[0] ?? null;
+  const lockText = lockFile === null ? "" : (tree.text(lockFile) ?? "");
+  const chosen = byFamily(family, wish?.version ?? null, lockText);
+  return { ...chosen, lockFile, notes: notesOn(present.map(([file]) => file), lockFile) };
+}
+
+function byFamily(family: "npm" | "pnpm" | "yarn", wished: string | null, lockText: string): Pick<PackageManager, "name" | "version"> {
+  if (family === "npm") return { name: "npm", version: wished };
+  if (family === "pnpm") return { name: "pnpm", version: wished ?? pnpmRange(lockText) };
+  const isModern = wished === null ? lockText.includes("__metadata:") : semver.gte(wished, "2.0.0");
+  return isModern ? { name: "yarn-modern", version: wished ?? "4" } : { name: "yarn", version: wished ?? "1" };
+}
+
+/** pnpm reads only the lock file formats of its time: 5.x by 7, 6.0 by 8, 9.0 by 9 and later. */
+function pnpmRange(lockText: string): string {
+  const format = /^lockfileVersion:\s*['"]?(\d+)/m.exec(lockText)?.[1];
+  if (format === "5") return "7";
+  if (format === "6") return "8";
+  return "10";
+}
+
+/** `pnpm@9.1.0+sha512.…` as Corepack writes it; the hash is checked by the registry's integrity instead. */
+function parseWish(text: string | null): { name: "npm" | "pnpm" | "yarn"; version: string } | null {
+  const match = /^(npm|pnpm|yarn)@(\d+\.\d+\.\d+[^+]*)/.exec(text ?? "");
+  if (!match) return null;
+  return { name: match[1] as "npm" | "pnpm" | "yarn", version: match[2] as string };
+}
+
+function notesOn(present: readonly string[], lockFile: string | null): string[] {
+  if (lockFile === null) return ["No lock file: versions may change from build to build. Commit one."];
+  const others = present.filter((file) => file !== lockFile);
+  return others.length === 0 ? [] : [`Using ${lockFile}; ${others.join(", ")} is not used.`];
+}

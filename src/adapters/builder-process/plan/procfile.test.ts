@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BuildRefused } from "../failure-codes.ts";
+import { parseProcfile } from "./procfile.ts";
+
+test("web and release are taken, others are named as ignored", () => {
+  const text = "# how it runs\r\nweb: node server.js --port $PORT\n\nrelease: npm run migrate: all\nworker: node worker.js\n";
+  assert.deepEqual(parseProcfile(text), {
+    web: "node server.js --port $PORT",
+    release: "npm run migrate: all",
+    ignored: ["worker"],
+  });
+});
+
+test("an empty Procfile declares nothing", () => {
+  assert.deepEqual(parseProcfile("\n# nothing\n"), { web: null, release: null, ignored: [] });
+});
+
+for (const [text, why] of [
+  ["web node server.js", /Line 1 .* not `<process>: <command>`/],
+  ["\nweb:   ", /Line 2 .* no command/],
+  ["web: a\nweb: b", /Line 2 .* twice/],
+] as const) {
+  test(`a broken line is refused with its number: ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => parseProcfile(text),
+      (error) => error instanceof BuildRefused && error.code === "procfile_invalid" && why.test(error.message),
+    );
+  });
+}

@@ -1,0 +1,84 @@
+import { lstat, open, readdir, readlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { dirname, isAbsolute, join, normalize } from "node:path";
+
+/** The unpacked source, as detection sees it: paths relative to the root, and the text of the few files that decide. */
+export interface SourceTree {
+  /** All files (not folders), sorted. */
+  readonly paths: readonly string[];
+  has(path: string): boolean;
+  /** The text of a small file, or null when it is missing, a link, or larger than 16 MiB. */
+  text(path: string): string | null;
+}
+
+export interface ScannedSource {
+  readonly tree: SourceTree;
+  readonly sizeBytes: number;
+  /** The first link that leaves the root or is absolute. */
+  readonly escapingLink: string | null;
+}
+
+const largestTextBytes = 16 * 1024 * 1024;
+// Only these are read ahead: detection is then pure, and works on the source as it was pushed.
+const decidingNames =
+  /(?:^|\/)(?:package\.json|[^/]*\.py)$|^(?:Procfile|Pipfile|Dockerfile|go\.mod|go\.sum|\.nvmrc|\.node-version|\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|pnpm-workspace\.yaml|yarn\.lock|requirements[^/]*\.txt|pyproject\.toml|setup\.py|setup\.cfg|\.python-version|runtime\.txt|index\.html)$|^(?:[^/]+\/){0,3}[^/]+\.go$/;
+const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
+
+/** Walks the source once, without following a link. */
+export async function scanSource(root: string): Promise<ScannedSource> {
+  const found = { paths: [] as string[], texts: new Map<string, string>(), sizeBytes: 0, escapingLink: null as string | null };
+  await walk(root, "", found);
+  found.paths.sort();
+  return { tree: makeTree(found.paths, found.texts), sizeBytes: found.sizeBytes, escapingLink: found.escapingLink };
+}
+
+/** A tree made of the given files, for decisions that need no disk. */
+export function treeOf(files: Readonly<Record<string, string>>): SourceTree {
+  return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)));
+}
+
+function makeTree(paths: readonly string[], texts: ReadonlyMap<string, string>): SourceTree {
+  const known = new Set(paths);
+  return { paths, has: (path) => known.has(path), text: (path) => texts.get(path) ?? null };
+}
+
+interface Found {
+  paths: string[];
+  texts: Map<string, string>;
+  sizeBytes: number;
+  escapingLink: string | null;
+}
+
+async function walk(root: string, folder: string, found: Found): Promise<void> {
+  for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
+    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory()) await walk(root, path, found);
+    else if (entry.isSymbolicLink()) await noteLink(root, path, found);
+    else await noteFile(root, path, found);
+  }
+}
+
+async function noteLink(root: string, path: string, found: Found): Promise<void> {
+  found.paths.push(path);
+  const target = await readlink(join(root, path));
+  const resolved = normalize(join(dirname(path), target));
+  if (isAbsolute(target) || resolved === ".." || resolved.startsWith("../")) found.escapingLink ??= path;
+}
+
+async function noteFile(root: string, path: string, found: Found): Promise<void> {
+  const { size } = await lstat(join(root, path));
+  found.sizeBytes += size;
+  found.paths.push(path);
+  const isForeign = path.split("/").some((part) => skippedFolders.has(part));
+  if (isForeign || size > largestTextBytes || !decidingNames.test(path)) return;
+  found.texts.set(path, await readText(join(root, path)));
+}
+
+async function readText(file: string): Promise<string> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    return await handle.readFile("utf8");
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,57 @@
+import { Transform, type Readable } from "node:stream";
+import { run } from "../../../kit/exec.ts";
+import { BuildRefused } from "../failure-codes.ts";
+import { scanSource, type SourceTree } from "./source-tree.ts";
+
+export interface Unpacking {
+  readonly source: Readable;
+  readonly folder: string;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** Who owns the files; left out, whoever runs this. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
+}
+
+/**
+ * Unpacks a tar stream into an existing, empty folder. Refuses what is too large, links that leave the folder, and anything
+ * but files, folders and links. GNU tar itself keeps members and links that are being unpacked inside the folder.
+ */
+export async function unpack(unpacking: Unpacking): Promise<SourceTree> {
+  const counter = countBytes(unpacking.maxBytes);
+  unpacking.source.once("error", (error) => counter.destroy(error));
+  const result = await run(
+    { file: "tar", args: ["--extract", "--file=-", "--no-same-owner", "--no-same-permissions", "--delay-directory-restore"] },
+    { cwd: unpacking.folder, ...unpacking.owner, stdin: unpacking.source.pipe(counter), signal: unpacking.signal, maxOutputBytes: 16 * 1024 },
+  );
+  unpacking.source.destroy();
+  if (counter.isOver()) throw tooLarge(unpacking.maxBytes);
+  unpacking.signal.throwIfAborted();
+  if (result.exitCode !== 0) {
+    const reason = result.stderr.trim().split("\n")[0] ?? "";
+    throw new BuildRefused("source_unreadable", { summary: `The source could not be unpacked: ${reason}` });
+  }
+  const scanned = await scanSource(unpacking.folder);
+  if (scanned.sizeBytes > unpacking.maxBytes) throw tooLarge(unpacking.maxBytes);
+  if (scanned.escapingLink !== null) {
+    throw new BuildRefused("source_link_escapes", { summary: `The symbolic link ${scanned.escapingLink} points outside the repository.` });
+  }
+  return scanned.tree;
+}
+
+function tooLarge(maxBytes: number): BuildRefused {
+  return new BuildRefused("source_too_large", { summary: `The source is larger than ${Math.round(maxBytes / 1024 / 1024)} MiB.` });
+}
+
+function countBytes(maxBytes: number) {
+  // A tar stream holds 512 bytes of header for each file besides its content.
+  let left = maxBytes * 1.5;
+  let over = false;
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      over = left < 0;
+      done(over ? new Error("too large") : null, chunk);
+    },
+  });
+  return Object.assign(counter, { isOver: () => over });
+}

@@ -1,0 +1,97 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import semver from "semver";
+import { BuildRefused } from "../failure-codes.ts";
+import { chooseNodeVersion, type NodeWish } from "../plan/node-version.ts";
+import type { PackageManager } from "../plan/package-manager.ts";
+import { adoptPackage, adoptProgram, fetchPackage, keptVersions, PackageUnavailable, publishedVersions } from "./npm-packages.ts";
+import type { FetchedPackage, NpmPackagesOptions } from "./npm-packages.ts";
+
+/** A tool as the sandboxes of builds and releases see it. */
+export interface Toolchain {
+  readonly name: string;
+  readonly version: string;
+  /** The folder on this machine, and where it is mounted, read-only. */
+  readonly source: string;
+  readonly target: string;
+}
+
+const npmPackages: Readonly<Record<PackageManager["name"], string>> = { npm: "npm", pnpm: "pnpm", yarn: "yarn", "yarn-modern": "@yarnpkg/cli-dist" };
+// https://nodejs.org/dist: npm's packages of the same binaries are named by platform and processor.
+const nodePackage = `node-${process.platform}-${process.arch}`;
+
+/** The Node that a release runs on. Without a wish, or when it fits, the platform's own. Refuses with `node_version_unavailable`. */
+export async function nodeToolchain(options: NpmPackagesOptions, wish: NodeWish | null): Promise<Toolchain> {
+  const own = process.version.slice(1);
+  const version = wish === null || semver.satisfies(own, wish.range) ? own : await chooseVersion(options, wish, own);
+  const found = version === own ? await adoptProgram(options, "node", own, options.nodeBin) : await fetchNode(options, version);
+  return toolchain("node", found);
+}
+
+async function chooseVersion(options: NpmPackagesOptions, wish: NodeWish, own: string): Promise<string> {
+  const known = await publishedVersions(options, nodePackage).catch((error: unknown) => error as Error);
+  if (!(known instanceof Error)) {
+    const version = chooseNodeVersion(wish.range, own, known);
+    if (version !== null) return version;
+    throw new BuildRefused("node_version_unavailable", { summary: `No Node.js release fits ${wish.from}.` });
+  }
+  const version = chooseNodeVersion(wish.range, own, await keptVersions(options, "node"));
+  if (version !== null) return version;
+  throw new BuildRefused("registry_unreachable", { stage: "detect", summary: `Node.js ${wish.from} must be fetched, and the registry did not answer: ${known.message}` });
+}
+
+async function fetchNode(options: NpmPackagesOptions, version: string): Promise<FetchedPackage> {
+  const here = join(options.folder, "node", version);
+  if (await stat(here).catch(() => null)) return { version, folder: here };
+  try {
+    const fetched = await fetchPackage(options, nodePackage, version, ["bin/node"]);
+    return await adoptProgram(options, "node", version, join(fetched.folder, "bin", "node"));
+  } catch (cause) {
+    if (!(cause instanceof PackageUnavailable)) throw cause;
+    throw new BuildRefused("registry_unreachable", { stage: "detect", summary: `Node.js ${version} could not be fetched: ${cause.message}` });
+  }
+}
+
+/** The package manager of the application, for the given Node. Refuses with `package_manager_unavailable`. */
+export async function packageManagerToolchain(options: NpmPackagesOptions, manager: PackageManager, nodeVersion: string): Promise<Toolchain> {
+  const target = manager.name === "yarn-modern" ? "yarn" : manager.name;
+  try {
+    const own = manager.name === "npm" ? await ownNpm(options, manager.version, nodeVersion) : null;
+    return toolchain(target, own ?? (await fetchManager(options, manager, nodeVersion)));
+  } catch (cause) {
+    if (!(cause instanceof PackageUnavailable)) throw cause;
+    throw new BuildRefused("package_manager_unavailable", { summary: `${target} ${manager.version ?? ""} could not be fetched: ${cause.message}` });
+  }
+}
+
+/** The machine's npm when no other version is asked for and it runs on this Node. */
+async function ownNpm(options: NpmPackagesOptions, wished: string | null, nodeVersion: string): Promise<FetchedPackage | null> {
+  const text = await readFile(join(options.npmDir, "package.json"), "utf8");
+  const { version, engines } = JSON.parse(text) as { version: string; engines?: { node?: string } };
+  const fits = semver.satisfies(nodeVersion, engines?.node ?? "*") && (wished === null || wished === version);
+  // Distributions take npm's own dependencies apart; such a folder does not work anywhere else.
+  const isWhole = (await stat(join(options.npmDir, "node_modules", "@npmcli", "arborist")).catch(() => null)) !== null;
+  return fits && isWhole ? adoptPackage(options, "npm", version, options.npmDir) : null;
+}
+
+async function fetchManager(options: NpmPackagesOptions, manager: PackageManager, nodeVersion: string): Promise<FetchedPackage> {
+  const name = npmPackages[manager.name];
+  const range = manager.version ?? npmRangeFor(nodeVersion);
+  if (semver.valid(range)) return fetchPackage(options, name, range);
+  const known = await publishedVersions(options, name).catch(() => keptVersions(options, name));
+  const version = semver.maxSatisfying([...known], range);
+  if (version === null) throw new PackageUnavailable(`no version fits ${range}`);
+  return fetchPackage(options, name, version);
+}
+
+/** The newest npm whose `engines` allow this Node. */
+function npmRangeFor(nodeVersion: string): string {
+  if (semver.satisfies(nodeVersion, "^20.17.0 || >=22.9.0")) return "11";
+  if (semver.satisfies(nodeVersion, "^18.17.0 || >=20.5.0")) return "10";
+  if (semver.satisfies(nodeVersion, "^14.17.0 || ^16.13.0 || >=18.0.0")) return "9";
+  return "6";
+}
+
+function toolchain(name: string, found: FetchedPackage): Toolchain {
+  return { name, version: found.version, source: found.folder, target: `/opt/${name}` };
+}
