@@ -66,9 +66,10 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
 async function ensureServer(options: LocalServerOptions): Promise<void> {
   const { dir, socketDir, port, settings = {}, socketMode = "private" } = options;
   ensureFolder(dir, 0o700);
+  capLog(instanceFiles(dir).log);
+  if ((await observeServer(options)) === "running") return;
   await withFolderLock(instanceFiles(dir).lock, async () => {
     const confinement = await chooseConfinement(options);
-    capLog(instanceFiles(dir).log);
     ensureSecret(instanceFiles(dir).secret);
     ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
     if ((await observeServer(options)) === "running") return;

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startDetached } from "../../kit/exec.ts";
@@ -8,7 +8,7 @@ import { confined, placesOf, type Confinement } from "./confinement.ts";
 import { findProcesses } from "./find-processes.ts";
 import { serverEnvironment } from "./initialise.ts";
 import { instanceFiles, writeWhole } from "./instance-files.ts";
-import { endProcesses } from "./stop-server.ts";
+import { stopServer } from "./stop-server.ts";
 import { askServer, socketFile, type ServerAddress } from "./superuser-connection.ts";
 
 /** A server to be started: where it is, how it is confined, and the mark its processes carry. */
@@ -26,7 +26,7 @@ export class PortTaken extends Error {
   }
 }
 
-const attempts = 6;
+const attempts = 5;
 // Crash recovery of a busy database may take minutes; a server that says it is starting is waited for.
 const readyTimeoutMs = 300_000;
 const socketTimeoutMs = 15_000;
@@ -43,16 +43,16 @@ export async function startServer(plan: StartPlan): Promise<void> {
     if (outcome === "ready") return remember(plan);
     reason = readLog(plan.dir, logStart);
     if (/could not bind|Address already in use/i.test(reason)) throw new PortTaken(plan.port);
-    await endAll(plan);
+    await stopServer(plan.mark, plan.uid);
     // A zombie keeps its pid until somebody reaps it, and shared memory lives as long as its last user.
-    await sleep(100 * 2 ** attempt);
+    await sleep(150 * 2 ** attempt);
   }
   throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it says nothing"}`);
 }
 
 async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute"> {
   const found = findProcesses(plan.mark, plan.uid);
-  if (found.postmaster === undefined) await endProcesses(found.others, "SIGKILL", 5000);
+  if (found.postmaster === undefined) await stopServer(plan.mark, plan.uid);
   const process = found.postmaster ?? (await launch(plan));
   const mute = Date.now() + socketTimeoutMs;
   const answer = await until(
@@ -86,13 +86,6 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
  */
 function dropStaleLockFile(data: string): void {
   rmSync(join(data, "postmaster.pid"), { force: true });
-}
-
-async function endAll(plan: StartPlan): Promise<void> {
-  const found = findProcesses(plan.mark, plan.uid);
-  if (found.postmaster) await endProcesses([found.postmaster], "SIGINT", 20_000);
-  const left = findProcesses(plan.mark, plan.uid);
-  await endProcesses([...(left.postmaster ? [left.postmaster] : []), ...left.others], "SIGKILL", 5000);
 }
 
 function remember(plan: StartPlan): void {

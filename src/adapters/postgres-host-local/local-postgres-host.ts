@@ -1,0 +1,201 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
+import { withFolderLock } from "./folder-lock.ts";
+import { applyDatabase, applyRole, applySchema, dropDatabase, grantsVersion, measureDatabase } from "./grants.ts";
+import { ensureFolder, instanceFiles, writeWhole } from "./instance-files.ts";
+import { runFolder } from "./run-folder.ts";
+import { createLocalServer, type LocalServer } from "./server.ts";
+import { PortTaken } from "./start-server.ts";
+import { socketFile, withConnection } from "./superuser-connection.ts";
+
+export interface LocalPostgresHostOptions {
+  /** The folder with the PostgreSQL programs (see `findPrograms`). */
+  readonly binDir: string;
+  /** The bubblewrap program; null where there is none, which is for ordinary users only. */
+  readonly bwrap: string | null;
+  /** Holds a folder per instance. */
+  readonly dir: string;
+  /** As root: a project's instance runs as user `uidBase + project_number`. Null: as the current, ordinary user. */
+  readonly uidBase: number | null;
+  readonly ports?: PortRange;
+  /** Where the short folder for sockets is made; default `/run` for root and `/tmp` for others. */
+  readonly runBase?: string;
+}
+
+/** A running instance, where it listens and how the platform enters it. */
+interface Instance {
+  readonly server: LocalServer;
+  readonly port: number;
+  readonly socketPath: string;
+}
+
+const portAttempts = 5;
+const ownDatabases = ["postgres", "template0", "template1"];
+
+/** PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
+export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
+  return {
+    ensure: (spec) => ensure(options, spec),
+    observe: (spec) => observe(options, spec),
+    stop: (id) => stop(options, id),
+    destroy: (id) => destroy(options, id),
+    list: async () => listInstances(options.dir),
+    createDatabase: (spec, name) => createDatabase(options, spec, name),
+    dropDatabase: (spec, name) => removeDatabase(options, spec, name),
+  };
+}
+
+async function ensure(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<DatabaseEndpoint> {
+  const dir = instanceFolder(options, spec.id);
+  ensureFolder(options.dir, 0o700);
+  ensureFolder(dir, 0o700);
+  return withFolderLock(join(dir, "ensure-lock"), async () => {
+    const instance = await ensureRunning(options, spec);
+    const version = (await logInAsRole(instance, spec, dir)) ?? (await applyAll(instance, spec, dir));
+    return endpointOf(instance, version);
+  });
+}
+
+async function ensureRunning(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<Instance> {
+  const uid = options.uidBase === null ? null : options.uidBase + spec.project_number;
+  let taken: number | undefined;
+  for (let attempt = 1; attempt <= portAttempts; attempt += 1) {
+    const port = await choosePort(options.dir, spec.id, spec.project_number, { range: options.ports ?? usualPorts, except: taken });
+    const instance = instanceOf(options, spec.id, { port, uid });
+    try {
+      await instance.server.ensure();
+      return instance;
+    } catch (error) {
+      if (!(error instanceof PortTaken)) throw error;
+      taken = port;
+    }
+  }
+  throw new Error(`the database ${spec.id} found no free port in ${portAttempts} attempts`);
+}
+
+/** The server's version when everything of `spec` is in place and its role gets in; undefined when there is work to do. */
+async function logInAsRole(instance: Instance, spec: DatabaseSpec, dir: string): Promise<string | undefined> {
+  const applied = join(dir, "applied");
+  if (!existsSync(applied) || readFileSync(applied, "utf8") !== fingerprint(spec)) return undefined;
+  return versionSeenByRole(instance, spec).catch((error: { code?: string }) => {
+    // Too many connections of its own: the role works.
+    if (error.code === "53300") return versionSeenByPlatform(instance);
+    return undefined;
+  });
+}
+
+async function applyAll(instance: Instance, spec: DatabaseSpec, dir: string): Promise<string> {
+  const { server } = instance;
+  await withConnection(server.superuserConnection(), async (client) => {
+    await applyRole(client, spec);
+    await applyDatabase(client, spec.database_name, spec.role_name);
+  });
+  await withConnection(server.superuserConnection(spec.database_name), (client) => applySchema(client, spec.role_name));
+  const version = await versionSeenByRole(instance, spec).catch((error: { code?: string }) => {
+    if (error.code === "53300") return versionSeenByPlatform(instance);
+    throw error;
+  });
+  writeWhole(join(dir, "applied"), fingerprint(spec));
+  return version;
+}
+
+async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<DatabaseObservation> {
+  const instance = existingInstance(options, spec.id);
+  if (instance === undefined) return { state: "absent" };
+  const state = await instance.server.observe();
+  if (state !== "running") return { state };
+  return withConnection(instance.server.superuserConnection(), async (client) => {
+    const usage = await measureDatabase(client, spec.database_name);
+    if (usage === undefined) return { state: "stopped" };
+    return { state: "running", endpoint: endpointOf(instance, await readVersion(client)), ...usage };
+  });
+}
+
+async function stop(options: LocalPostgresHostOptions, id: string): Promise<void> {
+  await existingInstance(options, id)?.server.stop();
+}
+
+async function destroy(options: LocalPostgresHostOptions, id: string): Promise<void> {
+  const dir = instanceFolder(options, id);
+  await stop(options, id);
+  rmSync(dir, { recursive: true, force: true });
+  rmSync(join(runFolder(options.dir, options.runBase), id), { recursive: true, force: true });
+}
+
+async function createDatabase(options: LocalPostgresHostOptions, spec: DatabaseSpec, name: string): Promise<void> {
+  refuseOwn(spec, name);
+  const { server } = runningInstance(options, spec.id);
+  await withConnection(server.superuserConnection(), (client) => applyDatabase(client, name, spec.role_name));
+  await withConnection(server.superuserConnection(name), (client) => applySchema(client, spec.role_name));
+}
+
+async function removeDatabase(options: LocalPostgresHostOptions, spec: DatabaseSpec, name: string): Promise<void> {
+  refuseOwn(spec, name);
+  const { server } = runningInstance(options, spec.id);
+  await withConnection(server.superuserConnection(), (client) => dropDatabase(client, name));
+}
+
+function refuseOwn(spec: DatabaseSpec, name: string): void {
+  if (name === spec.database_name || ownDatabases.includes(name)) throw new Error(`${name} is not a further database of ${spec.id}`);
+}
+
+function listInstances(dir: string): string[] {
+  return existsSync(dir) ? readdirSync(dir).filter((id) => isId(id) && statSync(join(dir, id)).isDirectory()) : [];
+}
+
+function instanceOf(options: LocalPostgresHostOptions, id: string, placement: { port: number; uid: number | null }): Instance {
+  const { binDir, bwrap } = options;
+  const dir = instanceFolder(options, id);
+  const socketDir = join(runFolder(options.dir, options.runBase), id);
+  const server = createLocalServer({ binDir, bwrap, dir, socketDir, socketMode: "shared", ...placement });
+  return { server, port: placement.port, socketPath: socketFile({ dir, socketDir, port: placement.port }) };
+}
+
+/** The instance as it was made: its port is remembered and its user owns the data. */
+function existingInstance(options: LocalPostgresHostOptions, id: string): Instance | undefined {
+  const { data } = instanceFiles(instanceFolder(options, id));
+  const port = readPort(options.dir, id);
+  if (port === undefined || !existsSync(data)) return undefined;
+  return instanceOf(options, id, { port, uid: options.uidBase === null ? null : statSync(data).uid });
+}
+
+function runningInstance(options: LocalPostgresHostOptions, id: string): Instance {
+  const instance = existingInstance(options, id);
+  if (instance === undefined) throw new Error(`there is no database ${id} on this machine`);
+  return instance;
+}
+
+function instanceFolder(options: LocalPostgresHostOptions, id: string): string {
+  if (!isId(id)) throw new Error(`not the id of a database: ${id}`);
+  return join(options.dir, id);
+}
+
+function isId(text: string): boolean {
+  return /^dbs_[0-9a-z]{1,40}$/.test(text);
+}
+
+function endpointOf({ port, socketPath }: Instance, engineVersion: string): DatabaseEndpoint {
+  return { host: "127.0.0.1", port, socket_path: socketPath, engine_version: engineVersion };
+}
+
+function versionSeenByRole(instance: Instance, spec: DatabaseSpec): Promise<string> {
+  const { host, port } = instance.server.superuserConnection();
+  return withConnection({ host, port, user: spec.role_name, password: spec.password, database: spec.database_name }, readVersion);
+}
+
+function versionSeenByPlatform(instance: Instance): Promise<string> {
+  return withConnection(instance.server.superuserConnection(), readVersion);
+}
+
+async function readVersion(client: { query(sql: string): Promise<{ rows: { version: string }[] }> }): Promise<string> {
+  const { rows } = await client.query("SELECT split_part(current_setting('server_version'), ' ', 1) AS version");
+  return rows[0]?.version ?? "unknown";
+}
+
+function fingerprint(spec: DatabaseSpec): string {
+  const { role_name, database_name, password } = spec;
+  return createHash("sha256").update(JSON.stringify([grantsVersion, role_name, database_name, password])).digest("hex");
+}

@@ -1,0 +1,61 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import pg from "pg";
+import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
+import type { SuiteLogin, SuiteSession } from "../../ports/postgres-host.suite.ts";
+import { findPrograms } from "./find-programs.ts";
+import type { LocalPostgresHostOptions } from "./local-postgres-host.ts";
+
+/** A place for a test's instances, below a folder that is closed to all but its owner. */
+export interface TestPlace {
+  readonly options: LocalPostgresHostOptions;
+  readonly dir: string;
+  readonly runBase: string;
+  remove(): void;
+}
+
+const bubblewrap = "/usr/bin/bwrap";
+const asRoot = process.getuid?.() === 0;
+
+/** Why the tests with real servers cannot run on this machine; false when they can. */
+export const missingPart: string | false =
+  (findPrograms() === undefined && "PostgreSQL 15 or later is not installed") || (asRoot && !existsSync(bubblewrap) && "bubblewrap is not installed");
+
+/** Makes a place for instances. `below` makes its path longer; ports are another file's neighbours by chance only. */
+export function makeTestPlace(below = ""): TestPlace {
+  const top = mkdtempSync(join(tmpdir(), "bt-"));
+  const runBase = join(top, "r");
+  mkdirSync(runBase);
+  chmodSync(top, 0o711);
+  const closed = join(top, "closed");
+  const dir = join(closed, below, "postgres");
+  mkdirSync(dir, { recursive: true });
+  chmodSync(closed, 0o700);
+  const first = 10_000 + Math.floor(Math.random() * 5000);
+  const confinement = process.env["BERTH_TEST_PLAIN"] === "1" ? null : bubblewrap;
+  const options = {
+    binDir: findPrograms() ?? "",
+    bwrap: existsSync(bubblewrap) ? confinement : null,
+    dir,
+    uidBase: asRoot ? 35_000 + Math.floor(Math.random() * 1000) * 20 : null,
+    ports: { first, count: 100 },
+    runBase,
+  };
+  return { options, dir, runBase, remove: () => rmSync(top, { recursive: true, force: true }) };
+}
+
+/** Logs in as a project's application does. */
+export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise<SuiteSession> {
+  const host = as.way === "tcp" ? endpoint.host : dirname(endpoint.socket_path);
+  const client = new pg.Client({ host, port: endpoint.port, user: as.user, password: as.password, database: as.database });
+  client.on("error", () => {});
+  await client.connect();
+  return {
+    query: async (sql) => {
+      const results = await client.query(sql);
+      return results.rows ?? [];
+    },
+    end: () => client.end(),
+  };
+}

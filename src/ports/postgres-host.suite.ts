@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { newId } from "../kit/ids.ts";
+import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "./postgres-host.ts";
+
+/** What the suite needs to be told by the adapter's test. */
+export interface PostgresHostFixture {
+  readonly host: PostgresHost;
+  /** Logs in at the endpoint, over TCP or through its socket. Rejects with the server's error, which carries `code`. */
+  login(endpoint: DatabaseEndpoint, login: SuiteLogin): Promise<SuiteSession>;
+}
+
+export interface SuiteLogin {
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly way: "tcp" | "socket";
+}
+
+export interface SuiteSession {
+  query(sql: string): Promise<readonly Record<string, unknown>[]>;
+  end(): Promise<void>;
+}
+
+let lastNumber = 0;
+
+/** A database's row as the store would give it, with names and a password nobody else has. */
+export function newDatabaseSpec(): DatabaseSpec {
+  lastNumber += 1;
+  const random = () => randomBytes(8).toString("hex");
+  const names = { role_name: `r_${random()}`, database_name: `d_${random()}`, password: randomBytes(24).toString("base64url") };
+  return { id: newId("dbs"), project_id: newId("prj"), project_number: lastNumber, ...names };
+}
+
+/** The way in that the project's application has. */
+export function loginOf(spec: DatabaseSpec, way: "tcp" | "socket" = "tcp"): SuiteLogin {
+  return { user: spec.role_name, password: spec.password, database: spec.database_name, way };
+}
+
+/** Every rule of the port that can be seen from outside. `make` is called once. */
+export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): void {
+  describe("postgres host", () => {
+    const first = newDatabaseSpec();
+    const second = newDatabaseSpec();
+    let fixture: PostgresHostFixture;
+    let endpoint: DatabaseEndpoint;
+
+    const inSession = async <T>(login: SuiteLogin, work: (session: SuiteSession) => Promise<T>, at = endpoint): Promise<T> => {
+      const session = await fixture.login(at, login);
+      try {
+        return await work(session);
+      } finally {
+        await session.end();
+      }
+    };
+    const asOwner = <T>(work: (session: SuiteSession) => Promise<T>) => inSession(loginOf(first), work);
+
+    before(async () => {
+      fixture = await make();
+      assert.deepEqual(await fixture.host.observe(first), { state: "absent" });
+      endpoint = await fixture.host.ensure(first);
+    });
+    after(async () => {
+      for (const { id } of [first, second]) await fixture.host.destroy(id);
+      assert.deepEqual(await fixture.host.list(), []);
+      assert.deepEqual(await fixture.host.observe(first), { state: "absent" });
+      await fixture.host.destroy(first.id);
+    });
+
+    for (const way of ["tcp", "socket"] as const) {
+      it(`lets the role in over ${way} with its password, and nobody with another`, async () => {
+        const rows = await inSession(loginOf(first, way), (session) => session.query("select current_user as name"));
+        assert.equal(rows[0]?.["name"], first.role_name);
+        await assert.rejects(inSession({ ...loginOf(first, way), password: "wrong" }, (session) => session.query("select 1")), { code: "28P01" });
+      });
+    }
+
+    it("observes size, connections and version of what runs", async () => {
+      const seen = await asOwner(() => fixture.host.observe(first));
+      assert.equal(seen.state, "running");
+      assert.deepEqual(seen.endpoint, endpoint);
+      assert.match(endpoint.engine_version, /^\d+\.\d+$/);
+      assert.ok(seen.size_bytes > 1_000_000 && seen.connections >= 1);
+    });
+
+    it("changes nothing when it is ensured again", async () => {
+      await asOwner((session) => session.query("create table kept (a int); insert into kept values (42)"));
+      assert.deepEqual(await fixture.host.ensure(first), endpoint);
+      assert.deepEqual(await asOwner((session) => session.query("select a from kept")), [{ a: 42 }]);
+    });
+
+    it("keeps data and address over stop and ensure", async () => {
+      await asOwner((session) => session.query("create table over_stop (a int); insert into over_stop values (7)"));
+      await fixture.host.stop(first.id);
+      await fixture.host.stop(first.id);
+      assert.deepEqual(await fixture.host.observe(first), { state: "stopped" });
+      assert.deepEqual(await fixture.host.list(), [first.id]);
+      assert.deepEqual(await fixture.host.ensure(first), endpoint);
+      assert.deepEqual(await asOwner((session) => session.query("select a from over_stop")), [{ a: 7 }]);
+    });
+
+    it("serves two calls of ensure at once", async () => {
+      await fixture.host.stop(first.id);
+      assert.deepEqual(await Promise.all([fixture.host.ensure(first), fixture.host.ensure(first)]), [endpoint, endpoint]);
+    });
+
+    it("sets the password again that the owner changed", async () => {
+      await asOwner((session) => session.query(`alter role ${first.role_name} password 'mine'`));
+      await assert.rejects(asOwner((session) => session.query("select 1")), { code: "28P01" });
+      await fixture.host.ensure(first);
+      await asOwner((session) => session.query("select 1"));
+    });
+
+    it("takes over a new password", async () => {
+      await fixture.host.ensure({ ...first, password: "another-password" });
+      await assert.rejects(asOwner((session) => session.query("select 1")), { code: "28P01" });
+      await fixture.host.ensure(first);
+      await asOwner((session) => session.query("select 1"));
+    });
+
+    it("makes and drops further databases that the role can use and not drop", async () => {
+      const name = `x_${randomBytes(6).toString("hex")}`;
+      const login = { ...loginOf(first), database: name };
+      await fixture.host.createDatabase(first, name);
+      await inSession(login, (session) => session.query("create table t (a int); create schema s; create extension pgcrypto"));
+      await fixture.host.createDatabase(first, name);
+      assert.equal((await inSession(login, (session) => session.query("select * from t"))).length, 0);
+      await assert.rejects(asOwner((session) => session.query(`drop database ${name}`)), { code: "42501" });
+      await inSession(login, () => fixture.host.dropDatabase(first, name)).catch(() => {});
+      await fixture.host.dropDatabase(first, name);
+      await assert.rejects(inSession(login, (session) => session.query("select 1")), { code: "3D000" });
+    });
+
+    it("refuses to drop the project's own database", async () => {
+      await assert.rejects(fixture.host.dropDatabase(first, first.database_name));
+      await assert.rejects(fixture.host.dropDatabase(first, "postgres"));
+    });
+
+    it("lets the owner use what PostgreSQL calls trusted", async () => {
+      await asOwner((session) => session.query("create extension pg_trgm; create extension hstore; create schema app; create temp table t (a int)"));
+    });
+
+    for (const [what, sql] of deniedToOwner(first)) {
+      it(`denies the owner to ${what}`, async () => {
+        await assert.rejects(asOwner((session) => session.query(sql)), { code: "42501" });
+      });
+    }
+
+    for (const database of ["postgres", "template1"]) {
+      it(`denies the owner the database ${database}`, async () => {
+        await assert.rejects(inSession({ ...loginOf(first), database }, (session) => session.query("select 1")), { code: "42501" });
+      });
+    }
+
+    it("limits the owner's connections and keeps a way in for the platform", async () => {
+      const sessions: SuiteSession[] = [];
+      try {
+        await assert.rejects(
+          async () => {
+            for (let i = 0; i <= 20; i += 1) sessions.push(await fixture.login(endpoint, loginOf(first)));
+          },
+          { code: "53300" },
+        );
+        assert.equal(sessions.length, 20);
+        assert.equal((await fixture.host.observe(first)).state, "running");
+        assert.deepEqual(await fixture.host.ensure(first), endpoint);
+      } finally {
+        for (const session of sessions) await session.end();
+      }
+    });
+
+    it("gives defaults against accidents", async () => {
+      const rows = await asOwner((session) => session.query("select current_setting('temp_file_limit') a, current_setting('idle_in_transaction_session_timeout') b"));
+      assert.deepEqual(rows, [{ a: "1GB", b: "1min" }]);
+    });
+
+    it("keeps two projects apart", async () => {
+      const other = await fixture.host.ensure(second);
+      assert.notEqual(other.port, endpoint.port);
+      assert.notEqual(other.socket_path, endpoint.socket_path);
+      for (const way of ["tcp", "socket"] as const) {
+        await assert.rejects(inSession(loginOf(first, way), (session) => session.query("select 1"), other), { code: "28P01" });
+        await assert.rejects(inSession({ ...loginOf(second, way), password: first.password }, (session) => session.query("select 1"), other), { code: "28P01" });
+      }
+      await fixture.host.stop(second.id);
+      await asOwner((session) => session.query("select 1"));
+      assert.deepEqual((await fixture.host.list()).toSorted(), [first.id, second.id].toSorted());
+    });
+  });
+}
+
+function deniedToOwner(spec: DatabaseSpec): readonly (readonly [what: string, sql: string])[] {
+  return [
+    ["read password hashes", "select * from pg_authid"],
+    ["read pg_shadow", "select * from pg_shadow"],
+    ["run programs", "create table p (a text); copy p from program 'id'"],
+    ["write files", "copy (select 1) to '/tmp/written'"],
+    ["read files by copy", "create table f (a text); copy f from '/etc/passwd'"],
+    ["read files", "select pg_read_file('/etc/passwd')"],
+    ["list folders", "select pg_ls_dir('/')"],
+    ["import files", "select lo_import('/etc/passwd')"],
+    ["make roles", "create role evil"],
+    ["make databases", "create database evil"],
+    ["drop the database", `drop database ${spec.database_name}`],
+    ["change the server's settings", "alter system set work_mem = '1GB'"],
+    ["raise its own connection limit", `alter role ${spec.role_name} connection limit 100`],
+    ["make itself a superuser", `alter role ${spec.role_name} superuser`],
+    ["raise the limit of temporary files", "set temp_file_limit = -1"],
+    ["write into the server's log", "set log_min_messages = 'debug1'"],
+    ["end other sessions", "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"],
+    ["reload the server's settings", "select pg_reload_conf()"],
+    ["connect to other servers", "create extension dblink"],
+    ["wrap other servers", "create extension postgres_fdw"],
+    ["wrap files", "create extension file_fdw"],
+    ["write code for the server", "create function f() returns int language c as 'x', 'y'"],
+    ["make event triggers", "create function t() returns event_trigger language plpgsql as 'begin end'; create event trigger e on ddl_command_start execute function t()"],
+    ["read the settings of the server's files", "select * from pg_hba_file_rules"],
+  ];
+}
