@@ -6,5 +6,5 @@ export const failure = z.object({
   code: z.string(),
   summary: z.string(),
   hint: z.string(),
-  log_tail: z.array(z.string()),
+  log_tail: z.array(z.string()).readonly(),
 });

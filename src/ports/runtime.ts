@@ -21,8 +21,10 @@ export interface Runtime {
   observe(workloadId: string): Promise<readonly Instance[]>;
   /** The ids of all workloads that have instances here, exited ones too. */
   list(): Promise<readonly string[]>;
-  /** SIGTERM, up to `graceMs`, SIGKILL, and forgets the workload with its instances. Idempotent; a missing workload is fine. */
+  /** SIGTERM, up to `graceMs`, SIGKILL. The instances stay as exited ones, so that their last output can be read. Idempotent; a missing workload is fine. */
   stop(workloadId: string, graceMs: number): Promise<void>;
+  /** Forgets a stopped workload: its instances and what is left of their output. Ends it first if it still runs. Idempotent. */
+  remove(workloadId: string): Promise<void>;
   /** Runs one command in the image (a release command) with the workload's environment and waits for its end. */
   runOnce(workload: Workload, task: OneOffCommand): Promise<OneOffResult>;
   /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only, unless `flush`. */

@@ -62,7 +62,7 @@ export async function receivePush(receiving: Receiving, push: Push, onLine: (lin
 async function buildAndFollow(
   receiving: Receiving,
   push: Push,
-  target: { ref: PushedRef; branch: string; message: string },
+  target: { ref: PushedRef & { new: string }; branch: string; message: string },
   onLine: (line: string) => void,
 ): Promise<PushVerdict> {
   const { db, repositories, owner } = receiving;

@@ -24,7 +24,11 @@ export interface Making {
 }
 
 /** A made deployment, or why there can be none now. */
-export type Made = { readonly outcome: "made"; readonly id: string; readonly number: number } | { readonly outcome: "in_progress" | "project_deleted" | "nothing" };
+export type Made =
+  | { readonly outcome: "made"; readonly id: string; readonly number: number }
+  | { readonly outcome: "in_progress" }
+  | { readonly outcome: "project_deleted" }
+  | { readonly outcome: "nothing" };
 
 interface Source {
   readonly org_id: string;

@@ -1,0 +1,113 @@
+import { sql } from "kysely";
+import type { Image } from "../../ports/builder.ts";
+import type { Db } from "../../store/database.ts";
+
+/** Every project with its hostname and what it serves, for the edge. */
+export async function servedProjects(db: Db) {
+  return db
+    .selectFrom("project")
+    .innerJoin("organization", "organization.id", "project.org_id")
+    .leftJoin("deployment", (join) => join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"))
+    .select(["project.id as project_id", "project.hostname", "project.replicas", "project.deleted_at", "organization.suspended_at", "deployment.id as deployment_id"])
+    .execute();
+}
+
+/** Which start of each replica passed its health check. */
+export async function readyReplicas(db: Db, deploymentId: string): Promise<ReadonlyMap<number, number>> {
+  const rows = await db.selectFrom("replica").select(["ordinal", "ready_attempt"]).where("deployment_id", "=", deploymentId).execute();
+  return new Map(rows.map((row) => [row.ordinal, row.ready_attempt]));
+}
+
+/** Grows over all control planes. */
+export async function nextRouteVersion(db: Db): Promise<number> {
+  const row = await sql<{ version: number }>`select nextval('route_version') as version`.execute(db);
+  return (row.rows[0] as { version: number }).version;
+}
+
+/** What is known of one replica of a deployment. */
+export interface ReplicaRow {
+  readonly ordinal: number;
+  readonly ready_attempt: number;
+  readonly crashed_attempt: number;
+  readonly restarts: number;
+  readonly next_start_at: string | null;
+}
+
+/** All that the runtime may have or ought to have, with what it takes to start it. */
+export async function workloadRows(db: Db, ids: readonly string[]) {
+  return db
+    .selectFrom("deployment")
+    .innerJoin("project", "project.id", "deployment.project_id")
+    .innerJoin("organization", "organization.id", "deployment.org_id")
+    .select([
+      "deployment.id",
+      "deployment.org_id",
+      "deployment.project_id",
+      "deployment.number",
+      "deployment.status",
+      "deployment.commit",
+      "deployment.image",
+      "deployment.port",
+      "deployment.health_path",
+      "deployment.sealed_variables",
+      "deployment.retired_at",
+      "deployment.lease_until",
+      "project.number as project_number",
+      "project.slug",
+      "project.hostname",
+      "project.replicas",
+      "project.updated_at",
+      "project.sealed_cron_secret",
+      "project.deleted_at",
+      "organization.suspended_at",
+    ])
+    .where((where) => where.or([where("deployment.status", "=", "active"), ...(ids.length > 0 ? [where("deployment.id", "in", [...ids])] : [])]))
+    .execute();
+}
+
+export type WorkloadRow = Awaited<ReturnType<typeof workloadRows>>[number] & { readonly image: Image };
+
+export async function replicasOf(db: Db, deploymentId: string): Promise<readonly ReplicaRow[]> {
+  return db
+    .selectFrom("replica")
+    .select(["ordinal", "ready_attempt", "crashed_attempt", "restarts", "next_start_at"])
+    .where("deployment_id", "=", deploymentId)
+    .execute();
+}
+
+/** This start of the replica passed its health check. */
+export async function markReady(db: Db, replica: { org_id: string; deployment_id: string; ordinal: number; attempt: number }): Promise<void> {
+  const { attempt, ...key } = replica;
+  await db
+    .insertInto("replica")
+    .values({ ...key, ready_attempt: attempt })
+    .onConflict((on) => on.columns(["deployment_id", "ordinal"]).doUpdateSet({ ready_attempt: attempt }))
+    .execute();
+}
+
+/** A replica's start ended; it is to be started again after the pause. False when this start's end is known already. */
+export async function markCrashed(
+  db: Db,
+  crash: { org_id: string; deployment_id: string; ordinal: number; attempt: number; exit_code: number | null; out_of_memory: boolean; restarts: number; pauseMs: number },
+): Promise<boolean> {
+  const { attempt, pauseMs, ...row } = crash;
+  const state = { ...row, crashed_attempt: attempt, exited_at: sql<string>`now()`, next_start_at: sql<string>`now() + make_interval(secs => ${pauseMs / 1000})` };
+  const done = await db
+    .insertInto("replica")
+    .values(state)
+    .onConflict((on) => on.columns(["deployment_id", "ordinal"]).doUpdateSet(state).where("replica.crashed_attempt", "<", attempt))
+    .executeTakeFirst();
+  return done.numInsertedOrUpdatedRows === 1n;
+}
+
+/** Active deployments that a push made more than some seconds ago: their branch must point at their commit. */
+export async function pushedDeployments(db: Db) {
+  return db
+    .selectFrom("deployment")
+    .innerJoin("build", "build.id", "deployment.build_id")
+    .select(["deployment.project_id", "deployment.build_id", "deployment.commit", "build.branch", "build.old_commit"])
+    .where("deployment.status", "=", "active")
+    .where("deployment.trigger", "=", "push")
+    .where("deployment.activated_at", "<", sql<string>`now() - interval '5 seconds'`)
+    .execute();
+}

@@ -1,0 +1,54 @@
+import type { LogStore } from "../ports/log-store.ts";
+
+/** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
+export interface BuildLog {
+  line(text: string): void;
+  /** A step of the deploy: `-----> text`. */
+  step(text: string): void;
+  /** Detail below a step. */
+  detail(text: string): void;
+  /** What went wrong. */
+  problem(text: string): void;
+  /** Resolves when all lines are stored. */
+  flush(): Promise<void>;
+  /** The newest lines, for a failure. */
+  tail(): readonly string[];
+}
+
+const tailLines = 30;
+
+/** `buildId` null: nobody reads along (a rollback has no build of its own), lines are only kept for the tail. */
+export function createBuildLog(logStore: LogStore, buildId: string | null, redact: (text: string) => string): BuildLog {
+  let waiting: string[] = [];
+  let writing: Promise<void> = Promise.resolve();
+  let scheduled = false;
+  const tail: string[] = [];
+
+  function write(): Promise<void> {
+    scheduled = false;
+    const lines = waiting;
+    waiting = [];
+    if (lines.length > 0 && buildId !== null) writing = writing.then(() => logStore.appendBuild(buildId, lines));
+    return writing;
+  }
+
+  function line(text: string): void {
+    const clean = redact(text);
+    waiting.push(clean);
+    tail.push(clean);
+    if (tail.length > tailLines) tail.shift();
+    if (scheduled) return;
+    scheduled = true;
+    // A fault of the store surfaces at the next flush; here it must not end the process.
+    setImmediate(() => void write().catch(() => {}));
+  }
+
+  return {
+    line,
+    step: (text) => line(`-----> ${text}`),
+    detail: (text) => line(`       ${text}`),
+    problem: (text) => line(` !     ${text}`),
+    flush: write,
+    tail: () => [...tail],
+  };
+}

@@ -1,0 +1,125 @@
+import type { Log } from "../kit/log.ts";
+import type { Topic, Wakeups } from "../store/wakeups.ts";
+
+/**
+ * Something that keeps the world as the rows say. It takes no input, may run at any time and any number of times, does not
+ * retry inside, and throws only faults.
+ */
+export interface Task {
+  readonly name: string;
+  /** It runs at least this often, also when no wake-up arrives. */
+  readonly periodMs: number;
+  readonly topics: readonly Topic[];
+  run(signal: AbortSignal): Promise<TaskReport>;
+  /** Waits for work that `run` left under way. */
+  settle?(): Promise<void>;
+}
+
+export interface TaskReport {
+  /** One line for the operator. */
+  readonly detail: string;
+  /** Run again after this long, when that is sooner than the period. */
+  readonly againMs?: number;
+}
+
+export interface TaskStatus {
+  readonly name: string;
+  readonly last_run_at: string | null;
+  readonly last_ok_at: string | null;
+  readonly detail: string;
+  readonly failing: boolean;
+}
+
+export interface Driver {
+  /** Starts all tasks; resolves when each has run once. */
+  start(): Promise<void>;
+  /** Ends them: no new runs, waits for those under way. */
+  stop(): Promise<void>;
+  status(): readonly TaskStatus[];
+  /** Lets a task run soon. */
+  wake(name: string): void;
+}
+
+/** Runs each task on its own: by wake-ups, by its period, never twice at once; a fault is logged and the task goes on. */
+export function createDriver(options: { tasks: readonly Task[]; wakeups: Wakeups; log: Log }): Driver {
+  const stopping = new AbortController();
+  const loops = options.tasks.map((task) => createLoop(task, options, stopping.signal));
+  return {
+    async start() {
+      await Promise.all(loops.map((loop) => loop.start()));
+    },
+    async stop() {
+      stopping.abort(new Error("the platform is stopping"));
+      await Promise.all(loops.map((loop) => loop.ended()));
+    },
+    status: () => loops.map((loop) => loop.status()),
+    wake(name) {
+      loops.find((loop) => loop.status().name === name)?.wake();
+    },
+  };
+}
+
+function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal: AbortSignal) {
+  const log = options.log.child({ task: task.name });
+  const status = { name: task.name, last_run_at: null as string | null, last_ok_at: null as string | null, detail: "not run yet", failing: false };
+  const bell = createBell();
+  let ended: Promise<void> = Promise.resolve();
+
+  async function once(): Promise<number> {
+    status.last_run_at = new Date().toISOString();
+    try {
+      const report = await task.run(signal);
+      Object.assign(status, { last_ok_at: new Date().toISOString(), detail: report.detail, failing: false });
+      return Math.min(report.againMs ?? task.periodMs, task.periodMs);
+    } catch (error) {
+      if (!signal.aborted) log.error({ err: error }, "the task failed; it will run again");
+      Object.assign(status, { detail: error instanceof Error ? error.message : String(error), failing: true });
+      return Math.min(1000, task.periodMs);
+    }
+  }
+
+  async function loop(first: () => void): Promise<void> {
+    const unlisten = task.topics.map((topic) => options.wakeups.on(topic, () => bell.ring()));
+    while (!signal.aborted) {
+      const pauseMs = await once();
+      first();
+      await bell.wait(pauseMs, signal);
+    }
+    for (const stop of unlisten) stop();
+    await task.settle?.();
+  }
+
+  return {
+    start: () => new Promise<void>((first) => void (ended = loop(first))),
+    ended: () => ended,
+    status: () => ({ ...status }),
+    wake: () => bell.ring(),
+  };
+}
+
+/** Waits for a ring or the time. A ring while nobody waits is not lost. */
+function createBell() {
+  let rung = false;
+  let answer: (() => void) | undefined;
+  return {
+    ring() {
+      rung = true;
+      answer?.();
+    },
+    async wait(pauseMs: number, signal: AbortSignal): Promise<void> {
+      if (!rung && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, pauseMs);
+          answer = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+          signal.addEventListener("abort", answer, { once: true });
+        });
+        if (answer) signal.removeEventListener("abort", answer);
+      }
+      answer = undefined;
+      rung = false;
+    },
+  };
+}

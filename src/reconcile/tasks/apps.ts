@@ -1,0 +1,136 @@
+import { recordEvent } from "../../features/activity/activity.ts";
+import { markCrashed, markReady, replicasOf, workloadRows, type ReplicaRow, type WorkloadRow } from "../../features/deployments/serving.ts";
+import type { Instance } from "../../ports/runtime.ts";
+import type { Task } from "../driver.ts";
+import { syncEdge } from "../edge-sync.ts";
+import { look } from "../health.ts";
+import { ingestOutput } from "../ingest.ts";
+import { secretsOf, workloadOf } from "../workload.ts";
+import type { World } from "../world.ts";
+import { msUntilStart, newCrash, wanted, type Crash } from "./apps-rules.ts";
+import { waitUntilIdle } from "./drain.ts";
+
+const soonMs = 250;
+
+/** Keeps every active deployment running with as many replicas as it ought to have, and ends what ought not to run. */
+export function appsTask(world: World): Task {
+  // Ending takes as long as the last request; meanwhile the others are looked after.
+  const ending = new Map<string, Promise<void>>();
+  function end(id: string, work: () => Promise<void>): void {
+    if (ending.has(id)) return;
+    const told = work().catch((error: unknown) => world.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"));
+    ending.set(id, told.finally(() => ending.delete(id)));
+  }
+  async function tendWorkload(id: string, row: WorkloadRow | undefined): Promise<number> {
+    switch (wanted(row)) {
+      case "serve":
+        return keep(world, row as WorkloadRow, (work) => end(id, work));
+      case "drain":
+        end(id, () => drain(world, row as WorkloadRow));
+        return Infinity;
+      case "stop":
+        end(id, () => stop(world, id, row));
+        return Infinity;
+      case "leave":
+        return Infinity;
+    }
+  }
+  return {
+    name: "apps",
+    periodMs: 2000,
+    topics: ["apps"],
+    async run() {
+      const running = await world.ports.runtime.list();
+      const rows = new Map((await workloadRows(world.db, running)).map((row) => [row.id, row as WorkloadRow]));
+      let againMs = Infinity;
+      for (const id of new Set([...running, ...rows.keys()])) {
+        // One application's trouble is no reason to neglect the others.
+        const waitMs = await tendWorkload(id, rows.get(id)).catch((error: unknown) => troubled(world, id, error));
+        againMs = Math.min(againMs, waitMs);
+      }
+      return { detail: `${rows.size} deployments, ${ending.size} ending`, againMs };
+    },
+    async settle() {
+      await Promise.race([Promise.all(ending.values()), new Promise((resolve) => setTimeout(resolve, soonMs))]);
+    },
+  };
+}
+
+function troubled(world: World, id: string, error: unknown): number {
+  world.log.error({ err: error, deployment: id }, "could not tend a workload; it will be tried again");
+  return Infinity;
+}
+
+/** Starts what is missing, restarts what crashed, ends what is too much, lets healthy replicas have traffic. Answers when to look again. */
+async function keep(world: World, row: WorkloadRow, end: (work: () => Promise<void>) => void): Promise<number> {
+  const instances = await world.ports.runtime.observe(row.id);
+  const known = new Map((await replicasOf(world.db, row.id)).map((replica) => [replica.ordinal, replica]));
+  const surplus = instances.filter((instance) => instance.ordinal >= row.replicas);
+  const kept = instances.filter((instance) => instance.ordinal < row.replicas);
+  if (surplus.length > 0) end(() => shrink(world, row, surplus));
+  else if (kept.length < row.replicas) await world.ports.runtime.apply(await workloadOf(world, row));
+  const waits = await Promise.all(kept.map((instance) => tend(world, row, instance, known.get(instance.ordinal))));
+  return Math.min(...waits, kept.length < row.replicas ? soonMs : Infinity);
+}
+
+async function tend(world: World, row: WorkloadRow, instance: Instance, known: ReplicaRow | undefined): Promise<number> {
+  if (instance.state === "running") return admit(world, row, instance, known);
+  const crash = newCrash(instance, known);
+  if (crash === undefined) {
+    const leftMs = msUntilStart(known, world.clock.now());
+    if (leftMs > 0) return leftMs;
+    await world.ports.runtime.restart(await workloadOf(world, row), instance.ordinal);
+    return soonMs;
+  }
+  await ingestOutput(world, await outputOf(world, row));
+  const first = await markCrashed(world.db, { org_id: row.org_id, deployment_id: row.id, ...crash });
+  if (first) await tellCrash(world, row, crash);
+  await syncEdge(world);
+  return crash.pauseMs;
+}
+
+async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<void> {
+  world.log.warn({ project: row.slug, deployment: row.number, replica: crash.ordinal, exit_code: crash.exit_code }, "an application crashed");
+  await recordEvent(world.db, {
+    org_id: row.org_id,
+    project_id: row.project_id,
+    action: crash.out_of_memory ? "replica.out_of_memory" : "replica.crashed",
+    target: `deployment ${row.number}, replica ${crash.ordinal}`,
+    detail: { exit_code: crash.exit_code, restarts: crash.restarts, next_start_in_ms: crash.pauseMs },
+  });
+}
+
+/** A running replica gets traffic once it answers as its health check demands. */
+async function admit(world: World, row: WorkloadRow, instance: Instance, known: ReplicaRow | undefined): Promise<number> {
+  if (known?.ready_attempt === instance.attempt || instance.address === null) return Infinity;
+  const { timeoutMs } = world.settings.health;
+  const found = await look({ address: instance.address, hostname: row.hostname, path: row.health_path, timeoutMs: Math.min(timeoutMs, 1000) });
+  if (found.seen !== "healthy") return soonMs;
+  await markReady(world.db, { org_id: row.org_id, deployment_id: row.id, ordinal: instance.ordinal, attempt: instance.attempt });
+  await syncEdge(world);
+  return Infinity;
+}
+
+/** The edge has been told; what is still being served may end. Then the surplus replicas do. */
+async function shrink(world: World, row: WorkloadRow, surplus: readonly Instance[]): Promise<void> {
+  await syncEdge(world);
+  await waitUntilIdle(world, surplus, row.updated_at);
+  await world.ports.runtime.apply(await workloadOf(world, row));
+}
+
+async function drain(world: World, row: WorkloadRow): Promise<void> {
+  await syncEdge(world);
+  await waitUntilIdle(world, await world.ports.runtime.observe(row.id), row.retired_at ?? row.deleted_at ?? row.suspended_at);
+  await stop(world, row.id, row);
+}
+
+/** Ends the processes, keeps their last words, forgets them. */
+async function stop(world: World, id: string, row: WorkloadRow | undefined): Promise<void> {
+  await world.ports.runtime.stop(id, world.settings.stopGraceMs);
+  if (row !== undefined) await ingestOutput(world, await outputOf(world, row));
+  await world.ports.runtime.remove(id);
+}
+
+async function outputOf(world: World, row: WorkloadRow) {
+  return { workload_id: row.id, project_id: row.project_id, deployment: row.number, secrets: secretsOf(await workloadOf(world, row)) };
+}

@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { interrupted } from "../../features/builds/builds.ts";
+import {
+  activate,
+  failDeployment,
+  projectsToRestart,
+  restartWithVariables,
+  takeDeployment,
+  type TakenDeployment,
+} from "../../features/deployments/deployments.ts";
+import { markReady } from "../../features/deployments/serving.ts";
+import { redactor } from "../../kit/redact.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Workload } from "../../ports/runtime.ts";
+import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import { createBuildLog, type BuildLog } from "../build-log.ts";
+import type { Task } from "../driver.ts";
+import { syncEdge } from "../edge-sync.ts";
+import { look, type Look } from "../health.ts";
+import { ingestOutput } from "../ingest.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import { judgeExit, judgeLook, judgeRelease, releaseFailure } from "../release-failures.ts";
+import { secretsOf, workloadOf } from "../workload.ts";
+import type { World } from "../world.ts";
+
+/** Brings deployments that are on their way to service: release command, start, health, switch. */
+export function releasesTask(world: World, wake: () => void): Task {
+  const work = createLeasedWork<TakenDeployment>(world.db, world.log, {
+    limit: world.settings.concurrentReleases,
+    take: () => takeDeployment(world.db, world.owner),
+    leaseOf: (deployment) => leaseOf(world, deployment),
+    work: (deployment, signal) => perform(world, deployment, signal),
+    broken: (deployment, _error, stopping) => close(world, deployment, stopping ? interrupted : platformFault),
+  });
+  return {
+    name: "releases",
+    periodMs: 1000,
+    topics: ["releases"],
+    async run(signal) {
+      await releaseDeadLeases(world.db, "deployment");
+      await restartChanged(world);
+      const running = await work.fill(signal, wake);
+      return { detail: `${running} under way` };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+const platformFault = releaseFailure("boot", "platform_fault", "The platform itself failed while it deployed this.");
+
+/** A start on its way: everything its steps share. */
+interface Release {
+  readonly world: World;
+  readonly deployment: TakenDeployment;
+  readonly workload: Workload;
+  readonly log: BuildLog;
+  readonly signal: AbortSignal;
+}
+
+async function perform(world: World, deployment: TakenDeployment, signal: AbortSignal): Promise<void> {
+  // The pusher was told that the push failed when his control plane went away; so it must have failed.
+  if (deployment.abandoned && deployment.trigger === "push") return close(world, deployment, interrupted);
+  const workload = await workloadOf(world, deployment);
+  const readAlong = deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
+  const log = createBuildLog(world.ports.logStore, readAlong, redactor(secretsOf(workload)));
+  const release: Release = { world, deployment, workload, log, signal };
+  const failure = (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
+  if (failure === undefined) return;
+  if (signal.aborted) return close(world, deployment, interrupted);
+  await explain(release, failure);
+  await close(world, deployment, { ...failure, log_tail: log.tail() });
+}
+
+async function runReleaseCommand({ world, deployment, workload, log, signal }: Release): Promise<Failure | undefined> {
+  const command = deployment.image.release_command;
+  if (command === null || deployment.trigger === "rollback" || deployment.trigger === "variables") return undefined;
+  log.step(`Running the release command: ${command}`);
+  const lines = lineSplitter((text) => log.detail(text));
+  const limits = { timeoutMs: world.settings.releaseTimeoutMs, silenceMs: world.settings.buildLimits.silenceMs };
+  const result = await world.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
+  lines.end();
+  return judgeRelease(result, command);
+}
+
+async function startReplicas(release: Release): Promise<Failure | undefined> {
+  const { world, workload, log } = release;
+  log.step(`Starting ${workload.replicas === 1 ? "1 replica" : `${workload.replicas} replicas`}`);
+  await world.ports.runtime.apply(workload);
+  return awaitHealth(release);
+}
+
+/** All replicas must be healthy within the budget; one that ends is the end of the deploy. */
+async function awaitHealth(release: Release): Promise<Failure | undefined> {
+  const { world, deployment, workload, signal } = release;
+  const { everyMs, budgetMs } = world.settings.health;
+  const end = Date.now() + budgetMs;
+  const last = new Map<number, Look>();
+  let pauseMs = 20;
+  while (!signal.aborted) {
+    const instances = await world.ports.runtime.observe(workload.id);
+    const exited = instances.find((instance) => instance.state === "exited");
+    if (exited) return judgeExit(exited.exit);
+    const waiting = instances.filter((instance) => last.get(instance.ordinal)?.seen !== "healthy");
+    await Promise.all(waiting.map(async (instance) => last.set(instance.ordinal, await lookAt(release, instance.address))));
+    const healthy = instances.filter((instance) => last.get(instance.ordinal)?.seen === "healthy");
+    for (const { ordinal, attempt } of healthy) await markReady(world.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
+    if (healthy.length >= workload.replicas) return undefined;
+    if (Date.now() >= end) break;
+    // Quick looks first: most applications are up within a fraction of the usual pace.
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 1.3, everyMs);
+  }
+  const worst = [...last.values()].find((each) => each.seen !== "healthy") ?? { seen: "refused" as const };
+  return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs });
+}
+
+function lookAt({ world, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
+  if (address === null) return Promise.resolve({ seen: "refused" });
+  return look({ address, hostname: deployment.hostname, path: deployment.health_path, timeoutMs: world.settings.health.timeoutMs });
+}
+
+/** One atomic change of rows; then the edge goes by it before anybody is told. */
+async function switchTraffic({ world, deployment, log, signal }: Release): Promise<Failure | undefined> {
+  log.step(`Live at ${world.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
+  await log.flush();
+  signal.throwIfAborted();
+  const done = await world.db.transaction().execute(async (tx) => {
+    const active = await activate(tx, leaseOf(world, deployment), deployment);
+    if (!active) throw new Error("the lease of the deployment was lost");
+    await world.wakeups.send(tx, "edge", deployment.project_id);
+    return active;
+  });
+  if (!done) return undefined;
+  await syncEdge(world).catch((error: unknown) => world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"));
+  await world.wakeups.send(world.db, "outcomes", deployment.id);
+  await world.wakeups.send(world.db, "apps", deployment.project_id);
+  return undefined;
+}
+
+/** Shows the pusher the application's last words and what to do. */
+async function explain({ world, deployment, workload, log }: Release, failure: Failure): Promise<void> {
+  if (failure.stage === "boot" || failure.stage === "health") {
+    await ingestOutput(world, { workload_id: workload.id, project_id: deployment.project_id, deployment: deployment.number, secrets: secretsOf(workload) });
+    const page = await world.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
+    const words = page.lines.filter((line) => line.deployment === deployment.number).slice(-20);
+    if (words.length > 0) log.step("The application's last words");
+    for (const line of words) log.detail(line.text);
+  }
+  log.problem(failure.summary);
+  log.problem(failure.hint);
+  log.problem(`The deployment failed (${failure.code}); what served before serves on.`);
+  await log.flush();
+}
+
+async function close(world: World, deployment: TakenDeployment, failure: Failure): Promise<void> {
+  await failDeployment(world.db, leaseOf(world, deployment), failure);
+  await world.wakeups.send(world.db, "outcomes", deployment.id);
+  await world.wakeups.send(world.db, "apps", deployment.project_id);
+}
+
+async function restartChanged(world: World): Promise<void> {
+  for (const project of await projectsToRestart(world.db)) {
+    await world.db.transaction().execute((tx) => restartWithVariables(world, tx, { org_id: project.org_id, project_id: project.id }));
+  }
+}
+
+function leaseOf(world: World, deployment: TakenDeployment): Lease {
+  return { table: "deployment", id: deployment.id, owner: world.owner, fence: deployment.fence };
+}
+
+function lineSplitter(onLine: (text: string) => void) {
+  let rest = "";
+  const decoder = new TextDecoder();
+  return {
+    push(chunk: Buffer): void {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
+      rest = lines.pop() ?? "";
+      for (const line of lines) onLine(line);
+    },
+    end(): void {
+      if (rest !== "") onLine(rest);
+    },
+  };
+}

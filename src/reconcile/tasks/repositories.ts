@@ -1,0 +1,34 @@
+import { pushedDeployments } from "../../features/deployments/serving.ts";
+import type { Task } from "../driver.ts";
+import type { World } from "../world.ts";
+
+/**
+ * Mends what a crash left in repositories: a commit that was activated but whose branch was not moved any more, because git went
+ * away with the control plane.
+ */
+export function repositoriesTask(world: World): Task {
+  return {
+    name: "repositories",
+    periodMs: 30_000,
+    topics: [],
+    async run() {
+      const rows = await pushedDeployments(world.db);
+      let mended = 0;
+      for (const row of rows) if (await mend(world, row)) mended += 1;
+      return { detail: mended === 0 ? `${rows.length} branches as deployed` : `moved ${mended} branches` };
+    },
+  };
+}
+
+async function mend(world: World, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {
+  const ref = `refs/heads/${row.branch}`;
+  const now = await world.ports.repositories.resolve(row.project_id, ref);
+  // Anything but the commit before the push means that a later push has moved it.
+  if (now === row.commit || now !== row.old_commit) return false;
+  const moved = await world.ports.repositories.moveRef(row.project_id, ref, row.old_commit, row.commit);
+  if (moved) {
+    world.log.info({ project_id: row.project_id, commit: row.commit }, "moved a branch to the commit that serves");
+    await world.ports.repositories.unpin(row.project_id, row.build_id);
+  }
+  return moved;
+}

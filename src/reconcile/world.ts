@@ -1,0 +1,53 @@
+import type { Log } from "../kit/log.ts";
+import type { Builder } from "../ports/builder.ts";
+import type { BuildLimits } from "../ports/builder.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Edge } from "../ports/edge.ts";
+import type { LogStore } from "../ports/log-store.ts";
+import type { PostgresHost } from "../ports/postgres-host.ts";
+import type { Repositories } from "../ports/repositories.ts";
+import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
+import type { Db } from "../store/database.ts";
+import type { Vault } from "../store/vault.ts";
+import type { Wakeups } from "../store/wakeups.ts";
+
+/** What the reconcilers work with: our rows on one side, the ports on the other. */
+export interface World {
+  readonly db: Db;
+  readonly vault: Vault;
+  readonly wakeups: Wakeups;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** This control plane, see `formatIdentity`; it stands in the leases it takes. */
+  readonly owner: string;
+  readonly ports: {
+    readonly runtime: Runtime;
+    readonly builder: Builder;
+    readonly edge: Edge;
+    readonly postgresHost: PostgresHost;
+    readonly repositories: Repositories;
+    readonly logStore: LogStore;
+  };
+  readonly settings: ReconcileSettings;
+  /** `http://demo.localhost:8080` for a hostname. */
+  readonly appUrl: (hostname: string) => string;
+}
+
+export interface ReconcileSettings {
+  readonly buildLimits: BuildLimits;
+  readonly concurrentBuilds: number;
+  readonly concurrentReleases: number;
+  readonly workloadLimits: WorkloadLimits;
+  readonly health: HealthSettings;
+  readonly releaseTimeoutMs: number;
+  readonly drainMs: number;
+  readonly stopGraceMs: number;
+  /** The port that applications are asked to listen on when their project sets none. */
+  readonly appPort: number;
+}
+
+export interface HealthSettings {
+  readonly everyMs: number;
+  readonly timeoutMs: number;
+  readonly budgetMs: number;
+}
