@@ -105,7 +105,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
 
 function exitCode(child: ChildProcess): Promise<number> {
   return new Promise((resolve) => {
-    child.once("error", () => resolve(diedCode));
+    child.on("error", () => resolve(diedCode));
     child.once("close", (code) => resolve(code ?? diedCode));
   });
 }

@@ -57,8 +57,7 @@ async function answer(context: Deciding, req: IncomingMessage, res: ServerRespon
   res.flushHeaders();
   res.once("close", () => res.writableFinished || push.abandon());
   const say = (line: string) => void (res.writable && res.write(`${line}\n`));
-  push.decision = decide(context, push, { question, say });
-  const { accepted } = await push.decision;
+  const { accepted } = await push.decide(decide(context, push, { question, say }));
   res.addTrailers({ "x-decision": accepted ? "accepted" : "refused" });
   res.end();
 }

@@ -50,8 +50,8 @@ export class Push implements PushOrigin {
   readonly resultFile: string;
   /** What was put to the gate; null until then. */
   request: PushRequest | null = null;
-  /** Settles with the decision; never rejects. Null until the hook has asked, which it may do once. */
-  decision: Promise<PushDecision> | null = null;
+  #decision: Promise<PushDecision> | null = null;
+  #isDecided = false;
   readonly #dead = new AbortController();
 
   constructor(origin: PushOrigin) {
@@ -62,13 +62,23 @@ export class Push implements PushOrigin {
     this.resultFile = origin.resultFile;
   }
 
-  /** Aborts once the push can no longer move a ref. */
+  /** Settles with the decision; never rejects. Null until the hook has asked, which it may do once. */
+  get decision(): Promise<PushDecision> | null {
+    return this.#decision;
+  }
+
+  decide(decision: Promise<PushDecision>): Promise<PushDecision> {
+    this.#decision = decision;
+    return decision.finally(() => (this.#isDecided = true));
+  }
+
+  /** Aborts when the push can no longer move a ref before it is decided. */
   get signal(): AbortSignal {
     return this.#dead.signal;
   }
 
   abandon(): void {
-    this.#dead.abort();
+    if (!this.#isDecided) this.#dead.abort();
   }
 
   /** The refs that git has moved, as its post-receive hook wrote them. */

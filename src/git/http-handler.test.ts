@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import { request, type IncomingMessage, type RequestOptions } from "node:http";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { after, before, beforeEach, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { commitFile, git, makeWorkTree, refOf, ScriptedGate, startGitHost, tokens, tryGit, type Host } from "../../test/support/git-servers.ts";
+import { run } from "../kit/exec.ts";
+
+const gate = new ScriptedGate();
+let host: Host;
+let work: string;
+
+before(async () => {
+  host = await startGitHost(gate);
+  work = await makeWorkTree(host.root, "http");
+});
+beforeEach(() => {
+  gate.receive = async () => ({ accepted: true });
+});
+after(() => host.close());
+
+const push = (url = host.httpUrl(), ...refs: string[]) => tryGit(host.root, ["-C", work, "push", url, ...(refs.length ? refs : ["main"])]);
+const basic = (token: string) => `Basic ${Buffer.from(`x:${token}`).toString("base64")}`;
+
+async function call(path: string, options: RequestOptions = {}, body?: Uint8Array): Promise<{ res: IncomingMessage; body: string }> {
+  const res = await new Promise<IncomingMessage>((done, fail) => {
+    request({ host: "127.0.0.1", port: host.httpPort, path, ...options }, done).once("error", fail).end(body);
+  });
+  return { res, body: await text(res) };
+}
+
+test("an accepted push moves the branch, reports what moved, and can be cloned", async () => {
+  const id = await commitFile(host.root, work, "one.txt", "1");
+  gate.receive = async (request, onLine) => {
+    assert.deepEqual([request.refs[0]?.new, request.caller.name, request.project.id], [id, "ada", "prj_demo"]);
+    assert.ok(request.quarantine?.GIT_QUARANTINE_PATH.startsWith(host.repositoryDir));
+    onLine("-----> Live");
+    return { accepted: true, head: "main" };
+  };
+  const pushed = await push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /remote: -----> Live/);
+  assert.equal(await refOf(host), id);
+  assert.deepEqual(gate.moved.at(-1)?.map((ref) => [ref.name, ref.new]), [["refs/heads/main", id]]);
+  await git(host.root, ["clone", "-q", host.httpUrl(tokens.reader), join(host.root, "clone-http")]);
+  assert.equal(await git(host.root, ["-C", join(host.root, "clone-http"), "rev-parse", "HEAD"]), id);
+  assert.deepEqual(await readdir(join(host.root, "git", "pushes")), []);
+});
+
+test("a refused push exits non-zero, shows why, and leaves the branch and no object", async () => {
+  const before = await refOf(host);
+  const id = await commitFile(host.root, work, "refused.txt", "no");
+  gate.receive = async (_request, onLine) => {
+    onLine(" !     Build failed");
+    return { accepted: false };
+  };
+  const pushed = await push();
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /remote: {2}! {5}Build failed[\s\S]*pre-receive hook declined/);
+  assert.equal(await refOf(host), before);
+  assert.notEqual((await tryGit(host.root, ["-C", host.repositoryDir, "cat-file", "-e", id])).exitCode, 0);
+});
+
+test("a gate that throws refuses the push", async () => {
+  const before = await refOf(host);
+  gate.receive = async () => Promise.reject(new Error("planted"));
+  const pushed = await push();
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /could not decide/);
+  assert.doesNotMatch(pushed.stderr, /planted/);
+  assert.equal(await refOf(host), before);
+});
+
+test("only branches and tags can be pushed, and the deploy branch cannot be deleted", async () => {
+  await push();
+  assert.match((await push(host.httpUrl(), "main:refs/notes/x")).stderr, /Only branches and tags/);
+  assert.match((await push(host.httpUrl(), "main:refs/berth/builds/x")).stderr, /hidden ref/);
+  assert.match((await push(host.httpUrl(), ":main")).stderr, /cannot be deleted/);
+  assert.equal((await push(host.httpUrl(), "main:refs/tags/v1", "main:refs/heads/topic")).exitCode, 0);
+  assert.equal((await push(host.httpUrl(), ":topic")).exitCode, 0);
+  assert.equal(gate.pushes.at(-1)?.quarantine, null);
+  assert.notEqual(await refOf(host), "");
+});
+
+test("a force push is accepted, and push options reach the gate", async () => {
+  await git(host.root, ["-C", work, "commit", "-q", "--amend", "-m", "Rewritten"]);
+  assert.notEqual((await push()).exitCode, 0);
+  const pushed = await tryGit(host.root, ["-C", work, "push", "-f", "-o", "note=a b", host.httpUrl(), "main"]);
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.deepEqual(gate.pushes.at(-1)?.options, ["note=a b"]);
+});
+
+test("hidden refs are not shown to clients", async () => {
+  await git(host.root, ["-C", host.repositoryDir, "update-ref", "refs/berth/builds/bld_1", await refOf(host)]);
+  assert.doesNotMatch(await git(host.root, ["ls-remote", host.httpUrl()]), /refs\/berth/);
+});
+
+test("without a valid token every path asks for one, whether it exists or not", async () => {
+  const paths = ["/git/main/demo.git/info/refs?service=git-upload-pack", "/git/main/none.git/info/refs?service=git-upload-pack", "/git/"];
+  for (const path of paths) {
+    for (const authorization of [undefined, "Bearer x", "Basic eA==", basic("wrong")]) {
+      const { res, body } = await call(path, { headers: authorization === undefined ? {} : { authorization } });
+      assert.deepEqual([res.statusCode, res.headers["www-authenticate"]], [401, 'Basic realm="Berth", charset="UTF-8"']);
+      assert.equal(body, "Give an API token as the password.\n");
+    }
+  }
+});
+
+test("a foreign project answers byte for byte like a missing one", async () => {
+  const answers = new Set<string>();
+  const asked: [string, string][] = [
+    ["main/demo", tokens.bob],
+    ["main/none", tokens.bob],
+    ["other/demo", tokens.ada],
+    ["main/none", tokens.ada],
+    ["nobody/none", tokens.ada],
+  ];
+  for (const [path, token] of asked) {
+    for (const service of ["git-upload-pack", "git-receive-pack"]) {
+      const { res, body } = await call(`/git/${path}.git/info/refs?service=${service}`, { headers: { authorization: basic(token) } });
+      const { date: _date, ...headers } = res.headers;
+      answers.add(JSON.stringify([res.statusCode, headers, body]));
+    }
+  }
+  assert.equal(answers.size, 1, [...answers].join("\n"));
+  assert.match([...answers][0] as string, /^\[404/);
+});
+
+test("an own project that cannot be used says why", async () => {
+  const headers = { authorization: basic(tokens.reader) };
+  const { res, body } = await call("/git/main/demo.git/info/refs?service=git-receive-pack", { headers });
+  assert.deepEqual([res.statusCode, body], [403, "This token may not push.\n"]);
+  assert.match((await push(host.httpUrl(tokens.ada, "main/deleted.git"))).stderr, /undelete it first/);
+});
+
+test("the dumb protocol and other paths of a repository are refused", async () => {
+  const headers = { authorization: basic(tokens.ada) };
+  for (const path of ["info/refs", "HEAD", "objects/info/packs", "config", "info/refs?service=git-upload-archive", "../x"])
+    assert.equal((await call(`/git/main/demo.git/${path}`, { headers })).res.statusCode, 403, path);
+  assert.equal((await call("/git/main/demo.git/git-upload-pack", { headers, method: "PUT" })).res.statusCode, 403);
+});
+
+test("a gzip body is understood, another encoding or type is refused", async () => {
+  const id = await refOf(host);
+  const ask = Buffer.from(`0032want ${id}\n00000009done\n`);
+  const headers = { authorization: basic(tokens.ada), "content-type": "application/x-git-upload-pack-request" };
+  const path = "/git/main/demo.git/git-upload-pack";
+  const zipped = await call(path, { method: "POST", headers: { ...headers, "content-encoding": "gzip" } }, gzipSync(ask));
+  assert.deepEqual([zipped.res.statusCode, zipped.body.slice(0, 8)], [200, "0008NAK\n"]);
+  const brotli = await call(path, { method: "POST", headers: { ...headers, "content-encoding": "br" } }, ask);
+  assert.equal(brotli.res.statusCode, 415);
+  const json = await call(path, { method: "POST", headers: { ...headers, "content-type": "application/json" } }, ask);
+  assert.equal(json.res.statusCode, 415);
+});
+
+test("protocol version 2 is spoken", async () => {
+  const env = { GIT_TRACE_PACKET: "1", PATH: "/usr/bin:/bin", HOME: host.root };
+  const { stderr } = await tryGit(host.root, ["-c", "protocol.version=2", "ls-remote", host.httpUrl()], { env });
+  assert.match(stderr, /version 2/);
+});
+
+test("a pack over the limit is refused", async () => {
+  const small = await startGitHost(gate, { packBytes: 200_000 });
+  try {
+    const dir = await makeWorkTree(small.root, "big");
+    await commitFile(small.root, dir, "big.bin", randomBytes(400_000));
+    for (const url of [small.httpUrl()]) {
+      const pushed = await tryGit(small.root, ["-C", dir, "push", url, "main"]);
+      assert.notEqual(pushed.exitCode, 0);
+      assert.match(pushed.stderr, /exceeds maximum allowed size/);
+    }
+    assert.equal(await refOf(small), "");
+  } finally {
+    await small.close();
+  }
+});
+
+test("a push larger than one buffer, sent in chunks, arrives whole", async () => {
+  const id = await commitFile(host.root, work, "large.bin", randomBytes(6_000_000));
+  const pushed = await push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.equal(await refOf(host), id);
+});
+
+test("the token is in no process's arguments or environment while a push is decided", async () => {
+  await commitFile(host.root, work, "secret.txt", String(Date.now()));
+  let seen = "";
+  gate.receive = async () => {
+    const { stdout } = await run({ file: "sh", args: ["-c", `for p in $(pgrep -P ${process.pid}); do cat /proc/$p/cmdline /proc/$p/environ; done | tr '\\0' '\\n'`] });
+    seen = stdout;
+    return { accepted: true };
+  };
+  assert.equal((await push()).exitCode, 0);
+  assert.match(seen, /http-backend/);
+  assert.doesNotMatch(seen.replace(/^.*@127\.0\.0\.1.*$/gm, ""), /ada-secret/);
+});
+
+test("too many processes at once answer 503", async () => {
+  const busy = await startGitHost(gate, { processes: 0 });
+  try {
+    const pushed = await tryGit(busy.root, ["ls-remote", busy.httpUrl()]);
+    assert.match(pushed.stderr, /503|busy/);
+  } finally {
+    await busy.close();
+  }
+});
