@@ -1,0 +1,58 @@
+import { isSystemVariable, mask } from "../../contract/env.ts";
+import type { Context, Handlers } from "../context.ts";
+import { databaseOf } from "../database/database.ts";
+import { livingProject } from "../projects/projects.ts";
+import { deleteVariable, lockVariables, markVariablesChanged, selectVariables, upsertVariable } from "./queries.ts";
+import { fits, secretName, sizeOf, systemKeys } from "./rules.ts";
+
+export const env: Handlers<"env"> = {
+  async list(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    const own = await selectVariables(ctx.tx, { org_id: project.org_id, project_id: project.id });
+    const database = await databaseOf(ctx.tx, project.org_id, project.id);
+    const system = systemKeys(database !== undefined).map((key) => ({ key, updated_at: null, system: true }));
+    const variables = [...own.map(({ key, updated_at }) => ({ key, updated_at, system: false })), ...system];
+    return { variables: variables.map((variable) => ({ ...variable, value: mask })) };
+  },
+
+  async set(ctx, { params, body }) {
+    const { key } = params;
+    const project = await changeable(ctx, params);
+    const others = await selectVariables(ctx.tx, project);
+    const size_bytes = sizeOf(key, body.value);
+    if (!fits(others, key, size_bytes)) return ctx.fail("variables_too_large");
+    const { vault } = ctx.world;
+    const old = others.find((other) => other.key === key);
+    const same = old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === body.value;
+    ctx.note({ silent: same });
+    if (same) return undefined;
+    await upsertVariable(ctx.tx, { ...project, key, size_bytes, sealed_value: vault.seal(project.project_id, secretName(key), body.value) });
+    return announce(ctx, project, key);
+  },
+
+  async delete(ctx, { params }) {
+    const project = await changeable(ctx, params);
+    if (!(await deleteVariable(ctx.tx, project, params.key))) return ctx.fail("not_found");
+    return announce(ctx, project, params.key);
+  },
+};
+
+type ChangeContext = Context<"env.set"> | Context<"env.delete">;
+interface OfProject {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+async function changeable(ctx: ChangeContext, params: { slug: string; key: string }): Promise<OfProject> {
+  const { org_id, id } = await livingProject(ctx, params.slug);
+  if (isSystemVariable(params.key)) return ctx.fail("system_variable", { error: `The platform sets ${params.key} itself.` });
+  const project = { org_id, project_id: id };
+  await lockVariables(ctx.tx, project);
+  return project;
+}
+
+async function announce(ctx: ChangeContext, project: OfProject, key: string): Promise<undefined> {
+  ctx.note({ project_id: project.project_id, target: key });
+  if (await markVariablesChanged(ctx.tx, project)) await ctx.world.wakeups.send(ctx.tx, "releases", project.project_id);
+  return undefined;
+}

@@ -1,0 +1,68 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+interface OfProject {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+/** The project's own variables, by key, sealed. */
+export async function selectVariables(db: Db | Tx, { org_id, project_id }: OfProject) {
+  return db
+    .selectFrom("project_variable")
+    .select(["key", "sealed_value", "size_bytes", "updated_at"])
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .orderBy("key")
+    .execute();
+}
+
+/** Makes changes to a project's variables wait for each other. */
+export async function lockVariables(tx: Tx, { org_id, project_id }: OfProject): Promise<void> {
+  await tx.selectFrom("project").select("id").where("org_id", "=", org_id).where("id", "=", project_id).forNoKeyUpdate().execute();
+}
+
+export interface SealedVariable extends OfProject {
+  readonly key: string;
+  readonly sealed_value: Buffer;
+  readonly size_bytes: number;
+}
+
+export async function upsertVariable(tx: Tx, variable: SealedVariable): Promise<void> {
+  const { sealed_value, size_bytes } = variable;
+  await tx
+    .insertInto("project_variable")
+    .values(variable)
+    .onConflict((on) => on.columns(["project_id", "key"]).doUpdateSet({ sealed_value, size_bytes, updated_at: sql`now()` }))
+    .execute();
+}
+
+/** True when there was one. */
+export async function deleteVariable(tx: Tx, { org_id, project_id }: OfProject, key: string): Promise<boolean> {
+  const done = await tx
+    .deleteFrom("project_variable")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("key", "=", key)
+    .executeTakeFirst();
+  return done.numDeletedRows === 1n;
+}
+
+/** Marks that the running application has older variables; false when nothing runs and nothing is about to. */
+export async function markVariablesChanged(tx: Tx, { org_id, project_id }: OfProject): Promise<boolean> {
+  const done = await tx
+    .updateTable("project")
+    .set({ variables_changed_at: sql`now()` })
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("deployment")
+          .select("deployment.id")
+          .whereRef("deployment.project_id", "=", "project.id")
+          .where("deployment.status", "in", ["active", "pending", "starting"]),
+      ),
+    )
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}

@@ -1,0 +1,20 @@
+import type { Handlers } from "../context.ts";
+import { ownToken } from "../tokens/tokens.ts";
+
+export const me: Handlers<"me"> = {
+  async get(ctx) {
+    const { caller, world } = ctx;
+    const token = await ownToken(ctx.tx, caller);
+    // Revoked a moment ago.
+    if (token === undefined) return ctx.fail("unavailable");
+    const runtime = await world.ports.runtime.describe();
+    const { network, isolation, missing } = runtime;
+    return {
+      organization: { id: caller.org_id, slug: caller.org_slug, name: caller.org_name },
+      role: caller.role,
+      platform_admin: caller.platform_admin,
+      token,
+      platform: { version: world.version, runtime: runtime.name, network, isolation: [...isolation], missing: [...missing] },
+    };
+  },
+};

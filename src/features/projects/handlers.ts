@@ -1,0 +1,86 @@
+import { randomBytes } from "node:crypto";
+import { newId } from "../../kit/ids.ts";
+import type { Context, Handlers } from "../context.ts";
+import { livingProject, presentProject } from "./projects.ts";
+import * as queries from "./queries.ts";
+import { hostnamesFor } from "./rules.ts";
+
+export const projects: Handlers<"projects"> = {
+  async create(ctx, { body }) {
+    if (!(await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id))) return ctx.fail("project_limit_reached");
+    const id = await insert(ctx, body);
+    ctx.note({ project_id: id, target: body.slug });
+    return show(ctx, body.slug);
+  },
+
+  async list(ctx, { query }) {
+    const rows = await queries.listProjects(ctx.tx, ctx.caller.org_id, query);
+    return { projects: rows.map((row) => presentProject(ctx.world, ctx.caller.org_slug, row)) };
+  },
+
+  async get(ctx, { params }) {
+    return show(ctx, params.slug);
+  },
+
+  async settings(ctx, { params, body }) {
+    const project = await livingProject(ctx, params.slug);
+    const changed = Object.keys(body);
+    ctx.note({ project_id: project.id, target: project.slug, detail: { changed }, silent: changed.length === 0 });
+    if (changed.length > 0) await queries.updateSettings(ctx.tx, ctx.caller.org_id, project.id, given(body));
+    return show(ctx, params.slug);
+  },
+
+  async delete(ctx, { params }) {
+    const project = await lock(ctx, params.slug);
+    if (project.deleted_at !== null) return ctx.fail("project_deleted", { error: "The project is already deleted." });
+    return change(ctx, project, true);
+  },
+
+  async undelete(ctx, { params }) {
+    const fits = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
+    const project = await lock(ctx, params.slug);
+    if (project.deleted_at === null) return ctx.fail("conflict", { error: "The project is not deleted." });
+    if (!fits) return ctx.fail("project_limit_reached");
+    return change(ctx, project, false);
+  },
+};
+
+type AnyContext = Pick<Context<"projects.get">, "tx" | "caller" | "world" | "fail" | "note">;
+
+async function show(ctx: AnyContext, slug: string) {
+  const row = await queries.showProject(ctx.tx, ctx.caller.org_id, slug);
+  if (row === undefined) return ctx.fail("not_found");
+  return presentProject(ctx.world, ctx.caller.org_slug, row);
+}
+
+async function lock(ctx: AnyContext, slug: string): Promise<queries.ProjectRow> {
+  const project = await queries.lockProjectBySlug(ctx.tx, ctx.caller.org_id, slug);
+  return project ?? ctx.fail("not_found");
+}
+
+async function insert(ctx: Context<"projects.create">, body: { slug: string; name: string }): Promise<string> {
+  const { tx, caller, world } = ctx;
+  const id = newId("prj", ctx.now.getTime());
+  const sealed_cron_secret = world.vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
+  for (const hostname of hostnamesFor(body.slug, world.addresses.appsDomain)) {
+    if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret })) return id;
+    if (await queries.selectProject(tx, caller.org_id, body.slug)) return ctx.fail("slug_taken");
+  }
+  throw new Error("no hostname was free for a new project");
+}
+
+async function change(ctx: AnyContext, project: queries.ProjectRow, deleted: boolean) {
+  await queries.setDeleted(ctx.tx, ctx.caller.org_id, project.id, deleted);
+  await ctx.world.wakeups.send(ctx.tx, "apps", project.id);
+  await ctx.world.wakeups.send(ctx.tx, "edge", project.id);
+  ctx.note({ project_id: project.id, target: project.slug });
+  return show(ctx, project.slug);
+}
+
+// A setting that is left out stays; null resets it.
+function given(body: { port?: number | null | undefined; health_path?: string | null | undefined }): queries.ProjectSettings {
+  return {
+    ...(body.port === undefined ? {} : { port: body.port }),
+    ...(body.health_path === undefined ? {} : { health_path: body.health_path }),
+  };
+}

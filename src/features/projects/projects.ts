@@ -1,0 +1,49 @@
+import type { Result } from "../../contract/routes.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Caller, RefusalText, Surroundings } from "../context.ts";
+import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
+
+export { type ProjectRow } from "./queries.ts";
+
+/** The caller's project of this slug, deleted or not. One of another organization is as missing as one that never was. */
+export async function findProject(db: Db | Tx, caller: Pick<Caller, "org_id">, slug: string): Promise<ProjectRow | undefined> {
+  return selectProject(db, caller.org_id, slug);
+}
+
+/** What `livingProject` needs of a handler's context. */
+export interface Looking {
+  readonly tx: Tx;
+  readonly caller: Pick<Caller, "org_id">;
+  readonly fail: (code: "not_found" | "project_deleted", more?: RefusalText) => never;
+}
+
+/** The caller's project of this slug; refuses with `not_found` or, when it is deleted, `project_deleted`. */
+export async function livingProject(ctx: Looking, slug: string): Promise<ProjectRow> {
+  const project = await findProject(ctx.tx, ctx.caller, slug);
+  if (project === undefined) return ctx.fail("not_found");
+  if (project.deleted_at !== null) return ctx.fail("project_deleted");
+  return project;
+}
+
+/** A project as the API shows it. */
+export function presentProject(world: Pick<Surroundings, "addresses">, orgSlug: string, row: ShownProject): Result<"projects.get"> {
+  const { addresses } = world;
+  return {
+    ...row,
+    state: row.deleted_at === null ? "active" : "deleted",
+    url: addresses.appUrl(row.hostname),
+    git: { ssh: addresses.gitSsh(orgSlug, row.slug), https: addresses.gitHttp(orgSlug, row.slug) },
+    active_deployment: presentActive(row),
+  };
+}
+
+function presentActive(row: ShownProject): Result<"projects.get">["active_deployment"] {
+  if (row.active_id === null || row.active_number === null || row.active_status === null) return null;
+  return {
+    id: row.active_id,
+    number: row.active_number,
+    status: row.active_status,
+    commit: row.active_commit,
+    activated_at: row.active_activated_at,
+  };
+}

@@ -1,0 +1,109 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+const columns = [
+  "project.id",
+  "project.org_id",
+  "project.number",
+  "project.slug",
+  "project.name",
+  "project.hostname",
+  "project.port",
+  "project.health_path",
+  "project.replicas",
+  "project.deploy_branch",
+  "project.created_at",
+  "project.updated_at",
+  "project.deleted_at",
+] as const;
+
+const activeColumns = [
+  "deployment.id as active_id",
+  "deployment.number as active_number",
+  "deployment.status as active_status",
+  "deployment.commit as active_commit",
+  "deployment.activated_at as active_activated_at",
+] as const;
+
+const shown = (db: Db | Tx) =>
+  db
+    .selectFrom("project")
+    .leftJoin("deployment", (join) => join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"))
+    .select([...columns, ...activeColumns]);
+
+/** The project with its active deployment. */
+export async function showProject(db: Db | Tx, orgId: string, slug: string) {
+  return shown(db).where("project.org_id", "=", orgId).where("project.slug", "=", slug).executeTakeFirst();
+}
+
+export type ShownProject = NonNullable<Awaited<ReturnType<typeof showProject>>>;
+
+/** All projects of an organization with their active deployments, newest first. */
+export async function listProjects(db: Db | Tx, orgId: string, options: { readonly deleted: boolean }) {
+  let query = shown(db).where("project.org_id", "=", orgId);
+  if (!options.deleted) query = query.where("project.deleted_at", "is", null);
+  return query.orderBy("project.id", "desc").execute();
+}
+
+/** The project alone. */
+export async function selectProject(db: Db | Tx, orgId: string, slug: string) {
+  return db.selectFrom("project").select(columns).where("project.org_id", "=", orgId).where("project.slug", "=", slug).executeTakeFirst();
+}
+
+export type ProjectRow = NonNullable<Awaited<ReturnType<typeof selectProject>>>;
+
+/** The project alone, locked until the transaction ends. */
+export async function lockProjectBySlug(tx: Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
+  const query = tx.selectFrom("project").select(columns).where("project.org_id", "=", orgId).where("project.slug", "=", slug);
+  return query.forNoKeyUpdate().executeTakeFirst();
+}
+
+/** Whether one more living project fits; others that ask wait until this transaction ends. */
+export async function lockProjectLimit(tx: Tx, orgId: string): Promise<boolean> {
+  const { max_projects } = await tx.selectFrom("organization").select("max_projects").where("id", "=", orgId).forNoKeyUpdate().executeTakeFirstOrThrow();
+  const { count } = await tx
+    .selectFrom("project")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", orgId)
+    .where("deleted_at", "is", null)
+    .executeTakeFirstOrThrow();
+  return count < max_projects;
+}
+
+export interface NewProject {
+  readonly id: string;
+  readonly org_id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly hostname: string;
+  readonly sealed_cron_secret: Buffer;
+}
+
+/** Inserts unless the slug or the hostname is taken; true when it was inserted. */
+export async function insertProject(tx: Tx, project: NewProject): Promise<boolean> {
+  const done = await tx.insertInto("project").values(project).onConflict((on) => on.doNothing()).executeTakeFirst();
+  return done.numInsertedOrUpdatedRows === 1n;
+}
+
+export interface ProjectSettings {
+  readonly port?: number | null;
+  readonly health_path?: string | null;
+}
+
+export async function updateSettings(tx: Tx, orgId: string, id: string, settings: ProjectSettings): Promise<void> {
+  await tx
+    .updateTable("project")
+    .set({ ...settings, updated_at: sql`now()` })
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .execute();
+}
+
+export async function setDeleted(tx: Tx, orgId: string, id: string, deleted: boolean): Promise<void> {
+  await tx
+    .updateTable("project")
+    .set({ deleted_at: deleted ? sql`now()` : null, updated_at: sql`now()` })
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .execute();
+}

@@ -1,0 +1,28 @@
+import { newId } from "../../kit/ids.ts";
+import type { Handlers } from "../context.ts";
+import { deleteKey, insertKey, listKeys } from "./queries.ts";
+import { parsePublicKey } from "./rules.ts";
+
+export const sshKeys: Handlers<"ssh-keys"> = {
+  async create(ctx, { body }) {
+    const { caller, now } = ctx;
+    const parsed = parsePublicKey(body.public_key);
+    if ("refused" in parsed) return ctx.fail("invalid_request", { error: parsed.refused, details: [{ path: "public_key", message: parsed.refused }] });
+    const id = newId("key", now.getTime());
+    const key = await insertKey(ctx.tx, { ...parsed, id, org_id: caller.org_id, name: body.name, created_by: caller.token_id, created_at: now });
+    if (key === undefined) return ctx.fail("key_taken");
+    ctx.note({ target: key.id, detail: { name: key.name, fingerprint: key.fingerprint } });
+    return key;
+  },
+
+  async list(ctx) {
+    return { ssh_keys: await listKeys(ctx.tx, ctx.caller.org_id) };
+  },
+
+  async delete(ctx, { params }) {
+    const key = await deleteKey(ctx.tx, ctx.caller.org_id, params.id);
+    if (key === undefined) return ctx.fail("not_found");
+    ctx.note({ target: params.id, detail: { ...key } });
+    return undefined;
+  },
+};

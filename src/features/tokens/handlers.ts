@@ -1,0 +1,47 @@
+import type { Scope } from "../../contract/access.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Handlers } from "../context.ts";
+import * as queries from "./queries.ts";
+import { hashOf, mayRevoke, newTokenText, prefixOf, rightsWithin } from "./rules.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+export const tokens: Handlers<"tokens"> = {
+  async create(ctx, { body }) {
+    const { caller, now, tx } = ctx;
+    const rights = rightsWithin(caller, { role: body.role, approval_mode: body.approval_mode, scopes: body.scopes as Scope[] | undefined });
+    if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
+    const text = newTokenText(rights.role === "owner" ? "o" : "m");
+    const token = await queries.insertToken(tx, {
+      ...rights,
+      id: newId("tok", now.getTime()),
+      org_id: caller.org_id,
+      name: body.name,
+      platform_admin: false,
+      prefix: prefixOf(text),
+      hash: hashOf(text),
+      created_by: caller.token_id,
+      created_at: now,
+      expires_at: new Date(now.getTime() + body.expires_in_days * dayMs),
+    });
+    ctx.note({ target: token.id, detail: { name: body.name, role: rights.role } });
+    return { ...token, token: text };
+  },
+
+  async list(ctx) {
+    return { api_tokens: await queries.listTokens(ctx.tx, ctx.caller.org_id) };
+  },
+
+  async delete(ctx, { params }) {
+    const { caller, tx } = ctx;
+    const token = await queries.selectToken(tx, caller.org_id, params.id);
+    if (token === undefined) return ctx.fail("not_found");
+    if (!mayRevoke(caller, token)) return ctx.fail("forbidden", { error: "A token cannot revoke one that may do more than itself." });
+    const others = await queries.lockOtherOwnerTokens(tx, caller.org_id, token.id);
+    if (token.role === "owner" && others === 0) return ctx.fail("last_owner_token");
+    if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");
+    await ctx.world.wakeups.send(tx, "tokens", token.id);
+    ctx.note({ target: token.id, detail: { name: token.name } });
+    return undefined;
+  },
+};

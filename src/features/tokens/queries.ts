@@ -1,0 +1,120 @@
+import { sql } from "kysely";
+import type { Role, Scope } from "../../contract/access.ts";
+import type { Db, Tx } from "../../store/database.ts";
+
+const columns = ["id", "name", "role", "platform_admin", "scopes", "approval_mode", "prefix", "created_at", "last_used_at", "expires_at"] as const;
+
+const isLive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
+
+/** The live token of this hash with its organization. */
+export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
+  return db
+    .selectFrom("api_token")
+    .innerJoin("organization", "organization.id", "api_token.org_id")
+    .select([
+      "api_token.id as token_id",
+      "api_token.name as token_name",
+      "api_token.role",
+      "api_token.platform_admin",
+      "api_token.scopes",
+      "api_token.approval_mode",
+      "api_token.last_used_at",
+      "api_token.expires_at",
+      "organization.id as org_id",
+      "organization.slug as org_slug",
+      "organization.name as org_name",
+      "organization.suspended_at",
+    ])
+    .where("api_token.hash", "=", hash)
+    .where(isLive)
+    .executeTakeFirst();
+}
+
+export async function listTokens(db: Db | Tx, orgId: string) {
+  return db
+    .selectFrom("api_token")
+    .select(columns)
+    .where("org_id", "=", orgId)
+    .where("revoked_at", "is", null)
+    .orderBy("id", "desc")
+    .execute();
+}
+
+export async function selectToken(db: Db | Tx, orgId: string, id: string) {
+  return db
+    .selectFrom("api_token")
+    .select(columns)
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("revoked_at", "is", null)
+    .executeTakeFirst();
+}
+
+export interface NewToken {
+  readonly id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly platform_admin: boolean;
+  readonly scopes: readonly Scope[];
+  readonly approval_mode: boolean;
+  readonly prefix: string;
+  readonly hash: Buffer;
+  readonly created_by: string | null;
+  readonly created_at: Date;
+  readonly expires_at: Date | null;
+}
+
+export async function insertToken(tx: Db | Tx, token: NewToken) {
+  return tx
+    .insertInto("api_token")
+    .values({ ...token, scopes: [...token.scopes] })
+    .returning(columns)
+    .executeTakeFirstOrThrow();
+}
+
+/** How many live owner tokens the organization has beside this one. Others that ask wait until this transaction ends. */
+export async function lockOtherOwnerTokens(tx: Tx, orgId: string, id: string): Promise<number> {
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
+  const { count } = await tx
+    .selectFrom("api_token")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", orgId)
+    .where("id", "<>", id)
+    .where("role", "=", "owner")
+    .where(isLive)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** False when it was revoked already. */
+export async function revokeToken(tx: Tx, orgId: string, id: string): Promise<boolean> {
+  const done = await tx
+    .updateTable("api_token")
+    .set({ revoked_at: sql`now()` })
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("revoked_at", "is", null)
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** Writes the use of a token down, at most once a minute. */
+export async function touchToken(db: Db, id: string): Promise<void> {
+  await db
+    .updateTable("api_token")
+    .set({ last_used_at: sql`now()` })
+    .where("id", "=", id)
+    .where((where) => where.or([where("last_used_at", "is", null), where("last_used_at", "<", sql<string>`now() - interval '1 minute'`)]))
+    .execute();
+}
+
+/** Makes the first organization; undefined when there is any already. */
+export async function insertFirstOrganization(tx: Tx, organization: { id: string; slug: string; name: string }): Promise<boolean> {
+  // Two starters at once: the second waits here and then sees the first one's row.
+  await sql`lock table organization in exclusive mode`.execute(tx);
+  const any = await tx.selectFrom("organization").select("id").limit(1).executeTakeFirst();
+  if (any !== undefined) return false;
+  await tx.insertInto("organization").values(organization).execute();
+  return true;
+}

@@ -1,0 +1,74 @@
+import { createHash, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { Rights, Role, Scope } from "../../contract/access.ts";
+
+const base62Alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const secretCharacters = 43;
+const checkCharacters = 6;
+const pattern = /^berth_[oma]_[0-9A-Za-z]{49}$/;
+
+/** `o`wner, `m`ember, `a`dmin: what a leaked token could do, told by its text. */
+export type TokenKind = "o" | "m" | "a";
+
+/** A new token: 256 random bits, and a checksum so that secret scanners recognise it. */
+export function newTokenText(kind: TokenKind): string {
+  const secret = base62(BigInt(`0x${randomBytes(32).toString("hex")}`), secretCharacters);
+  const body = `berth_${kind}_${secret}`;
+  return body + checksum(body);
+}
+
+/** Whether a text has a token's form and checksum. Says nothing about whether the token exists. */
+export function isTokenText(text: string): boolean {
+  return pattern.test(text) && checksum(text.slice(0, -checkCharacters)) === text.slice(-checkCharacters);
+}
+
+/** What is stored of a token. The text has 256 random bits, so a plain hash cannot be reversed. */
+export function hashOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/** The eight characters that a list shows. */
+export function prefixOf(text: string): string {
+  return text.slice("berth_o_".length, "berth_o_".length + 8);
+}
+
+export interface WantedRights {
+  readonly role: Role;
+  readonly scopes?: readonly Scope[] | undefined;
+  readonly approval_mode?: boolean | undefined;
+}
+
+/** The rights of a token that these rights may create, or why not. */
+export function rightsWithin(creator: Rights & { readonly approval_mode: boolean }, wanted: WantedRights): GrantedRights | { readonly refused: string } {
+  if (wanted.role === "owner" && !isOwner(creator)) return { refused: "A member cannot create an owner token." };
+  const scopes = wanted.scopes ?? creator.scopes;
+  const missing = scopes.find((scope) => !creator.scopes.includes(scope));
+  if (missing) return { refused: `Your own token lacks the scope ${missing}.` };
+  return { role: wanted.role, scopes: [...new Set(scopes)], approval_mode: creator.approval_mode || wanted.approval_mode === true };
+}
+
+export interface GrantedRights {
+  readonly role: Role;
+  readonly scopes: readonly Scope[];
+  readonly approval_mode: boolean;
+}
+
+/** Whether these rights may revoke a token: nobody revokes one that may do more. */
+export function mayRevoke(caller: Rights, target: Pick<Rights, "role" | "platform_admin">): boolean {
+  if (target.platform_admin) return caller.platform_admin;
+  return target.role === "member" || isOwner(caller);
+}
+
+function isOwner(rights: Rights): boolean {
+  return rights.role === "owner" || rights.platform_admin;
+}
+
+function checksum(text: string): string {
+  return base62(BigInt(crc32(text)), checkCharacters);
+}
+
+function base62(number: bigint, length: number): string {
+  let text = "";
+  for (let rest = number; text.length < length; rest /= 62n) text = base62Alphabet.charAt(Number(rest % 62n)) + text;
+  return text;
+}

@@ -1,0 +1,62 @@
+import { scopes, type Scope } from "../../contract/access.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Caller } from "../context.ts";
+import { insertFirstOrganization, insertToken, selectToken, selectTokenByHash, touchToken } from "./queries.ts";
+import { hashOf, isTokenText, newTokenText, prefixOf } from "./rules.ts";
+
+/** A live token and whom it stands for. */
+export interface Authenticated {
+  readonly caller: Caller;
+  readonly suspended: boolean;
+  /** RFC 3339; null when it never expires. */
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+}
+
+/** The live token of this text, or undefined when there is none. Texts without the right form cost no query. */
+export async function authenticate(db: Db, text: string): Promise<Authenticated | undefined> {
+  if (!isTokenText(text)) return undefined;
+  const row = await selectTokenByHash(db, hashOf(text));
+  if (row === undefined) return undefined;
+  const { suspended_at, expires_at, last_used_at, ...caller } = row;
+  return { caller: { ...caller, scopes: caller.scopes as Scope[] }, suspended: suspended_at !== null, expires_at, last_used_at };
+}
+
+/** The token that the caller came with, as the API shows it; undefined when it was revoked a moment ago. */
+export async function ownToken(db: Db | Tx, caller: Pick<Caller, "org_id" | "token_id">) {
+  return selectToken(db, caller.org_id, caller.token_id);
+}
+
+/** Writes down that a token was used; at most once a minute is anything written. */
+export async function recordUse(db: Db, tokenId: string): Promise<void> {
+  await touchToken(db, tokenId);
+}
+
+/**
+ * Makes the organization `main` and a platform-admin token in it, unless there is an organization already (then false).
+ * `keep` stores the token's text where its owner finds it; the organization exists only if that succeeded.
+ */
+export async function createFirstOrganization(db: Db, keep: (tokenText: string) => Promise<void>): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const org_id = newId("org");
+    if (!(await insertFirstOrganization(tx, { id: org_id, slug: "main", name: "Main" }))) return false;
+    const text = newTokenText("a");
+    await insertToken(tx, {
+      id: newId("tok"),
+      org_id,
+      name: "First administrator",
+      role: "owner",
+      platform_admin: true,
+      scopes,
+      approval_mode: false,
+      prefix: prefixOf(text),
+      hash: hashOf(text),
+      created_by: null,
+      created_at: new Date(),
+      expires_at: null,
+    });
+    await keep(text);
+    return true;
+  });
+}
