@@ -14,7 +14,11 @@ export interface Wanted {
 export const missingText = "There is no such repository, or you may not see it.\n";
 
 /** Finds which of several callers (one key, many organizations) may have what is wanted. */
-export async function admit(gate: GitGate, callers: readonly GitCaller[], { path, access }: Wanted): Promise<Admission> {
+export async function admit(
+  gate: GitGate,
+  callers: readonly GitCaller[],
+  { path, access }: Wanted,
+): Promise<Admission> {
   for (const caller of callers) {
     if (caller.organization_slug !== path.organization_slug) continue;
     const found = await gate.findProject(caller, path, access);

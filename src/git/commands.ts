@@ -32,7 +32,12 @@ function bounded({ gitBin, prlimitBin }: GitPrograms, args: readonly string[]): 
 }
 
 /** The exact environment of git's server programs: no token and nothing of ours but what the hooks need. */
-export function serveEnv(files: GitFiles, programs: GitPrograms, push: Push | null, protocol: string | null): Record<string, string> {
+export function serveEnv(
+  files: GitFiles,
+  programs: GitPrograms,
+  push: Push | null,
+  protocol: string | null,
+): Record<string, string> {
   return {
     PATH: systemPath,
     HOME: "/nonexistent",

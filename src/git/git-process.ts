@@ -81,7 +81,9 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
   const check = async () => {
     if (isDeciding()) return;
     const isIdle = Date.now() - quietSinceMs > host.limits.idleMs;
-    if (isIdle || !(await call.stillAllowed().catch(() => true))) isDeciding() || kill();
+    // A database that is away for a moment takes no right from who was admitted.
+    const isAllowed = isIdle || (await call.stillAllowed().catch(() => true));
+    if ((isIdle || !isAllowed) && !isDeciding()) kill();
   };
   const timer = setInterval(() => void check(), recheckMs);
   const ended = exitCode(child).then(async (code) => {

@@ -57,7 +57,8 @@ export async function createGitServers(options: GitServersOptions): Promise<GitS
       return port;
     },
     httpHandler: async (req, res) => {
-      if (isClosing) res.writeHead(503, { "retry-after": "5", connection: "close" }).end("Berth is restarting; try again.\n");
+      if (isClosing)
+        res.writeHead(503, { "retry-after": "5", connection: "close" }).end("Berth is restarting; try again.\n");
       else await handle(req, res);
     },
     close: async (graceMs) => {

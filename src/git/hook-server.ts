@@ -48,7 +48,7 @@ interface Deciding {
 
 async function answer(context: Deciding, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const push = context.pushes.find(/^\/pushes\/([\w-]+)$/.exec(req.url ?? "")?.[1] ?? "");
-  const question = push && push.decision === null ? parseQuestion(push, await readBody(req)) : null;
+  const question = push?.decision === null ? parseQuestion(push, await readBody(req)) : null;
   if (!push || !question || push.decision !== null) {
     res.writeHead(403).end();
     return;
@@ -89,7 +89,11 @@ type Question = Pick<PushRequest, "refs" | "options" | "quarantine">;
 
 /** What the hook sent, checked: the quarantine must lie inside of the push's own repository. */
 function parseQuestion(push: Push, text: string): Question | null {
-  const { refs, options, quarantine } = JSON.parse(text) as { refs: string; options: string[]; quarantine?: Quarantine };
+  const { refs, options, quarantine } = JSON.parse(text) as {
+    refs: string;
+    options: string[];
+    quarantine?: Quarantine;
+  };
   const updates = parseRefUpdates(refs);
   if (updates === null) return null;
   if (!quarantine) return { refs: updates, options, quarantine: null };

@@ -33,7 +33,8 @@ async function serve(host: GitHost, req: IncomingMessage, res: ServerResponse): 
   if (token === null || caller === null) return askForToken(res);
   const request = parseHttpRequest(req.method ?? "", req.url ?? "");
   if (request.kind === "unknown") return reply(res, 404, missingText);
-  if (request.kind === "dumb") return reply(res, 403, "Berth speaks git's smart protocol only; use git 1.6.6 or newer.\n");
+  if (request.kind === "dumb")
+    return reply(res, 403, "Berth speaks git's smart protocol only; use git 1.6.6 or newer.\n");
   const refusal = unsupported(req, request);
   if (refusal !== null) return reply(res, 415, refusal);
   const admission = await admitCall(host, caller, request);
@@ -76,15 +77,23 @@ function cgiEnv(req: IncomingMessage, request: Call, dir: string): Record<string
     PATH_TRANSLATED: `${dir}/${isCall ? request.service : "info/refs"}`,
     QUERY_STRING: isCall ? "" : `service=${request.service}`,
     REQUEST_METHOD: isCall ? "POST" : "GET",
-    ...Object.fromEntries(Object.entries(optional).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+    ...Object.fromEntries(
+      Object.entries(optional).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
   };
 }
 
-async function connect(host: GitHost, process: GitProcess, { req, res }: { req: IncomingMessage; res: ServerResponse }): Promise<void> {
+async function connect(
+  host: GitHost,
+  process: GitProcess,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+): Promise<void> {
   const { child } = process;
   req.on("data", process.touch);
   child.stdout.on("data", process.touch);
-  child.stderr.on("data", (chunk: Buffer) => host.log.debug({ text: chunk.toString("utf8", 0, 500) }, "git http-backend"));
+  child.stderr.on("data", (chunk: Buffer) =>
+    host.log.debug({ text: chunk.toString("utf8", 0, 500) }, "git http-backend"),
+  );
   req.pipe(child.stdin);
   res.once("close", () => res.writableFinished || process.clientGone());
   const isAnswered = await copyCgiAnswer(child.stdout, res);
@@ -95,9 +104,12 @@ async function connect(host: GitHost, process: GitProcess, { req, res }: { req: 
 
 function unsupported(req: IncomingMessage, request: Call): string | null {
   const encoding = header(req, "content-encoding");
-  if (encoding !== undefined && !/^(?:x-)?gzip$/.test(encoding)) return "Only gzip is understood as a content encoding.\n";
+  if (encoding !== undefined && !/^(?:x-)?gzip$/.test(encoding))
+    return "Only gzip is understood as a content encoding.\n";
   const expected = `application/x-${request.service}-request`;
-  return request.kind === "call" && header(req, "content-type") !== expected ? `Expected content type ${expected}.\n` : null;
+  return request.kind === "call" && header(req, "content-type") !== expected
+    ? `Expected content type ${expected}.\n`
+    : null;
 }
 
 function basicPassword(authorization: string | undefined): string | null {
@@ -113,11 +125,23 @@ function header(req: IncomingMessage, name: string): string | undefined {
 }
 
 function askForToken(res: ServerResponse): void {
-  reply(res, 401, "Give an API token as the password.\n", { "www-authenticate": 'Basic realm="Berth", charset="UTF-8"' });
+  reply(res, 401, "Give an API token as the password.\n", {
+    "www-authenticate": 'Basic realm="Berth", charset="UTF-8"',
+  });
 }
 
 // Closing spares reading the rest of a body that nobody wants.
-function reply(res: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
-  res.writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", connection: "close", ...headers });
+function reply(
+  res: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  res.writeHead(status, {
+    "content-type": "text/plain; charset=utf-8",
+    "cache-control": "no-store",
+    connection: "close",
+    ...headers,
+  });
   res.end(text);
 }

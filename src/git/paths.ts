@@ -42,7 +42,11 @@ export function parseHttpRequest(method: string, url: string): HttpRequest {
 
 /** `GIT_PROTOCOL` as clients send it, or null: only `key` and `key=value` joined by colons pass on to git. */
 export function safeProtocol(value: string | undefined): string | null {
-  return value !== undefined && /^[a-z0-9]+(?:=[a-z0-9.]+)?(?::[a-z0-9]+(?:=[a-z0-9.]+)?){0,4}$/.test(value) && value.length <= 64 ? value : null;
+  return value !== undefined &&
+    /^[a-z0-9]+(?:=[a-z0-9.]+)?(?::[a-z0-9]+(?:=[a-z0-9.]+)?){0,4}$/.test(value) &&
+    value.length <= 64
+    ? value
+    : null;
 }
 
 function toPath(groups: Readonly<Record<string, string>>): GitPath {

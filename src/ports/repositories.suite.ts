@@ -30,7 +30,8 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
     });
     after(() => subject.close());
 
-    const git = (args: readonly string[], options?: { input?: string; env?: object }) => subject.git(dir, args, options);
+    const git = (args: readonly string[], options?: { input?: string; env?: object }) =>
+      subject.git(dir, args, options);
     const author = ["-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.org"];
     /** A commit of the tree that `mktree` lines describe. */
     async function commit(lines: string, message = "Say hello", env: object = {}): Promise<string> {
@@ -51,7 +52,11 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
     async function quarantine(): Promise<Quarantine> {
       const path = await mkdtemp(join(dir, "objects", "incoming-"));
       await mkdir(join(path, "pack"));
-      return { GIT_OBJECT_DIRECTORY: path, GIT_ALTERNATE_OBJECT_DIRECTORIES: join(dir, "objects"), GIT_QUARANTINE_PATH: path };
+      return {
+        GIT_OBJECT_DIRECTORY: path,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: join(dir, "objects"),
+        GIT_QUARANTINE_PATH: path,
+      };
     }
 
     test("ensure is idempotent, also twice at once", async () => {
@@ -95,7 +100,8 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
     test("a path that no file system could hold is refused", async () => {
       const name = "n".repeat(200);
       let tree = await git(["mktree"], { input: `100644 blob ${await blob("deep")}\t${name}\n` });
-      for (let level = 0; level < 25; level += 1) tree = await git(["mktree"], { input: `040000 tree ${tree}\t${name}\n` });
+      for (let level = 0; level < 25; level += 1)
+        tree = await git(["mktree"], { input: `040000 tree ${tree}\t${name}\n` });
       assert.equal(await refused(await git([...author, "commit-tree", tree, "-m", "deep"])), "source_too_large");
     });
 

@@ -9,12 +9,28 @@ import { run, runOk, systemPath, type ExecResult, type RunOptions } from "../../
 import { silentLog } from "../../src/kit/log.ts";
 
 export const project: GitProject = { id: "prj_demo", organization_id: "org_main", slug: "demo", deploy_branch: "main" };
-const main: GitCaller = { kind: "token", id: "tok_ada", name: "ada", organization_id: "org_main", organization_slug: "main" };
-const other: GitCaller = { ...main, id: "tok_bob", name: "bob", organization_id: "org_other", organization_slug: "other" };
+const main: GitCaller = {
+  kind: "token",
+  id: "tok_ada",
+  name: "ada",
+  organization_id: "org_main",
+  organization_slug: "main",
+};
+const other: GitCaller = {
+  ...main,
+  id: "tok_bob",
+  name: "bob",
+  organization_id: "org_other",
+  organization_slug: "other",
+};
 const reader: GitCaller = { ...main, id: "tok_read", name: "reader" };
 
 /** Tokens that the scripted gate knows; the last one may only read. */
-export const tokens = { ada: "berth_m_ada-secret", bob: "berth_m_bob-secret", reader: "berth_m_reader-secret" } as const;
+export const tokens = {
+  ada: "berth_m_ada-secret",
+  bob: "berth_m_bob-secret",
+  reader: "berth_m_reader-secret",
+} as const;
 
 /** A gate that plays the rest of Berth: two organizations, one project, and a decision that each test writes. */
 export class ScriptedGate implements GitGate {
@@ -26,13 +42,17 @@ export class ScriptedGate implements GitGate {
 
   authenticateKey = async (fingerprint: string) => this.keys.get(fingerprint) ?? [];
   authenticateToken = async (token: string) =>
-    this.revoked.has(token) ? null : ({ [tokens.ada]: main, [tokens.bob]: other, [tokens.reader]: reader }[token] ?? null);
+    this.revoked.has(token)
+      ? null
+      : ({ [tokens.ada]: main, [tokens.bob]: other, [tokens.reader]: reader }[token] ?? null);
 
   async findProject(caller: GitCaller, path: { project_slug: string }, access: string) {
     if (caller.organization_id !== project.organization_id) return { outcome: "missing" } as const;
-    if (path.project_slug === "deleted") return { outcome: "refused", reason: "Project deleted is deleted; undelete it first." } as const;
+    if (path.project_slug === "deleted")
+      return { outcome: "refused", reason: "Project deleted is deleted; undelete it first." } as const;
     if (path.project_slug !== project.slug) return { outcome: "missing" } as const;
-    if (access === "write" && caller.id === reader.id) return { outcome: "refused", reason: "This token may not push." } as const;
+    if (access === "write" && caller.id === reader.id)
+      return { outcome: "refused", reason: "This token may not push." } as const;
     return { outcome: "found", project } as const;
   }
 
@@ -53,16 +73,23 @@ export type Host = Awaited<ReturnType<typeof startGitHost>>;
 export async function startGitHost(gate: GitGate, limits: GitServersOptions["limits"] = {}, dir?: string) {
   const root = dir ?? (await mkdtemp(join(tmpdir(), "berth-git-")));
   const repositoryDir = join(root, "repositories", project.id);
+  await git(root, ["init", "-q", "--bare", "-b", "main", "--template=", repositoryDir]);
   const repositories = {
-    ensure: async () => {
-      await runOk({ file: "git", args: ["init", "-q", "--bare", "-b", "main", "--template=", repositoryDir] }, { env: clientEnv(root) });
-      return repositoryDir;
-    },
-    setHead: async (_id: string, ref: string) => void (await git(root, ["-C", repositoryDir, "symbolic-ref", "HEAD", ref])),
+    ensure: async () => repositoryDir,
+    setHead: async (_id: string, ref: string) =>
+      void (await git(root, ["-C", repositoryDir, "symbolic-ref", "HEAD", ref])),
   };
   const ssh = { host: "127.0.0.1", port: 0 };
   const hostKeyFile = join(root, "ssh", "host_ed25519");
-  const servers = await createGitServers({ gate, repositories, dir: join(root, "git"), hostKeyFile, ssh, log: silentLog, limits });
+  const servers = await createGitServers({
+    gate,
+    repositories,
+    dir: join(root, "git"),
+    hostKeyFile,
+    ssh,
+    log: silentLog,
+    limits,
+  });
   await servers.listen();
   const http = createServer((req, res) => void servers.httpHandler(req, res));
   http.requestTimeout = 0;
@@ -75,13 +102,15 @@ export async function startGitHost(gate: GitGate, limits: GitServersOptions["lim
     await rm(root, { recursive: true, force: true });
   };
   const sshUrl = (path = "main/demo.git") => `ssh://git@127.0.0.1:${servers.port}/${path}`;
-  const httpUrl = (token: string = tokens.ada, path = "main/demo.git") => `http://x:${token}@127.0.0.1:${httpPort}/git/${path}`;
+  const httpUrl = (token: string = tokens.ada, path = "main/demo.git") =>
+    `http://x:${token}@127.0.0.1:${httpPort}/git/${path}`;
   return { root, repositoryDir, servers, httpPort, sshUrl, httpUrl, close };
 }
 
 /** The environment of a git client that knows nothing of this machine's user. */
 export function clientEnv(root: string, keyFile?: string): Record<string, string> {
-  const options = "-F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
+  const options =
+    "-F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
   return {
     PATH: systemPath,
     HOME: root,
@@ -97,13 +126,24 @@ export function clientEnv(root: string, keyFile?: string): Record<string, string
 }
 
 /** Runs a git client to its end, whatever the end is. */
-export function tryGit(root: string, args: readonly string[], options: RunOptions & { keyFile?: string } = {}): Promise<ExecResult> {
+export function tryGit(
+  root: string,
+  args: readonly string[],
+  options: RunOptions & { keyFile?: string } = {},
+): Promise<ExecResult> {
   return run({ file: "git", args }, { timeoutMs: 60_000, env: clientEnv(root, options.keyFile), ...options });
 }
 
 /** Runs a git client that must succeed, and gives its trimmed output. */
-export async function git(root: string, args: readonly string[], options: RunOptions & { keyFile?: string } = {}): Promise<string> {
-  const result = await runOk({ file: "git", args }, { timeoutMs: 60_000, env: clientEnv(root, options.keyFile), ...options });
+export async function git(
+  root: string,
+  args: readonly string[],
+  options: RunOptions & { keyFile?: string } = {},
+): Promise<string> {
+  const result = await runOk(
+    { file: "git", args },
+    { timeoutMs: 60_000, env: clientEnv(root, options.keyFile), ...options },
+  );
   return result.stdout.trim();
 }
 
@@ -116,7 +156,12 @@ export async function makeWorkTree(root: string, name: string): Promise<string> 
 }
 
 /** Commits one file and returns the commit's id. */
-export async function commitFile(root: string, dir: string, file: string, content: string | Uint8Array): Promise<string> {
+export async function commitFile(
+  root: string,
+  dir: string,
+  file: string,
+  content: string | Uint8Array,
+): Promise<string> {
   await writeFile(join(dir, file), content);
   await git(root, ["-C", dir, "add", "."]);
   await git(root, ["-C", dir, "commit", "-q", "-m", `Add ${file}`]);
@@ -130,9 +175,24 @@ export async function refOf(host: Host, ref = "refs/heads/main"): Promise<string
 }
 
 /** Makes a client's key pair and returns the private key's file and the public key's fingerprint. */
-export async function makeKey(root: string, type: string, bits?: number): Promise<{ keyFile: string; fingerprint: string }> {
+export async function makeKey(
+  root: string,
+  type: string,
+  bits?: number,
+): Promise<{ keyFile: string; fingerprint: string }> {
   const keyFile = join(root, `id_${type}`);
-  const args = ["-q", "-t", type, "-N", "", "-C", type, "-f", keyFile, ...(bits === undefined ? [] : ["-b", String(bits)])];
+  const args = [
+    "-q",
+    "-t",
+    type,
+    "-N",
+    "",
+    "-C",
+    type,
+    "-f",
+    keyFile,
+    ...(bits === undefined ? [] : ["-b", String(bits)]),
+  ];
   await runOk({ file: "ssh-keygen", args });
   const { stdout } = await runOk({ file: "ssh-keygen", args: ["-l", "-E", "sha256", "-f", `${keyFile}.pub`] });
   return { keyFile, fingerprint: stdout.split(" ")[1] as string };

@@ -17,7 +17,15 @@ export const gitCommands = (gitBin: string) => ({
   /** One record per entry, trees included, ended by NUL: `<mode> <size or -> <oid> <path>`. */
   listTree: (commit: string): Command => ({
     file: gitBin,
-    args: ["ls-tree", "-r", "-t", "-z", "--full-tree", "--format=%(objectmode) %(objectsize) %(objectname) %(path)", commit],
+    args: [
+      "ls-tree",
+      "-r",
+      "-t",
+      "-z",
+      "--full-tree",
+      "--format=%(objectmode) %(objectsize) %(objectname) %(path)",
+      commit,
+    ],
   }),
   /** Contents of the objects named on stdin, one id a line. */
   readObjects: (): Command => ({ file: gitBin, args: ["cat-file", "--batch"] }),

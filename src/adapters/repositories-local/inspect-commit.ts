@@ -15,7 +15,12 @@ interface Place {
 }
 
 /** Says what a commit is and whether its tree is small enough to be built. Never reads the contents of files. */
-export async function inspectCommit(git: GitCommands, place: Place, commit: string, limits: TreeLimits): Promise<Inspection> {
+export async function inspectCommit(
+  git: GitCommands,
+  place: Place,
+  commit: string,
+  limits: TreeLimits,
+): Promise<Inspection> {
   const type = await run(git.objectType(commit), { ...place, timeoutMs: readTimeoutMs });
   if (type.stdout.trim() !== "commit") return notACommit;
   const scan = await scanTree(git, place, commit, limits);
@@ -34,7 +39,13 @@ async function scanTree(git: GitCommands, place: Place, commit: string, limits: 
   const onStdout = (chunk: Buffer) => {
     if (!enough.signal.aborted && !scanner.add(chunk)) enough.abort();
   };
-  const options: RunOptions = { ...place, timeoutMs: listTimeoutMs, signal: enough.signal, maxOutputBytes: 1024, onStdout };
+  const options: RunOptions = {
+    ...place,
+    timeoutMs: listTimeoutMs,
+    signal: enough.signal,
+    maxOutputBytes: 1024,
+    onStdout,
+  };
   const ended = await run(git.listTree(commit), options);
   const scan = scanner.result();
   // git's own recursion ends in a crash for absurdly deep trees; like a time-out, that is the tree's fault.
@@ -42,11 +53,17 @@ async function scanTree(git: GitCommands, place: Place, commit: string, limits: 
 }
 
 function submoduleNotes(scan: TreeScan): string[] {
-  return scan.submodules.map((path) => `Submodule ${printable(path)} is not fetched: its folder is empty in the build.`);
+  return scan.submodules.map(
+    (path) => `Submodule ${printable(path)} is not fetched: its folder is empty in the build.`,
+  );
 }
 
 async function symlinkNotes(git: GitCommands, place: Place, scan: TreeScan): Promise<string[]> {
-  const targets = await readSmallObjects(git, place, scan.symlinks.map((link) => link.oid));
+  const targets = await readSmallObjects(
+    git,
+    place,
+    scan.symlinks.map((link) => link.oid),
+  );
   const notes: string[] = [];
   for (const [index, { path }] of scan.symlinks.entries()) {
     const target = targets[index];
@@ -78,7 +95,10 @@ async function readSmallObjects(git: GitCommands, place: Place, oids: readonly s
 }
 
 function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim().slice(0, longestMessage);
+  return text
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, longestMessage);
 }
 
 function tooLarge(broken: "entries" | "bytes" | "path", limits: TreeLimits): Inspection {
@@ -87,7 +107,8 @@ function tooLarge(broken: "entries" | "bytes" | "path", limits: TreeLimits): Ins
     bytes: `unpacks to more than ${Math.floor(limits.bytes / 1024 / 1024)} MiB`,
     path: "has a path that is longer than 4096 bytes",
   }[broken];
-  const hint = "Take generated files, dependencies and data out of the commit (git rm --cached) and list them in .gitignore.";
+  const hint =
+    "Take generated files, dependencies and data out of the commit (git rm --cached) and list them in .gitignore.";
   return { outcome: "refused", code: "source_too_large", summary: `The source ${what}.`, hint };
 }
 

@@ -11,7 +11,11 @@ import { createLocalRepositories } from "./local-repositories.ts";
 const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
 after(() => rm(root, { recursive: true, force: true }));
 
-async function git(dir: string, args: readonly string[], options: { input?: string; env?: object } = {}): Promise<string> {
+async function git(
+  dir: string,
+  args: readonly string[],
+  options: { input?: string; env?: object } = {},
+): Promise<string> {
   const env = { PATH: systemPath, HOME: "/nonexistent", GIT_CONFIG_NOSYSTEM: "1", ...options.env };
   const result = await runOk({ file: "git", args }, { cwd: dir, env, timeoutMs: 60_000, stdin: options.input ?? "" });
   return result.stdout.trim();
@@ -26,7 +30,11 @@ test("sweep removes old quarantines, old locks and half deleted repositories, an
   const dir = join(root, "sweep");
   const repositories = await createLocalRepositories({ dir, log: silentLog });
   const repository = await repositories.ensure("prj_swept");
-  const old = [join(repository, "objects", "tmp_objdir-incoming-old"), join(dir, ".new-old"), join(dir, ".deleted-old")];
+  const old = [
+    join(repository, "objects", "tmp_objdir-incoming-old"),
+    join(dir, ".new-old"),
+    join(dir, ".deleted-old"),
+  ];
   const young = join(repository, "objects", "tmp_objdir-incoming-new");
   for (const folder of [...old, young]) await mkdir(folder);
   const lock = join(repository, "refs", "heads", "main.lock");

@@ -60,7 +60,12 @@ class LocalRepositories implements Repositories {
     return dir;
   }
 
-  async inspect(projectId: string, commit: string, quarantine: Quarantine | null, limits: TreeLimits): Promise<Inspection> {
+  async inspect(
+    projectId: string,
+    commit: string,
+    quarantine: Quarantine | null,
+    limits: TreeLimits,
+  ): Promise<Inspection> {
     return inspectCommit(this.#git, this.#place(projectId, quarantine), commitId(commit), limits);
   }
 
@@ -89,7 +94,10 @@ class LocalRepositories implements Repositories {
     const copied = pipeline(child.stdout, out, { end: false });
     out.once("close", () => child.kill("SIGTERM"));
     Promise.all([ended, copied]).then(
-      ([code]) => (code === 0 ? out.end() : out.destroy(new Error(`git archive failed: ${Buffer.concat(errors).toString().trim()}`))),
+      ([code]) =>
+        code === 0
+          ? out.end()
+          : out.destroy(new Error(`git archive failed: ${Buffer.concat(errors).toString().trim()}`)),
       (error: Error) => out.destroy(error),
     );
     return out;
@@ -139,7 +147,8 @@ class LocalRepositories implements Repositories {
   async #tidy(dir: string): Promise<void> {
     await sweepLeftovers(dir, Date.now());
     const packed = await run(this.#git.pack(), { cwd: dir, env: gitEnv(this.#configFile), timeoutMs: packTimeoutMs });
-    if (packed.exitCode !== 0) this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
+    if (packed.exitCode !== 0)
+      this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
   }
 
   async #parse(projectId: string, expression: string): Promise<string | null> {
@@ -169,7 +178,8 @@ function commitId(commit: string): string {
 }
 
 function refName(ref: string): string {
-  if (!/^refs\/[^\s~^:?*[\\\p{Cc}]+$/u.test(ref) || ref.includes("..") || ref.includes("@{")) throw new Error("Not a full ref name.");
+  if (!/^refs\/[^\s~^:?*[\\\p{Cc}]+$/u.test(ref) || ref.includes("..") || ref.includes("@{"))
+    throw new Error("Not a full ref name.");
   return ref;
 }
 

@@ -10,7 +10,8 @@ const lockAgeMs = 10 * 60_000;
 export async function sweepLeftovers(repositoryDir: string, nowMs: number): Promise<void> {
   const objects = join(repositoryDir, "objects");
   for (const name of await names(objects))
-    if (name.startsWith("tmp_objdir-") || name.startsWith("incoming-")) await removeOlder(join(objects, name), nowMs - quarantineAgeMs);
+    if (name.startsWith("tmp_objdir-") || name.startsWith("incoming-"))
+      await removeOlder(join(objects, name), nowMs - quarantineAgeMs);
   for (const name of await names(join(objects, "pack")))
     if (name.startsWith("tmp_")) await removeOlder(join(objects, "pack", name), nowMs - quarantineAgeMs);
   for (const name of ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "gc.pid"])
