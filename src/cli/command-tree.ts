@@ -1,0 +1,40 @@
+import type { Command } from "commander";
+import { usageError } from "./failures.ts";
+import { nearest } from "./nearest.ts";
+
+/** How one command presents itself. `usage` is its name and arguments: `show [slug]`. */
+export interface CommandText {
+  readonly usage: string;
+  readonly summary: string;
+  readonly examples: readonly string[];
+  readonly alias?: string;
+  /** Runs when its group is named alone. */
+  readonly isDefault?: boolean;
+}
+
+/** Adds a command, with its examples in its help. */
+export function addCommand(parent: Command, text: CommandText): Command {
+  const command = parent.command(text.usage, { isDefault: text.isDefault ?? false }).description(text.summary);
+  if (text.alias !== undefined) command.alias(text.alias);
+  if (text.isDefault === true) refuseUnknownVerbs(parent, command);
+  return command.addHelpText("after", `\nExamples:\n${text.examples.map((line) => `  $ ${line}`).join("\n")}`);
+}
+
+/** Adds a group: a noun whose commands are verbs. */
+export function addGroup(program: Command, name: string, summary: string, alias?: string): Command {
+  const group = program.command(name).description(summary);
+  return alias === undefined ? group : group.alias(alias);
+}
+
+// A group hands words that it doesn't know to its default command, which would only say "too many arguments".
+function refuseUnknownVerbs(group: Command, standard: Command): void {
+  standard.allowExcessArguments(true).hook("preAction", () => {
+    const word = standard.args[standard.registeredArguments.length];
+    if (word === undefined) return;
+    // What has an equals sign may hold a secret and is not repeated.
+    const said = word.includes("=") ? "a command like that" : `the command '${word}'`;
+    const meant = nearest(word, group.commands.map((command) => command.name()));
+    const suggestion = meant === undefined ? `See \`berth ${group.name()} --help\`.` : `Did you mean \`berth ${group.name()} ${meant}\`?`;
+    throw usageError(`\`berth ${group.name()}\` does not know ${said}.`, suggestion);
+  });
+}

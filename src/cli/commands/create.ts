@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import { ApiError, type Answer, type Client } from "../../contract/client.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { answerForGit } from "../git-credential.ts";
+import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
+
+/** `berth create`: a project, and the git remote to push to. */
+export function addCreate(program: Command, ctx: CliContext): void {
+  const examples = ["berth create demo", 'berth create shop --name "The shop"', "berth create demo --http    # push with the token of this login, without an SSH key"];
+  addCommand(program, { usage: "create <slug>", summary: `Create a project and add the git remote "${remoteName}"`, examples })
+    .option("--name <name>", "a name for people; the slug if left out")
+    .option("--http", "push over HTTP with the token of this login instead of over SSH")
+    .option("--no-remote", "leave git alone")
+    .action(async (slug: string, options: { name?: string; http?: boolean; remote: boolean }) => {
+      const client = await ctx.client();
+      const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
+      const url = options.http === true ? project.git.https : project.git.ssh;
+      const remote = options.remote ? await addRemote(ctx.surroundings, url) : undefined;
+      if (options.http === true && remote?.outcome === "added") await answerForGit(ctx.surroundings, url);
+      const steps = await nextSteps(ctx, client, { url, remote, http: options.http === true });
+      ctx.output.result(project, () => [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"));
+    });
+}
+
+function created(project: Answer<"projects.create">): string {
+  return `Created ${project.slug}. After its first deploy it answers at ${project.url}`;
+}
+
+function remoteText(remote: RemoteOutcome | undefined, url: string): string {
+  switch (remote?.outcome) {
+    case "added":
+      return `The git remote "${remoteName}" leads to ${url}`;
+    case "already_there":
+      return `The git remote "${remoteName}" was there already.`;
+    case "other_url":
+      return `There is a git remote "${remoteName}" already, with the URL ${remote.url}. It was left alone.`;
+    case "failed":
+      return `The git remote could not be added: ${remote.text}`;
+    case "no_git":
+      return "git was not found, so no remote was added.";
+    case "no_repository":
+    case undefined:
+      return "";
+  }
+}
+
+interface Situation {
+  readonly url: string;
+  readonly remote: RemoteOutcome | undefined;
+  readonly http: boolean;
+}
+
+async function nextSteps(ctx: CliContext, client: Client, { url, remote, http }: Situation): Promise<string[]> {
+  const steps: string[] = [];
+  if (!http && (await hasNoKey(client))) steps.push("berth keys add ~/.ssh/id_ed25519.pub");
+  if (remote?.outcome === "no_repository") steps.push("git init", "git add . && git commit -m 'First version'");
+  if (remote?.outcome === "other_url") steps.push(`git remote set-url ${remoteName} ${url}`);
+  else if (remote?.outcome !== "added" && remote?.outcome !== "already_there") steps.push(`git remote add ${remoteName} ${url}`);
+  steps.push(`git push ${remoteName} ${(await currentBranch(ctx.surroundings)) ?? "HEAD:main"}`);
+  return ["Next:", ...steps.map((step) => `  ${step}`)];
+}
+
+// Only to say the right next step, so a token that may not list keys is no failure.
+async function hasNoKey(client: Client): Promise<boolean> {
+  try {
+    return (await client.call("ssh-keys.list")).ssh_keys.length === 0;
+  } catch (fault) {
+    if (fault instanceof ApiError) return false;
+    throw fault;
+  }
+}

@@ -1,0 +1,107 @@
+import { parseEnv } from "node:util";
+import type { Command } from "commander";
+import { isSystemVariable } from "../../contract/env.ts";
+import { route } from "../../contract/routes.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { CliError, usageError } from "../failures.ts";
+import { readInput } from "../input.ts";
+import { confirm } from "../prompts.ts";
+import { table } from "../render/table.ts";
+import { relativeTime } from "../render/text.ts";
+
+/** `berth env`: the variables of a project. No text printed here ever contains a value. */
+export function addEnv(program: Command, ctx: CliContext): void {
+  const env = addGroup(program, "env", "List, set and remove environment variables");
+  addList(env, ctx);
+  addSet(env, ctx);
+  addUnset(env, ctx);
+}
+
+type Variables = readonly (readonly [key: string, value: string])[];
+
+function addList(env: Command, ctx: CliContext): void {
+  addCommand(env, { usage: "list", summary: "List the variables' names", isDefault: true, examples: ["berth env", "berth env list -p demo --json"] }).action(async () => {
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("env.list", { params: { slug } });
+    ctx.output.result(document, (paint) => {
+      const rows = document.variables.map(({ key, value, system, updated_at }) => [key, value, system ? "the platform" : "you", updated_at === null ? "" : relativeTime(updated_at)]);
+      return table(paint, ["NAME", "VALUE", "SET BY", "CHANGED"], rows, "There are no variables.");
+    });
+  });
+}
+
+function addSet(env: Command, ctx: CliContext): void {
+  const examples = ["berth env set GREETING=hello LANGUAGE=en", "berth env set API_KEY - < key.txt     # a value from stdin, kept out of the shell's history", "berth env set --from-file .env"];
+  addCommand(env, { usage: "set [pairs...]", summary: "Set variables and restart the application with them", examples })
+    .option("--from-file <file>", "a file with lines KEY=VALUE; - is stdin")
+    // An unknown option could be a value with a leading dash, which must not be repeated in an error.
+    .allowUnknownOption()
+    .action(async (pairs: string[], options: { fromFile?: string }) => {
+      const variables = await readVariables(ctx, pairs, options.fromFile);
+      const slug = await currentProject(ctx);
+      checkVariables(slug, variables);
+      await setAll(ctx, slug, variables);
+      ctx.output.note(() => `Set ${variables.map(([key]) => key).join(", ")}. ${slug} restarts with ${variables.length === 1 ? "it" : "them"} if it runs.`);
+    });
+}
+
+async function readVariables(ctx: CliContext, pairs: readonly string[], file: string | undefined): Promise<Variables> {
+  if (file !== undefined && pairs.length > 0) throw usageError("Give either --from-file or KEY=VALUE pairs.");
+  if (file !== undefined) return parseFile(await readInput(ctx, file));
+  if (pairs.length === 0) throw usageError("Which variables?", "berth env set KEY=VALUE …");
+  if (pairs.length === 2 && pairs[1] === "-") {
+    // `echo value |` ends with a line break that nobody means.
+    return [[pairs[0] as string, (await readInput(ctx, "-")).replace(/\r?\n$/, "")]];
+  }
+  return pairs.map(parsePair);
+}
+
+function parsePair(pair: string, index: number): readonly [string, string] {
+  const at = pair.indexOf("=");
+  if (at <= 0 || pair.startsWith("-")) throw usageError(`Argument ${index + 1} is not of the form KEY=VALUE.`, "For a value from stdin: berth env set KEY -");
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+function parseFile(text: string): Variables {
+  const variables = Object.entries(parseEnv(text)).map(([key, value]) => [key, value ?? ""] as const);
+  if (variables.length === 0) throw usageError("The file has no line KEY=VALUE.");
+  return variables;
+}
+
+// All are checked before the first is sent, so that a typing error in the last leaves nothing half done.
+function checkVariables(slug: string, variables: Variables): void {
+  const { params, body } = route("env.set");
+  for (const [key, value] of variables) {
+    const issue = params.safeParse({ slug, key }).error?.issues[0] ?? body?.safeParse({ value }).error?.issues[0];
+    if (issue !== undefined) throw usageError(`${/^\w{1,128}$/.test(key) ? key : "A variable's name"}: ${issue.message}.`);
+    if (isSystemVariable(key)) throw new CliError("conflict", "system_variable", { message: `${key} is set by the platform itself.`, hint: "Nothing was changed. Leave it out." });
+  }
+}
+
+async function setAll(ctx: CliContext, slug: string, variables: Variables): Promise<void> {
+  const client = await ctx.client();
+  const done: string[] = [];
+  try {
+    for (const [key, value] of variables) {
+      await client.call("env.set", { params: { slug, key }, body: { value } });
+      done.push(key);
+    }
+  } catch (fault) {
+    if (done.length > 0) ctx.output.note(() => `Set before the error: ${done.join(", ")}.`);
+    throw fault;
+  }
+}
+
+function addUnset(env: Command, ctx: CliContext): void {
+  addCommand(env, { usage: "unset <keys...>", summary: "Remove variables and restart the application without them", examples: ["berth env unset GREETING LANGUAGE", "berth env unset API_KEY --yes"] })
+    .option("-y, --yes", "don't ask")
+    .action(async (keys: string[], options: { yes?: boolean }) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      await confirm(ctx, `This removes ${keys.join(", ")} from ${slug}.`, { name: slug, yes: options.yes });
+      for (const key of keys) await client.call("env.delete", { params: { slug, key } });
+      ctx.output.note(() => `Removed ${keys.join(", ")}.`);
+    });
+}

@@ -1,0 +1,92 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { createClient, type Answer } from "../../contract/client.ts";
+import { addCommand } from "../command-tree.ts";
+import { readConfig, writeConfig } from "../config-file.ts";
+import { isSameUrl } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { CliError, usageError } from "../failures.ts";
+import { readInput } from "../input.ts";
+import { ask, canAsk } from "../prompts.ts";
+
+/** `berth login`: tries a token and keeps it. The token comes from a file, stdin or a hidden prompt, never from the command line. */
+export function addLogin(program: Command, ctx: CliContext): void {
+  const examples = [
+    "berth login                                # on the machine that runs the platform",
+    "berth login https://berth.example.org      # asks for the token",
+    "berth login https://berth.example.org --token-file token.txt --context work",
+    'printf %s "$TOKEN" | berth login https://berth.example.org --token-file -',
+  ];
+  addCommand(program, { usage: "login [url]", summary: "Log in to a platform", examples })
+    .option("--token-file <file>", "a file with the token; - is stdin")
+    .action(async (given: string | undefined, options: { tokenFile?: string }) => {
+      const url = given ?? ctx.surroundings.url ?? ctx.surroundings.defaultUrl;
+      // A wrong address is found before a token is asked for.
+      createClient({ baseUrl: url });
+      const token = (await findToken(ctx, { url, named: given !== undefined, file: options.tokenFile })).trim();
+      if (!/^[\x21-\x7e]+$/.test(token)) throw usageError("That is not a token.", "A token is one word, such as berth_m_…");
+      const client = createClient({ baseUrl: url, token });
+      const me = await client.call("me.get");
+      const name = await remember(ctx, { url: client.baseUrl, token });
+      warnOfPlainHttp(ctx, url);
+      ctx.output.result(me, () => `Logged in to ${client.baseUrl} as ${titleOf(me)} of ${me.organization.slug} (context "${name}").`);
+    });
+}
+
+interface Search {
+  readonly url: string;
+  readonly named: boolean;
+  readonly file: string | undefined;
+}
+
+async function findToken(ctx: CliContext, { url, named, file }: Search): Promise<string> {
+  if (file !== undefined) return readInput(ctx, file);
+  if (ctx.surroundings.token !== undefined) return ctx.surroundings.token;
+  const adminToken = join(ctx.surroundings.dataDir, "admin-token");
+  // The operator's token is offered to this machine only, and only when no other place was named.
+  if (!named && isLoopback(url) && existsSync(adminToken)) return readInput(ctx, adminToken);
+  if (canAsk(ctx)) return ask(ctx, `Token for ${url}: `, true);
+  if (named) return readInput(ctx, "-");
+  throw new CliError("unauthorized", "not_logged_in", {
+    message: `There is no token: ${adminToken} does not exist.`,
+    hint: "Start the platform on this machine first, or run `berth login <url> --token-file <file>`.",
+  });
+}
+
+async function remember(ctx: CliContext, platform: { url: string; token: string }): Promise<string> {
+  const { configFile } = ctx.surroundings;
+  const config = await readConfig(configFile);
+  const known = Object.entries(config.contexts).find(([, other]) => isSameUrl(other.url, platform.url))?.[0];
+  const name = ctx.options.context ?? known ?? new URL(platform.url).host;
+  await writeConfig(configFile, { current: name, contexts: { ...config.contexts, [name]: platform } });
+  return name;
+}
+
+function titleOf(me: Answer<"me.get">): string {
+  return me.platform_admin ? "platform admin" : me.role;
+}
+
+function warnOfPlainHttp(ctx: CliContext, url: string): void {
+  if (new URL(url).protocol === "https:" || isLoopback(url)) return;
+  ctx.output.note((paint) => `${paint.yellow("Warning:")} ${url} is not encrypted: everyone on the way can read the token.`);
+}
+
+function isLoopback(url: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** `berth logout`: forgets a token. It stays valid; `berth tokens revoke` ends it. */
+export function addLogout(program: Command, ctx: CliContext): void {
+  addCommand(program, { usage: "logout", summary: "Forget the token of the current context", examples: ["berth logout", "berth logout --context work"] }).action(async () => {
+    const { configFile } = ctx.surroundings;
+    const config = await readConfig(configFile);
+    const name = ctx.options.context ?? config.current;
+    if (name === null || config.contexts[name] === undefined) throw new CliError("unauthorized", "not_logged_in", { message: "You are not logged in." });
+    const { [name]: forgotten, ...contexts } = config.contexts;
+    const current = config.current === name ? (Object.keys(contexts)[0] ?? null) : config.current;
+    await writeConfig(configFile, { current, contexts });
+    ctx.output.note(() => `Logged out of ${forgotten?.url}. The token itself stays valid until it expires or is revoked.`);
+    if (current !== null) ctx.output.note(() => `The current context is now "${current}".`);
+  });
+}

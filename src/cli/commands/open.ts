@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { run } from "../../kit/exec.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+
+const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", linux: "xdg-open" };
+
+/** `berth open`: where a project answers, and a browser there when a person is watching. */
+export function addOpen(program: Command, ctx: CliContext): void {
+  addCommand(program, { usage: "open [slug]", summary: "Print the project's URL and open it in a browser", examples: ["berth open", "berth open demo --no-browser"] })
+    .option("--no-browser", "only print the URL")
+    .action(async (given: string | undefined, options: { browser: boolean }) => {
+      const slug = await currentProject(ctx, given);
+      const project = await (await ctx.client()).call("projects.get", { params: { slug } });
+      ctx.output.result(project, () => project.url);
+      if (project.active_deployment === null) ctx.output.note(() => "Nothing is deployed there yet.");
+      else if (options.browser && ctx.output.watched() && ctx.surroundings.stdout.isTTY) await browse(ctx, project.url);
+    });
+}
+
+// A machine without a browser is no failure: the URL stands there already.
+async function browse({ surroundings }: CliContext, url: string): Promise<void> {
+  const opener = openers[process.platform];
+  if (opener === undefined || !/^https?:\/\//.test(url)) return;
+  await run({ file: opener, args: [url] }, { env: surroundings.childEnvironment, timeoutMs: 5000 }).catch(() => {});
+}

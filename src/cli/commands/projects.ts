@@ -1,0 +1,119 @@
+import type { Command } from "commander";
+import { type Answer, type Client } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { wholeNumber } from "../input.ts";
+import { confirm } from "../prompts.ts";
+import { usageError } from "../failures.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
+import { facts, table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth projects`: the organization's projects. `create` and `open` have files of their own. */
+export function addProjects(program: Command, ctx: CliContext): void {
+  const projects = addGroup(program, "projects", "List, show and change projects");
+  addList(projects, ctx);
+  addShow(projects, ctx);
+  addSettings(projects, ctx);
+  addDelete(projects, ctx);
+  addUndelete(projects, ctx);
+}
+
+type Project = Answer<"projects.get">;
+
+function addList(projects: Command, ctx: CliContext): void {
+  addCommand(projects, { usage: "list", summary: "List the projects", isDefault: true, examples: ["berth projects", "berth projects list --deleted --json"] })
+    .option("--deleted", "show deleted projects too")
+    .action(async (options: { deleted?: boolean }) => {
+      const client = await ctx.client();
+      const document = await client.call("projects.list", { query: { deleted: options.deleted ?? false } });
+      ctx.output.result(document, (paint) => listText(paint, document.projects));
+    });
+}
+
+function listText(paint: Paint, projects: readonly Project[]): string {
+  const head = ["PROJECT", "STATE", "DEPLOYMENT", "REPLICAS", "URL", "CREATED"];
+  const rows = projects.map((project) => [
+    project.slug,
+    paintStatus(paint, project.state),
+    project.active_deployment === null ? "none" : `#${project.active_deployment.number}`,
+    String(project.replicas),
+    project.url,
+    relativeTime(project.created_at),
+  ]);
+  return table(paint, head, rows, "There are no projects yet: `berth create <slug>` makes one.");
+}
+
+function addShow(projects: Command, ctx: CliContext): void {
+  addCommand(projects, { usage: "show [slug]", summary: "Show one project", examples: ["berth projects show", "berth projects show demo --json"] }).action(
+    async (given: string | undefined) => {
+      const slug = await currentProject(ctx, given);
+      show(ctx, await (await ctx.client()).call("projects.get", { params: { slug } }));
+    },
+  );
+}
+
+function show(ctx: CliContext, project: Project): void {
+  const active = project.active_deployment;
+  ctx.output.result(project, (paint) =>
+    facts(paint, [
+      ["project", paint.bold(project.slug)],
+      ["name", oneLine(project.name)],
+      ["state", paintStatus(paint, project.state)],
+      ["url", project.url],
+      ["deployment", active === null ? "none" : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`],
+      ["replicas", String(project.replicas)],
+      ["port", String(project.port ?? "standard")],
+      ["health path", project.health_path ?? "none"],
+      ["git over SSH", project.git.ssh],
+      ["git over HTTP", project.git.https],
+      ["created", relativeTime(project.created_at)],
+      ["deleted", project.deleted_at === null ? null : relativeTime(project.deleted_at)],
+    ]),
+  );
+}
+
+function addSettings(projects: Command, ctx: CliContext): void {
+  const examples = ["berth projects settings demo --port 3000 --health-path /healthz", "berth projects settings --health-path none"];
+  addCommand(projects, { usage: "settings [slug]", summary: "Change port and health path from the next deploy on", examples })
+    .option("--port <port>", "the port the application listens on, or `none` for the standard one")
+    .option("--health-path <path>", "the path that says whether the application is well, or `none`")
+    .action(async (given: string | undefined, options: { port?: string; healthPath?: string }) => {
+      if (options.port === undefined && options.healthPath === undefined) throw usageError("Nothing to change: give --port or --health-path.");
+      const slug = await currentProject(ctx, given);
+      const body = { ...portSetting(options.port), ...healthSetting(options.healthPath) };
+      const client = await ctx.client();
+      show(ctx, await client.call("projects.settings", { params: { slug }, body }));
+      ctx.output.note(() => "This applies from the next deploy.");
+    });
+}
+
+function portSetting(given: string | undefined): { port?: number | null } {
+  if (given === undefined) return {};
+  return { port: given === "none" ? null : wholeNumber(given, "--port", { least: 1, most: 65_535 }) };
+}
+
+function healthSetting(given: string | undefined): { health_path?: string | null } {
+  if (given === undefined) return {};
+  return { health_path: given === "none" ? null : given };
+}
+
+function addDelete(projects: Command, ctx: CliContext): void {
+  addCommand(projects, { usage: "delete <slug>", summary: "Stop serving a project; it can be undeleted", examples: ["berth projects delete demo", "berth projects delete demo --yes"] })
+    .option("-y, --yes", "don't ask")
+    .action(async (slug: string, options: { yes?: boolean }) => {
+      const client = await ctx.client();
+      await confirm(ctx, `This stops ${slug} on ${client.baseUrl}; its code, database and backups are kept.`, { name: slug, yes: options.yes });
+      const project = await client.call("projects.delete", { params: { slug } });
+      ctx.output.result(project, () => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`);
+    });
+}
+
+function addUndelete(projects: Command, ctx: CliContext): void {
+  addCommand(projects, { usage: "undelete <slug>", summary: "Bring a deleted project back", examples: ["berth projects undelete demo"] }).action(async (slug: string) => {
+    const client: Client = await ctx.client();
+    const project = await client.call("projects.undelete", { params: { slug } });
+    ctx.output.result(project, () => `${slug} is back: ${project.url}`);
+  });
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { CliError } from "./failures.ts";
+
+const platform = z.object({ url: z.string(), token: z.string() });
+const config = z.object({ current: z.string().nullable(), contexts: z.record(z.string(), platform) });
+
+/** A platform that somebody is logged in to. */
+export type KnownPlatform = z.output<typeof platform>;
+/** The platforms by the names their users gave them. */
+export type Config = z.output<typeof config>;
+
+/** Reads the config file; one that isn't there is an empty one. Throws `CliError` for one that can't be read, without repeating its content. */
+export async function readConfig(file: string): Promise<Config> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (fault) {
+    if ((fault as NodeJS.ErrnoException).code === "ENOENT") return { current: null, contexts: {} };
+    throw new CliError("refused", "config_unreadable", { message: `${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).` });
+  }
+  return parseConfig(text, file);
+}
+
+/** Replaces the config file in one step, readable for its owner alone. */
+export async function writeConfig(file: string, content: Config): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    await using handle = await open(draft, "wx", 0o600);
+    await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`);
+    await handle.sync();
+    await rename(draft, file);
+  } catch (fault) {
+    await rm(draft, { force: true });
+    throw fault;
+  }
+}
+
+function parseConfig(text: string, file: string): Config {
+  const broken = { message: `${file} is damaged.`, hint: "Remove it and run `berth login` again." };
+  try {
+    return config.parse(JSON.parse(text));
+  } catch {
+    throw new CliError("refused", "config_unreadable", broken);
+  }
+}

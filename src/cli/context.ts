@@ -1,0 +1,76 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Client } from "../contract/client.ts";
+import { openClient } from "./connection.ts";
+import { createOutput, type Output } from "./render/output.ts";
+
+/** What every command works with. */
+export interface CliContext {
+  readonly surroundings: Surroundings;
+  /** The options that every command takes; filled in once the command line is parsed. */
+  readonly options: GlobalOptions;
+  readonly output: Output;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** The client with the caller's token; throws when nobody is logged in. `anonymous` is for rows that need no token. */
+  readonly client: (how?: { anonymous: boolean }) => Promise<Client>;
+}
+
+export interface GlobalOptions {
+  json?: boolean;
+  project?: string;
+  context?: string;
+  color?: boolean;
+}
+
+/** What the CLI knows of the machine and the shell it was started in. */
+export interface Surroundings {
+  readonly cwd: string;
+  readonly home: string;
+  readonly configFile: string;
+  /** The platform's data folder, should this machine run one. */
+  readonly dataDir: string;
+  readonly defaultUrl: string;
+  readonly url: string | undefined;
+  readonly token: string | undefined;
+  readonly project: string | undefined;
+  /** For programs that the CLI starts: never with the token. */
+  readonly childEnvironment: Readonly<Record<string, string>>;
+  readonly plain: boolean;
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+/** Puts a context together from what is around; nothing is read from files or sent before a command asks for it. */
+export function createContext(surroundings: Surroundings, signal: AbortSignal): CliContext {
+  const options: GlobalOptions = {};
+  const output = createOutput(surroundings, options);
+  const client: CliContext["client"] = (how) => openClient(surroundings, options, how?.anonymous ?? false);
+  return { surroundings, options, output, signal, client };
+}
+
+const passedToChildren = ["PATH", "HOME", "LANG", "LC_ALL", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
+
+/** Reads the environment: the only place of the CLI that does. Empty variables count as unset. */
+export function readSurroundings(environment: NodeJS.ProcessEnv = process.env): Surroundings {
+  const read = (name: string): string | undefined => environment[name] || undefined;
+  const home = read("HOME") ?? homedir();
+  // GIT_DIR and its like say which repository is meant, so git must see them.
+  const passed = Object.keys(environment).filter((name) => passedToChildren.includes(name) || name.startsWith("GIT_"));
+  return {
+    cwd: process.cwd(),
+    home,
+    configFile: join(read("XDG_CONFIG_HOME") ?? join(home, ".config"), "berth", "config.json"),
+    dataDir: read("BERTH_DATA") ?? join(home, ".berth"),
+    defaultUrl: `http://127.0.0.1:${read("BERTH_HTTP_PORT") ?? "4000"}`,
+    url: read("BERTH_URL"),
+    token: read("BERTH_TOKEN"),
+    project: read("BERTH_PROJECT"),
+    childEnvironment: Object.fromEntries(passed.map((name) => [name, environment[name] ?? ""])),
+    plain: read("NO_COLOR") !== undefined || read("TERM") === "dumb",
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+  };
+}

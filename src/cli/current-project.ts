@@ -1,0 +1,18 @@
+import type { CliContext } from "./context.ts";
+import { usageError } from "./failures.ts";
+import { remoteName, remoteUrl, slugOfRemote } from "./git.ts";
+
+/** The project that is meant: the argument, `--project`, BERTH_PROJECT, else the one that the folder's git remote names. */
+export async function currentProject(ctx: CliContext, given?: string): Promise<string> {
+  const slug = given ?? (await findProject(ctx));
+  if (slug !== undefined) return slug;
+  throw usageError("Which project?", `Name it with --project, or run this in a repository with a git remote "${remoteName}" (\`berth create\` adds one).`);
+}
+
+/** The same, undefined when nothing names a project. */
+export async function findProject(ctx: CliContext): Promise<string | undefined> {
+  const named = ctx.options.project ?? ctx.surroundings.project;
+  if (named !== undefined) return named;
+  const url = await remoteUrl(ctx.surroundings);
+  return url === undefined ? undefined : slugOfRemote(url);
+}

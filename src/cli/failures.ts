@@ -1,0 +1,54 @@
+import { ApiError, ConnectionError, InvalidCall } from "../contract/client.ts";
+
+/** How the CLI ends. Scripts rely on these numbers: they are documented and never change their meaning. */
+export const exitCodes = {
+  ok: 0,
+  refused: 1,
+  usage: 2,
+  unauthorized: 3,
+  notFound: 4,
+  conflict: 5,
+  unavailable: 6,
+  deploymentFailed: 7,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** A failure that the CLI itself finds; `code` is stable, as the API's codes are. */
+export class CliError extends Error {
+  readonly exitCode: ExitCode;
+  readonly code: string;
+  readonly hint: string | undefined;
+  constructor(kind: keyof typeof exitCodes, code: string, text: { message: string; hint?: string | undefined }) {
+    super(text.message);
+    this.name = "CliError";
+    this.exitCode = exitCodes[kind];
+    this.code = code;
+    this.hint = text.hint;
+  }
+}
+
+/** The command line is wrong. The text must not repeat an argument that may hold a secret. */
+export function usageError(message: string, hint?: string): CliError {
+  return new CliError("usage", "usage", { message, hint });
+}
+
+/** With which number a failure ends the CLI. */
+export function exitCodeOf(fault: unknown): ExitCode {
+  if (fault instanceof CliError) return fault.exitCode;
+  if (fault instanceof ApiError) return exitCodeOfAnswer(fault);
+  if (fault instanceof ConnectionError) return exitCodes.unavailable;
+  if (fault instanceof InvalidCall) return exitCodes.usage;
+  return exitCodes.refused;
+}
+
+function exitCodeOfAnswer({ status, code }: ApiError): ExitCode {
+  if (code === "previous_unhealthy") return exitCodes.deploymentFailed;
+  if (status >= 500 || status === 429) return exitCodes.unavailable;
+  if (status === 400) return exitCodes.usage;
+  if (status === 401) return exitCodes.unauthorized;
+  if (status === 404) return exitCodes.notFound;
+  if (status === 409) return exitCodes.conflict;
+  return exitCodes.refused;
+}

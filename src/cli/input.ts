@@ -1,0 +1,22 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { CliContext } from "./context.ts";
+import { usageError } from "./failures.ts";
+import { readStdin } from "./prompts.ts";
+
+/** The text of a file, or of stdin for `-`. Throws a usage error that names the file when it can't be read. */
+export async function readInput(ctx: CliContext, file: string): Promise<string> {
+  if (file === "-") return readStdin(ctx.surroundings);
+  try {
+    return await readFile(resolve(ctx.surroundings.cwd, file), "utf8");
+  } catch (fault) {
+    throw usageError(`${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+/** Parses a whole number for an option or argument called `name`. */
+export function wholeNumber(text: string, name: string, range: { least: number; most: number }): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= range.least && value <= range.most) return value;
+  throw usageError(`${name} must be a whole number from ${range.least} to ${range.most}.`);
+}

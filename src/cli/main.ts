@@ -1,0 +1,53 @@
+import { CommanderError } from "commander";
+import { createContext, readSurroundings, type CliContext } from "./context.ts";
+import { CliError, exitCodeOf, exitCodes, usageError, type ExitCode } from "./failures.ts";
+import { buildProgram } from "./program.ts";
+import { renderError } from "./render/error.ts";
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Runs one command line and says how it ended. */
+async function main(args: readonly string[]): Promise<ExitCode> {
+  const interruption = new AbortController();
+  const ctx = createContext(readSurroundings(), interruption.signal);
+  endCleanly(interruption);
+  // Known before parsing, so that a wrong command line is answered in the form that was asked for.
+  const end = args.indexOf("--");
+  ctx.options.json = args.slice(0, end === -1 ? undefined : end).includes("--json");
+  try {
+    const program = buildProgram(ctx);
+    await (args.length === 0 ? program.outputHelp() : program.parseAsync(args, { from: "user" }));
+    return exitCodes.ok;
+  } catch (fault) {
+    return answerFault(ctx, fault);
+  }
+}
+
+function answerFault(ctx: CliContext, fault: unknown): ExitCode {
+  // Help and version end a run by an error that is none.
+  if (fault instanceof CommanderError && fault.exitCode === 0) return exitCodes.ok;
+  const told = ctx.signal.aborted ? new CliError("interrupted", "interrupted", { message: "Interrupted." }) : fault;
+  const shown = told instanceof CommanderError ? fromCommander(told) : told;
+  renderError(ctx, shown);
+  return exitCodeOf(shown);
+}
+
+// commander repeats arguments, and what stands behind an equals sign may be a secret.
+function fromCommander(fault: CommanderError): CliError {
+  const [sentence = "", suggestion] = fault.message.replace(/^error: /, "").split("\n");
+  const harmless = sentence.replace(/( but got \d+): .*$/s, "$1.").replace(/'([^'=]*)=[^']*'/g, "'$1=…'");
+  const text = harmless.charAt(0).toUpperCase() + harmless.slice(1);
+  return usageError(/[.!?]$/.test(text) ? text : `${text}.`, suggestion?.replace(/^\((.*)\)$/, "$1") ?? "`berth --help` lists the commands.");
+}
+
+// The first Ctrl-C lets the command stop and tidy up; when it doesn't within a second, or at the second one, the process ends.
+function endCleanly(interruption: AbortController): void {
+  const stop = () => process.exit(exitCodes.interrupted);
+  process.once("SIGINT", () => {
+    process.once("SIGINT", stop);
+    interruption.abort();
+    setTimeout(stop, 1000).unref();
+  });
+  // A reader that has seen enough (`berth logs | head`) is no failure.
+  process.stdout.on("error", (fault: NodeJS.ErrnoException) => process.exit(fault.code === "EPIPE" ? exitCodes.ok : exitCodes.refused));
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { addApi } from "./commands/api.ts";
+import { addBuilds } from "./commands/builds.ts";
+import { addCompletion } from "./commands/completion.ts";
+import { addContexts } from "./commands/contexts.ts";
+import { addCreate } from "./commands/create.ts";
+import { addDatabase } from "./commands/database.ts";
+import { addDeployments } from "./commands/deployments.ts";
+import { addEnv } from "./commands/env.ts";
+import { addGitCredential } from "./commands/git-credential.ts";
+import { addLogin, addLogout } from "./commands/login.ts";
+import { addLogs } from "./commands/logs.ts";
+import { addMe } from "./commands/me.ts";
+import { addOpen } from "./commands/open.ts";
+import { addProjects } from "./commands/projects.ts";
+import { addSelfDescription } from "./commands/self-description.ts";
+import { addSshKeys } from "./commands/ssh-keys.ts";
+import { addTokens } from "./commands/tokens.ts";
+import type { CliContext, GlobalOptions } from "./context.ts";
+
+type AddCommands = (program: Command, ctx: CliContext) => void;
+
+const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
+  ["Projects:", addCreate, addProjects, addOpen],
+  ["Deploying:", addDeployments, addBuilds, addLogs],
+  ["Settings:", addEnv, addDatabase],
+  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens],
+  ["The platform:", addApi, addSelfDescription, addCompletion, addGitCredential],
+];
+
+const footnote = `
+Every command takes --help. The project is --project, BERTH_PROJECT, or the one that the git remote "berth" names.
+BERTH_URL and BERTH_TOKEN stand in for a login.
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in, 4 not found, 5 conflict, 6 unavailable, 7 deployment failed, 130 interrupted.`;
+
+/** The whole command tree. Nothing is read or sent before a command runs. */
+export function buildProgram(ctx: CliContext): Command {
+  const program = new Command("berth");
+  program
+    .description("Deploy applications by git push, and look after them.")
+    .usage("<command> [options]")
+    .version(ownVersion(), "-V, --version", "print the version")
+    .option("-p, --project <slug>", "the project")
+    .option("--json", "print the API's own JSON, and errors as JSON on stderr")
+    .option("--context <name>", "the login to use; `berth contexts` lists them")
+    .option("--no-color", "no colours")
+    .configureHelp({ showGlobalOptions: true })
+    .showSuggestionAfterError()
+    .addHelpText("after", footnote)
+    .hook("preAction", () => void Object.assign(ctx.options, program.opts<GlobalOptions>()));
+  takeOverErrors(program, ctx);
+  for (const [heading, ...parts] of headings) {
+    program.commandsGroup(heading);
+    for (const add of parts) add(program, ctx);
+  }
+  program.helpCommand("help [command]", "Show the help of a command");
+  return program;
+}
+
+// Errors of the command line are rendered like all others, so commander prints none and does not exit.
+function takeOverErrors(program: Command, ctx: CliContext): void {
+  const { stdout, stderr } = ctx.surroundings;
+  program.exitOverride().configureOutput({
+    writeOut: (text) => void stdout.write(text),
+    writeErr: (text) => void stderr.write(text),
+    outputError: () => {},
+  });
+}
+
+function ownVersion(): string {
+  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
+  return manifest.version;
+}

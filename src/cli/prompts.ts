@@ -1,0 +1,55 @@
+import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
+import type { CliContext, Surroundings } from "./context.ts";
+import { CliError, usageError } from "./failures.ts";
+
+/** Whether there is a person to ask. */
+export function canAsk({ surroundings }: CliContext): boolean {
+  return surroundings.stdin.isTTY === true && surroundings.stderr.isTTY === true;
+}
+
+/** Asks for a line; with `hidden`, nothing of it appears on the screen. Ctrl-C and Ctrl-D end the CLI. */
+export async function ask(ctx: CliContext, question: string, hidden = false): Promise<string> {
+  const { stdin, stderr } = ctx.surroundings;
+  const shown = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr;
+  const lines = createInterface({ input: stdin, output: shown, terminal: true, historySize: 0 });
+  if (hidden) stderr.write(question);
+  else lines.setPrompt(question);
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      lines.prompt();
+      lines.once("line", resolve).once("SIGINT", () => reject(interrupted()));
+      lines.once("close", () => reject(interrupted()));
+    });
+  } finally {
+    lines.close();
+    if (hidden) stderr.write("\n");
+  }
+}
+
+/** Goes on only when the person types `name`, or said `--yes` beforehand. Where nobody can be asked, `--yes` is needed. */
+export async function confirm(ctx: CliContext, what: string, question: { name: string; yes: boolean | undefined }): Promise<void> {
+  if (question.yes === true) return;
+  if (!canAsk(ctx)) throw usageError(`${what} Nobody can be asked here.`, "Say --yes if that is meant.");
+  const typed = await ask(ctx, `${what}\nType ${ctx.output.stderrPaint().bold(question.name)} to go on: `);
+  if (typed.trim() !== question.name) throw new CliError("refused", "not_confirmed", { message: "Nothing was changed: the name was not typed." });
+}
+
+/** All of stdin, at most 1 MiB. */
+export async function readStdin({ stdin }: Surroundings): Promise<string> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stdin as AsyncIterable<Buffer | string>) {
+    const bytes = Buffer.from(chunk);
+    sizeBytes += bytes.length;
+    if (sizeBytes > maxInputBytes) throw usageError("The input is larger than 1 MiB.");
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+const maxInputBytes = 1024 * 1024;
+
+function interrupted(): CliError {
+  return new CliError("interrupted", "interrupted", { message: "Interrupted." });
+}

@@ -1,0 +1,108 @@
+/** A command in the tree: how it is reached, and what may follow. */
+export interface CompletionNode {
+  readonly path: readonly string[];
+  readonly words: readonly CompletionWord[];
+  readonly options: readonly CompletionWord[];
+}
+
+interface CompletionWord {
+  readonly word: string;
+  readonly summary: string;
+}
+
+// Collects the words of the command line that name commands: options and their values are left out where that can be told.
+const commandPath = (words: string) => `  local path="" word
+  for word in ${words}; do
+    case "$word" in -*) ;; *) _berth_knows "$path $word" && path="$path $word" ;; esac
+  done`;
+
+/** A script for bash. */
+export function bashCompletion(nodes: readonly CompletionNode[]): string {
+  return `# Completion of berth for bash.
+${knowsFunction(nodes)}
+_berth() {
+  local current="\${COMP_WORDS[COMP_CWORD]}"
+${commandPath('"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
+  local words=""
+  case "$path" in
+${nodes.map((node) => `    '${pathOf(node)}') words='${wordsOf(node).join(" ")}' ;;`).join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _berth berth
+`;
+}
+
+/** A script for zsh. */
+export function zshCompletion(nodes: readonly CompletionNode[]): string {
+  return `#compdef berth
+# Completion of berth for zsh.
+${knowsFunction(nodes)}
+_berth() {
+${commandPath('"${words[@]:1:CURRENT-2}"').replace(/\bpath\b/g, "reached")}
+  local -a answers
+  case "$reached" in
+${nodes.map((node) => `    '${pathOf(node)}') answers=(${[...node.words, ...node.options].map(zshAnswer).join(" ")}) ;;`).join("\n")}
+  esac
+  _describe berth answers || _files
+}
+if [ "$funcstack[1]" = "_berth" ]; then _berth "$@"; else compdef _berth berth; fi
+`;
+}
+
+/** A script for fish. */
+export function fishCompletion(nodes: readonly CompletionNode[]): string {
+  const lines = nodes.flatMap((node) => {
+    const condition = `-n '__berth_reached ${quoteInFish(pathOf(node))}'`;
+    const words = node.words.map(({ word, summary }) => `complete -c berth -f ${condition} -a ${word} -d ${fishText(summary)}`);
+    const options = node.options.filter(({ word }) => word.startsWith("--")).map(({ word, summary }) => `complete -c berth ${condition} -l ${word.slice(2)} -d ${fishText(summary)}`);
+    return [...words, ...options];
+  });
+  return `# Completion of berth for fish.
+function __berth_reached
+  set -l reached ""
+  for word in (commandline -opc)[2..-1]
+    switch "$reached $word"
+      case ${knownPaths(nodes).map((path) => `'${path}'`).join(" ")}
+        set reached "$reached $word"
+    end
+  end
+  test "$reached" = "$argv[1]"
+end
+${lines.join("\n")}
+`;
+}
+
+function knowsFunction(nodes: readonly CompletionNode[]): string {
+  return `_berth_knows() {
+  case "$1" in
+    ${knownPaths(nodes).map((path) => `'${path}'`).join("|")}) return 0 ;;
+  esac
+  return 1
+}`;
+}
+
+function knownPaths(nodes: readonly CompletionNode[]): string[] {
+  return nodes.filter((node) => node.path.length > 0).map(pathOf);
+}
+
+function pathOf({ path }: CompletionNode): string {
+  return path.map((word) => ` ${word}`).join("");
+}
+
+function wordsOf({ words, options }: CompletionNode): string[] {
+  return [...words, ...options].map(({ word }) => word);
+}
+
+function zshAnswer({ word, summary }: CompletionWord): string {
+  return `'${`${word}:${summary}`.replaceAll("'", `'\\''`)}'`;
+}
+
+function fishText(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}
+
+// Inside a single-quoted condition the path stands in double quotes.
+function quoteInFish(path: string): string {
+  return `"${path}"`;
+}

@@ -1,0 +1,31 @@
+import { styleText } from "node:util";
+
+/** Colours text, or leaves it alone where colours would only be noise. */
+export type Paint = Readonly<Record<Ink, (text: string) => string>>;
+
+const inks = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
+type Ink = (typeof inks)[number];
+
+/** A paint that colours, or one that does nothing. */
+export function createPaint(coloured: boolean): Paint {
+  const brush = (ink: Ink) => (text: string) => (coloured ? styleText(ink, text, { validateStream: false }) : text);
+  return Object.fromEntries(inks.map((ink) => [ink, brush(ink)])) as Paint;
+}
+
+const inkOfStatus: Readonly<Record<string, Ink>> = {
+  active: "green",
+  succeeded: "green",
+  ready: "green",
+  failed: "red",
+  deleted: "red",
+  queued: "yellow",
+  running: "yellow",
+  pending: "yellow",
+  starting: "yellow",
+  provisioning: "yellow",
+};
+
+/** A status in the colour of how well it is; what is over and done is dim. */
+export function paintStatus(paint: Paint, status: string): string {
+  return paint[inkOfStatus[status] ?? "dim"](status);
+}

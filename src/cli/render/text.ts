@@ -1,0 +1,50 @@
+import { stripVTControlCharacters } from "node:util";
+
+/** One line that a terminal shows as it is: what could move the cursor or retitle a window is gone, long text ends in an ellipsis. */
+export function oneLine(text: string, atMost = Infinity): string {
+  const first = stripVTControlCharacters(text).split(/\r?\n/, 1)[0] ?? "";
+  const letters = [...first.replace(/\p{Cc}/gu, " ").trim()];
+  return letters.length > atMost ? `${letters.slice(0, atMost - 1).join("")}…` : letters.join("");
+}
+
+/** Text of an application for a terminal: its colours stay, every other control sequence goes. */
+export function terminalText(text: string): string {
+  const parts = text.split(/(\x1b\[[0-9;]*m)/);
+  return parts.map((part, index) => (index % 2 === 1 ? part : stripVTControlCharacters(part).replace(/[^\P{Cc}\n\t]/gu, ""))).join("");
+}
+
+/** `3 min ago`, `in 2 d`; "never" for null. */
+export function relativeTime(timestamp: string | null, nowMs = Date.now()): string {
+  if (timestamp === null) return "never";
+  const seconds = Math.round((nowMs - Date.parse(timestamp)) / 1000);
+  const distance = span(Math.abs(seconds));
+  if (Math.abs(seconds) < 2) return "now";
+  return seconds > 0 ? `${distance} ago` : `in ${distance}`;
+}
+
+/** How long something took, or has taken so far. */
+export function duration(from: string, to: string | null, nowMs = Date.now()): string {
+  const endMs = to === null ? nowMs : Date.parse(to);
+  return span(Math.max(0, Math.round((endMs - Date.parse(from)) / 1000)));
+}
+
+/** `1.5 MiB`. */
+export function size(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const step = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
+  const amount = bytes / 1024 ** step;
+  return `${step === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[step]}`;
+}
+
+const units = [
+  { name: "y", seconds: 31_536_000 },
+  { name: "d", seconds: 86_400 },
+  { name: "h", seconds: 3600 },
+  { name: "min", seconds: 60 },
+  { name: "s", seconds: 1 },
+];
+
+function span(seconds: number): string {
+  const unit = units.find((candidate) => seconds >= candidate.seconds);
+  return unit === undefined ? "0 s" : `${Math.floor(seconds / unit.seconds)} ${unit.name}`;
+}
