@@ -1,0 +1,35 @@
+/**
+ * What the checks let pass, each with its reason. These lists may only shrink: an entry that is no longer needed is
+ * reported by the check it belongs to.
+ */
+export const exceptions = {
+  /** `file` or `file#name`: names that the rules would refuse. */
+  names: {
+    "src/git/paths.ts#GitService": "git's own protocol calls its two verbs services",
+    "src/kit/sandbox/spec.ts#ReachedService": "a network service, the thing itself",
+    "src/ports/runtime.ts#LocalService": "a network service, the thing itself",
+  } as Exceptions,
+  /** `file#name`: exports that nothing in the checkout imports. */
+  exports: {} as Exceptions,
+  /** Packages in package.json that no source file imports. */
+  packages: {
+    "kysely-codegen": "run by tools/gen to write the row types",
+    "oxlint-tsgolint": "oxlint loads it for the rules that need types",
+    oxfmt: "run as a program",
+    oxlint: "run as a program",
+    typescript: "run as a program",
+  } as Exceptions,
+  /** `file`: files that name a host or path which others must not. */
+  texts: {} as Exceptions,
+  /** `noun.part`: what a noun of the contract lacks (see test/layout.test.ts). */
+  layout: {} as Exceptions,
+};
+
+export type Exceptions = Readonly<Record<string, string>>;
+
+/** Removes what is excepted and reports the exceptions that nothing needs any more. */
+export function withoutExceptions(findings: ReadonlyMap<string, string>, allowed: Exceptions): readonly string[] {
+  const kept = [...findings].filter(([key]) => !(key in allowed)).map(([, text]) => text);
+  const stale = Object.keys(allowed).filter((key) => !findings.has(key));
+  return [...kept, ...stale.map((key) => `tools/check/exceptions.ts: "${key}" is no longer needed: remove it`)];
+}
