@@ -72,7 +72,7 @@ function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
 
 const quietFlags = new Set(["--no-audit", "--no-fund", "--no-progress", "--no-update-notifier"]);
 // Copies instead of links, so that nothing in the application's tree is shared with the store. CI keeps pnpm from asking.
-const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy" };
+const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy", npm_config_store_dir: "/cache/pnpm" };
 
 function installArgs(manager: PackageManager, how: { locked: boolean; isFull: boolean; hasDev: boolean }): [string, ...string[]] {
   switch (manager.name) {
@@ -100,7 +100,7 @@ function buildSteps({ manager, manifest }: NodeFacts): Step[] {
       title: `Building: ${command} run build`,
       stage: "build",
       args: [command, "run", "build"],
-      env: manager.name === "pnpm" ? { CI: "true" } : {},
+      env: manager.name === "pnpm" ? pnpmEnv : {},
       tool: "script",
       otherwise: "build_script_failed",
     },

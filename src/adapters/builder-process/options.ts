@@ -1,0 +1,30 @@
+import type { Sandbox } from "../../kit/sandbox/sandbox.ts";
+
+export interface ProcessBuilderOptions {
+  /** Finished images, `<project_id>/<sha256 in hex>/`; shared with the runtime. */
+  readonly releasesDir: string;
+  /** Builds that are under way. On the same disk as `releasesDir` and `cachesDir`: images and caches are moved and linked, not copied. */
+  readonly buildsDir: string;
+  /** What makes the next build of a project faster, `<project_id>/`. */
+  readonly cachesDir: string;
+  /** Versions of Node and of package managers, shared by all projects and never written by one. Releases refer to it. */
+  readonly toolsDir: string;
+  readonly sandbox: Sandbox;
+  /** The platform's own Node, and the package folder of its npm. */
+  readonly nodeBin: string;
+  readonly npmDir: string;
+  /** Python 3 as sandboxes see it (below /usr). Null: there is none. */
+  readonly pythonBin: string | null;
+  /** Go's GOROOT on this machine. Null: there is none. */
+  readonly goRoot: string | null;
+  /** A project's builds run as this plus its `project_number` when the platform is root; the runtime's number must be the same. */
+  readonly uidBase: number;
+  /** Settings of package managers for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Never a secret. */
+  readonly packageEnv: Readonly<Record<string, string>>;
+  /** Folders that those settings name, such as one of `PIP_FIND_LINKS`; mounted read-only at the same path. */
+  readonly packageDirs: readonly string[];
+  /** The most a source tree may hold unpacked. Default 1 GiB. */
+  readonly maxSourceBytes?: number;
+}
+
+export const defaultMaxSourceBytes = 1024 * 1024 * 1024;

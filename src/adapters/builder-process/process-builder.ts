@@ -1,0 +1,161 @@
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
+import { createBuildLog, type BuildLog } from "./build-log.ts";
+import { BuildRefused, toFailure } from "./failure-codes.ts";
+import { builtFiles, prepare, type Prepared } from "./languages.ts";
+import { defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
+import { detect, type Detected } from "./plan/detect.ts";
+import type { Start } from "./plan/plan.ts";
+import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
+import { unpack } from "./source/unpack.ts";
+import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
+import { home } from "./steps/run-step.ts";
+import { makeWorkspace, type Workspace } from "./steps/workspace.ts";
+
+export type { ProcessBuilderOptions } from "./options.ts";
+export { builderFailures } from "./failure-codes.ts";
+
+/**
+ * Builds images that the process runtime runs: a folder with the application's files, its dependencies and a manifest.
+ * What builds of an earlier process left behind is removed first. One at a time may exist for the same folders.
+ */
+export async function createProcessBuilder(options: ProcessBuilderOptions): Promise<Builder> {
+  for (const folder of [options.releasesDir, options.buildsDir, options.cachesDir, options.toolsDir]) {
+    await mkdir(folder, { recursive: true, mode: 0o755 });
+  }
+  await sweepLeftovers(options);
+  return {
+    build: (request) => build(options, request),
+    images: async (projectId) => {
+      const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
+      return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
+    },
+    forget: (projectId) => rm(join(options.cachesDir, projectId), { recursive: true, force: true }),
+  };
+}
+
+async function sweepLeftovers(options: ProcessBuilderOptions): Promise<void> {
+  await options.sandbox.sweep("build", []);
+  for (const name of await readdir(options.buildsDir)) await rm(join(options.buildsDir, name), { recursive: true, force: true });
+}
+
+/** One build on its way: what its stages share. */
+interface Run {
+  readonly options: ProcessBuilderOptions;
+  readonly request: BuildRequest;
+  readonly log: BuildLog;
+  readonly workspace: Workspace;
+  readonly projectCacheDir: string;
+  readonly deadlineMs: number;
+}
+
+async function build(options: ProcessBuilderOptions, request: BuildRequest): Promise<BuildOutcome> {
+  const log = createBuildLog(request.onLine, Object.values(request.env));
+  const uid = process.getuid?.() === 0 ? options.uidBase + request.project_number : null;
+  const projectCacheDir = join(options.cachesDir, request.project_id);
+  const workspace = await makeWorkspace({ buildsDir: options.buildsDir, projectCacheDir, buildId: request.build_id, uid });
+  try {
+    request.signal.throwIfAborted();
+    const image = await makeImage({ options, request, log, workspace, projectCacheDir, deadlineMs: Date.now() + request.limits.timeoutMs });
+    return { outcome: "built", image };
+  } catch (error) {
+    return endedBy(error, request, log);
+  } finally {
+    await rm(workspace.root, { recursive: true, force: true });
+  }
+}
+
+function endedBy(error: unknown, request: BuildRequest, log: BuildLog): BuildOutcome {
+  if (request.signal.aborted) {
+    log.error("The build was cancelled.");
+    return { outcome: "cancelled" };
+  }
+  if (!(error instanceof BuildRefused)) throw error;
+  const tail = log.tail();
+  const failure = toFailure(error, tail);
+  log.error(`${failure.summary}`);
+  log.error(failure.hint);
+  return { outcome: "failed", failure };
+}
+
+async function makeImage(run: Run): Promise<Image> {
+  const tree = await receive(run);
+  const detected = detect(tree);
+  const prepared = await prepare(run.options, detected, tree);
+  announce(run.log, detected, prepared);
+  const context = stepContext(run, prepared);
+  const installed = await installAndBuild(context, prepared.plan);
+  const start = chooseStart(run, detected, prepared);
+  const isSite = start?.how === "static" && detected.procfile.release === null;
+  const finished = isSite ? nothingKnown : await finishInstall(context, prepared.plan, installed);
+  return release(run, { detected, prepared, start, finished });
+}
+
+const nothingKnown: Finished = { known: {}, remember: async () => {} };
+
+function receive({ options, request, workspace }: Run) {
+  const { uid, app } = workspace;
+  const owner = uid === null ? {} : { owner: { uid, gid: uid } };
+  const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
+  return unpack({ source: request.source(), folder: app, maxBytes, signal: request.signal, ...owner });
+}
+
+function announce(log: BuildLog, { procfile }: Detected, { plan }: Prepared): void {
+  log.step(`${plan.name} detected`);
+  for (const note of plan.notes) log.detail(note);
+  if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
+  if (procfile.ignored.length > 0) log.detail(`Not run here: the process types ${procfile.ignored.join(", ")} of the Procfile (only web and release are)`);
+}
+
+function stepContext(run: Run, prepared: Prepared): InstallContext {
+  const { options, request } = run;
+  return {
+    ...{ sandbox: options.sandbox, workspace: run.workspace, buildId: request.build_id, tools: prepared.tools },
+    ...{ packageDirs: options.packageDirs, env: { ...options.packageEnv, ...request.env }, limits: request.limits },
+    ...{ deadlineMs: run.deadlineMs, signal: request.signal, log: run.log, projectCacheDir: run.projectCacheDir },
+  };
+}
+
+/** Null: the Procfile's command. */
+function chooseStart({ log, workspace }: Run, { procfile }: Detected, prepared: Prepared): Start | null {
+  if (procfile.web !== null) return null;
+  const start = prepared.start(builtFiles(workspace.app));
+  if (start === null) throw new BuildRefused(prepared.plan.build.length > 0 && prepared.plan.kind === "node" ? "build_output_missing" : "no_start_command");
+  log.step(start.how === "static" ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site` : `Starting with: ${start.command}`);
+  log.detail(`because of ${start.because}`);
+  return start;
+}
+
+interface Decisions {
+  readonly detected: Detected;
+  readonly prepared: Prepared;
+  readonly start: Start | null;
+  readonly finished: Finished;
+}
+
+async function release(run: Run, { detected, prepared, start, finished }: Decisions): Promise<Image> {
+  const { workspace, options, request } = run;
+  const { procfile } = detected;
+  const content = await releaseContent(workspace, start, procfile.web, procfile.release);
+  const kind = start?.how === "static" ? "static" : prepared.plan.kind;
+  const tools = prepared.releaseTools.filter((tool) => kind !== "static" || procfile.release !== null || tool.name === "node");
+  const manifest = {
+    ...{ kind, web_command: content.command, release_command: procfile.release },
+    binds: tools.map(({ source, target }) => ({ source, target })),
+    path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
+    env: prepared.env,
+  };
+  const place = { folder: join(workspace.root, "release"), releasesDir: join(options.releasesDir, request.project_id) };
+  const { imageRef, hashed } = await publish({ app: content.app, ...place, manifest, known: finished.known });
+  await finished.remember(hashed.entries);
+  run.log.step(`Image ${imageRef.slice(7, 19)}, ${(hashed.sizeBytes / 1024 / 1024).toFixed(1)} MiB`);
+  return { image_ref: imageRef, kind, web_command: content.command, release_command: procfile.release, size_bytes: hashed.sizeBytes };
+}
+
+async function releaseContent(workspace: Workspace, start: Start | null, web: string | null, releaseCommand: string | null) {
+  const { app } = workspace;
+  if (start?.how !== "static") return { app, command: start?.command ?? web ?? "" };
+  if (releaseCommand !== null) return { app, command: await addSiteServer(app, start) };
+  return { app: await makeSite(app, join(workspace.root, "site"), start.folder), command: siteCommand(start) };
+}

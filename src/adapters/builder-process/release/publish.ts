@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { copyFile, mkdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Start } from "../plan/plan.ts";
+import { hashTree, type HashedFolder, type HashedTree } from "./hash-tree.ts";
+import type { ReleaseManifest } from "./manifest.ts";
+
+export interface Publishing {
+  /** The finished content; it is moved. */
+  readonly app: string;
+  /** An empty or missing folder on the same disk, to put the release together in. */
+  readonly folder: string;
+  /** Where the project's releases are. */
+  readonly releasesDir: string;
+  readonly manifest: ReleaseManifest;
+  /** Digests of folders directly below `app` that are known already. */
+  readonly known: Readonly<Record<string, HashedFolder>>;
+}
+
+export interface Published {
+  readonly imageRef: string;
+  readonly hashed: HashedTree;
+}
+
+/** Puts a release into its place, named by its content. The same content published twice is the same release. */
+export async function publish(publishing: Publishing): Promise<Published> {
+  const { folder, releasesDir, manifest } = publishing;
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await rename(publishing.app, join(folder, "app"));
+  const hashed = await hashTree({ root: join(folder, "app"), known: publishing.known });
+  const text = `${JSON.stringify(manifest, null, 2)}\n`;
+  await writeFile(join(folder, "image.json"), text, { mode: 0o444 });
+  const hex = createHash("sha256").update(`${hashed.digest}\n${text}`).digest("hex");
+  await mkdir(releasesDir, { recursive: true, mode: 0o755 });
+  await rename(folder, join(releasesDir, hex)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+  });
+  return { imageRef: `sha256:${hex}`, hashed };
+}
+
+const serverFile = new URL("../static-server.mjs", import.meta.url);
+
+/** Reduces an application to the folder that is served and the server that serves it. Answers the release's new content folder. */
+export async function makeSite(app: string, site: string, folder: string): Promise<string> {
+  await mkdir(site, { recursive: true, mode: 0o755 });
+  await rename(folder === "." ? app : join(app, folder), join(site, "site"));
+  await copyFile(serverFile, join(site, "static-server.mjs"));
+  return site;
+}
+
+/** The command that serves a made site. */
+export function siteCommand(start: Extract<Start, { how: "static" }>): string {
+  const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
+  return `node /app/static-server.mjs /app/site${fallback}`;
+}
+
+/** Where a release command needs the whole application, the server lies beside it. */
+export async function addSiteServer(app: string, start: Extract<Start, { how: "static" }>): Promise<string> {
+  await copyFile(serverFile, join(app, ".berth-static-server.mjs"));
+  const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
+  return `node /app/.berth-static-server.mjs /app/${start.folder}${fallback}`;
+}

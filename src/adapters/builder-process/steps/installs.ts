@@ -1,0 +1,77 @@
+import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runOk } from "../../../kit/exec.ts";
+import type { HashedFolder } from "../release/hash-tree.ts";
+
+/**
+ * Kept results of installs, `<project cache>/installs/<key>/{full,production}/`. Nothing kept is ever writable for a project's
+ * command: builds work on a copy, and files linked into a release are never mounted writable again.
+ */
+export interface KeptInstalls {
+  /** Copies the kept folder into `target` for a build that may change it; false when there is none. */
+  copyFull(key: string, target: string): Promise<boolean>;
+  /** Links the kept production folder into `target`, which must not be written any more; false when there is none. */
+  linkProduction(key: string, target: string): Promise<boolean>;
+  /** What `hashTree` said of the kept production folder, or null when that is not known. */
+  hashed(key: string): Promise<HashedFolder | null>;
+  keep(key: string, variant: "full" | "production", source: string): Promise<void>;
+  keepHashed(key: string, hashed: HashedFolder): Promise<void>;
+}
+
+// Two: the branch in use and the one before it, as when a dependency is added and taken back.
+const keptKeys = 2;
+
+/** The kept installs of one project. */
+export function keptInstalls(projectCacheDir: string): KeptInstalls {
+  const root = join(projectCacheDir, "installs");
+  const place = (key: string, variant: string) => join(root, key, variant);
+  return {
+    copyFull: async (key, target) => {
+      if (!(await exists(place(key, "full")))) return false;
+      await touch(join(root, key));
+      await copyTree(place(key, "full"), target, ["--reflink=auto"]);
+      return true;
+    },
+    linkProduction: async (key, target) => {
+      if (!(await exists(place(key, "production")))) return false;
+      await touch(join(root, key));
+      await copyTree(place(key, "production"), target, ["--link"]);
+      return true;
+    },
+    hashed: async (key) => {
+      const text = await readFile(place(key, "production.json"), "utf8").catch(() => null);
+      return text === null ? null : (JSON.parse(text) as HashedFolder);
+    },
+    keep: async (key, variant, source) => {
+      if (await exists(place(key, variant))) return;
+      await mkdir(join(root, key), { recursive: true, mode: 0o700 });
+      const making = place(key, `.making-${variant}`);
+      await rm(making, { recursive: true, force: true });
+      await copyTree(source, making, ["--link"]);
+      await rename(making, place(key, variant));
+      await dropOld(root);
+    },
+    keepHashed: async (key, hashed) => {
+      if (await exists(place(key, "production"))) await writeFile(place(key, "production.json"), JSON.stringify(hashed));
+    },
+  };
+}
+
+async function copyTree(source: string, target: string, how: readonly string[]): Promise<void> {
+  await runOk({ file: "cp", args: ["--archive", "--no-target-directory", ...how, source, target] });
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+async function touch(folder: string): Promise<void> {
+  const now = new Date();
+  await utimes(folder, now, now);
+}
+
+async function dropOld(root: string): Promise<void> {
+  const entries = await Promise.all((await readdir(root)).map(async (key) => ({ key, at: (await stat(join(root, key))).mtimeMs })));
+  const old = entries.toSorted((a, b) => b.at - a.at).slice(keptKeys);
+  for (const { key } of old) await rm(join(root, key), { recursive: true, force: true });
+}

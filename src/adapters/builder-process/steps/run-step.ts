@@ -1,0 +1,153 @@
+import { availableParallelism } from "node:os";
+import type { BuildLimits } from "../../../ports/builder.ts";
+import type { Sandbox, SandboxBind, SandboxResult } from "../../../kit/sandbox/sandbox.ts";
+import type { BuildLog } from "../build-log.ts";
+import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
+import type { Step } from "../plan/plan.ts";
+import type { Toolchain } from "../tools/toolchain.ts";
+import { classify, tellingLine } from "./classify.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** What all steps of one build share. */
+export interface StepContext {
+  readonly sandbox: Sandbox;
+  readonly workspace: Workspace;
+  readonly buildId: string;
+  readonly tools: readonly Toolchain[];
+  readonly packageDirs: readonly string[];
+  /** The project's variables and the platform's settings. May hold secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: BuildLimits;
+  /** When the build's time is over, in milliseconds of `Date.now`. */
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+  readonly log: BuildLog;
+}
+
+/** The application's folder in the sandbox, the same as in the runtime's, so that absolute paths in it stay true. */
+export const home = "/app";
+const fewProcesses = 64;
+const judgedBytes = 256 * 1024;
+
+/** Runs one step in the sandbox; refuses with the step's classified failure. Aborted: throws the signal's reason. */
+export async function runStep(context: StepContext, step: Step): Promise<void> {
+  const { log } = context;
+  log.step(step.title);
+  const output = step.quiet ? null : log.output();
+  const watch = watchSilence(context.limits.silenceMs, context.signal);
+  const heard = (chunk: Buffer) => {
+    watch.heard();
+    output?.write(chunk);
+  };
+  try {
+    const limits = { timeoutMs: Math.max(1, context.deadlineMs - Date.now()), signal: watch.signal, maxOutputBytes: judgedBytes };
+    const result = await context.sandbox.run(sandboxSpec(context, step), { ...limits, onStdout: heard, onStderr: heard });
+    output?.flush();
+    judge(context, step, result, watch.isSilent());
+  } finally {
+    watch.end();
+  }
+}
+
+function judge(context: StepContext, step: Step, result: SandboxResult, isSilent: boolean): void {
+  context.signal.throwIfAborted();
+  if (result.exitCode === 0 && !result.timedOut && !isSilent) return;
+  const text = `${result.stdout}\n${result.stderr}`;
+  if (step.quiet) showTail(context.log, text);
+  throw refusal(context, step, { result, isSilent, text });
+}
+
+function refusal(context: StepContext, step: Step, end: { result: SandboxResult; isSilent: boolean; text: string }): BuildRefused {
+  const { stage } = step;
+  const command = step.args.join(" ");
+  const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
+  if (end.result.timedOut) return new BuildRefused("build_timeout", { stage, summary: `The build took longer than ${seconds(context.limits.timeoutMs)}.` });
+  if (end.isSilent) return new BuildRefused("build_silent", { stage, summary: `Nothing was printed for ${seconds(context.limits.silenceMs)}; \`${command}\` was ended.` });
+  if (end.result.outOfMemory) {
+    const summary = `\`${command}\` needed more than ${Math.round(context.limits.memoryBytes / 1024 / 1024)} MiB of memory.`;
+    return new BuildRefused("build_out_of_memory", { stage, summary });
+  }
+  return new BuildRefused(classify(step, end.text), { stage, ...describe(classify(step, end.text), step, end) });
+}
+
+/** Codes that name no cause get the command and its most telling line as their sentence. */
+function describe(code: BuilderFailureCode, step: Step, { result, text }: { result: SandboxResult; text: string }): { summary?: string } {
+  const telling = tellingLine(text);
+  if (code !== step.otherwise) return telling === null || code === "build_out_of_memory" ? {} : { summary: `${sentences[code] ?? ""}${telling}` };
+  const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
+  return { summary: `\`${step.args.join(" ")}\` ${how}${telling === null ? "." : `: ${telling}`}` };
+}
+
+const sentences: Partial<Record<BuilderFailureCode, string>> = {
+  lock_out_of_sync: "The lock file does not fit the declared dependencies: ",
+  dependency_not_found: "A dependency does not exist: ",
+  registry_unreachable: "The package registry could not be reached: ",
+  native_build_failed: "A dependency with native code could not be compiled: ",
+};
+
+function showTail(log: BuildLog, text: string): void {
+  for (const line of text.trim().split("\n").slice(-30)) log.detail(line);
+}
+
+function sandboxSpec(context: StepContext, step: Step) {
+  const { workspace, tools } = context;
+  return {
+    id: `build-${context.buildId.toLowerCase().replace(/[^a-z0-9_]/g, "_")}`,
+    uid: workspace.uid ?? process.getuid?.() ?? 0,
+    argv: step.args,
+    env: { ...stepEnv, ...context.env, ...step.env, ...ownEnv },
+    app: { source: workspace.app, writable: true },
+    storageDir: null,
+    binds: binds(context),
+    path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
+    cwd: home,
+    network: { kind: "egress" },
+    limits: { memoryBytes: context.limits.memoryBytes, processes: Math.max(fewProcesses, context.limits.processes), cpus: availableParallelism() },
+  } as const;
+}
+
+/** On disk instead of in memory: what a build writes there must not count against its memory. */
+function binds({ workspace, tools, packageDirs }: StepContext): SandboxBind[] {
+  return [
+    { source: workspace.tmp, target: "/tmp", writable: true },
+    { source: workspace.home, target: "/home/app", writable: true },
+    { source: workspace.cache, target: "/cache", writable: true },
+    ...tools.map(({ source, target }) => ({ source, target, writable: false })),
+    ...packageDirs.map((folder) => ({ source: folder, target: folder, writable: false })),
+  ];
+}
+
+const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1" };
+
+/** Not for the project to change: where caches are, and that nothing asks questions or phones home. */
+const ownEnv = {
+  HOME: "/home/app",
+  npm_config_cache: "/cache/npm",
+  npm_config_update_notifier: "false",
+  npm_config_color: "false",
+  YARN_CACHE_FOLDER: "/cache/yarn",
+  YARN_GLOBAL_FOLDER: "/cache/yarn-modern",
+  YARN_NODE_LINKER: "node-modules",
+  YARN_ENABLE_TELEMETRY: "0",
+  COREPACK_ENABLE_STRICT: "0",
+  PIP_CACHE_DIR: "/cache/pip",
+  PIP_DISABLE_PIP_VERSION_CHECK: "1",
+  GOCACHE: "/cache/go-build",
+  GOMODCACHE: "/cache/go-mod",
+  GOPATH: "/home/app/go",
+};
+
+function watchSilence(silenceMs: number, cancelled: AbortSignal) {
+  const silence = new AbortController();
+  let silent = false;
+  const timer = setTimeout(() => {
+    silent = true;
+    silence.abort();
+  }, silenceMs);
+  return {
+    signal: AbortSignal.any([cancelled, silence.signal]),
+    heard: () => void (silent || timer.refresh()),
+    isSilent: () => silent,
+    end: () => clearTimeout(timer),
+  };
+}
