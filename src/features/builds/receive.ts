@@ -20,8 +20,8 @@ export interface Push {
 
 export interface PushVerdict {
   readonly accepted: boolean;
-  /** The build that was made of it, when there was one; `settlePush` is owed after git moved the refs. */
-  readonly build_id: string | null;
+  /** The build that was made of it, when there was one. Its commit stays pinned until git has moved the ref. */
+  readonly build: { readonly id: string; readonly branch: string } | null;
 }
 
 export interface Receiving {
@@ -53,7 +53,7 @@ export async function receivePush(receiving: Receiving, push: Push, onLine: (lin
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
   for (const line of target.notes) onLine(line);
-  if (target.outcome === "stored") return { accepted: true, build_id: null };
+  if (target.outcome === "stored") return { accepted: true, build: null };
   const inspection = await receiving.repositories.inspect(push.project_id, target.ref.new, push.quarantine, receiving.treeLimits);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   return buildAndFollow(receiving, push, { ref: target.ref, branch: target.branch, message: inspection.message }, onLine);
@@ -85,7 +85,7 @@ async function buildAndFollow(
   const verdict = await follow(receiving, push.org_id, id, onLine);
   // A refused push leaves no objects behind; an accepted one is let go when git has moved the ref.
   if (!verdict.accepted) await repositories.unpin(push.project_id, id);
-  return { ...verdict, build_id: id };
+  return { ...verdict, build: { id, branch: target.branch } };
 }
 
 async function follow(receiving: Receiving, orgId: string, buildId: string, onLine: (line: string) => void): Promise<{ accepted: boolean }> {
@@ -143,5 +143,5 @@ function ended(failure: Failure | null): { accepted: boolean; note?: string } {
 function refuse(onLine: (line: string) => void, summary: string, hint: string): PushVerdict {
   onLine(` !     ${summary}`);
   if (hint !== "") onLine(` !     ${hint}`);
-  return { accepted: false, build_id: null };
+  return { accepted: false, build: null };
 }

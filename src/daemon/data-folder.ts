@@ -1,0 +1,77 @@
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { formatIdentity, isKnownDead, ownIdentity } from "../kit/processes.ts";
+import { pathsIn } from "./config.ts";
+
+/** Something is wrong that the operator has to change; the message says what, and no stack is shown. */
+export class StartRefused extends Error {
+  override readonly name = "StartRefused";
+}
+
+/** Makes the data folder (0700) and holds it for this process alone. Throws `StartRefused`. */
+export function holdDataFolder(dataDir: string): { release(): void } {
+  makeFolder(dataDir);
+  const file = pathsIn(dataDir).lock;
+  const me = formatIdentity(ownIdentity());
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    if (claim(file, me)) return { release: () => release(file, me) };
+    const holder = readHolder(file);
+    if (holder !== undefined && holder !== me && !isAbandoned(holder)) {
+      const pid = holder.split("/")[1];
+      throw new StartRefused(`Berth already runs on ${dataDir} (process ${pid}). Stop it first, or set BERTH_DATA to another folder.`);
+    }
+    rmSync(file, { force: true });
+  }
+  throw new StartRefused(`Another Berth is just starting on ${dataDir}.`);
+}
+
+function makeFolder(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new StartRefused(`The data folder ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code}). Set BERTH_DATA to a folder of yours.`);
+  }
+  const owner = statSync(dataDir).uid;
+  if (owner !== process.getuid?.()) {
+    throw new StartRefused(`The data folder ${dataDir} belongs to another user (uid ${owner}). Start Berth as that user, or set BERTH_DATA to a folder of yours.`);
+  }
+}
+
+function claim(file: string, me: string): boolean {
+  try {
+    writeFileSync(file, me, { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw new StartRefused(`The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+function readHolder(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Dead in this boot, or of an earlier boot. */
+function isAbandoned(holder: string): boolean {
+  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return !holder.startsWith(`${boot}/`) || isKnownDead(holder);
+}
+
+function release(file: string, me: string): void {
+  if (readHolder(file) === me) rmSync(file, { force: true });
+}
+
+/** Whether the data folder has seen a start before. */
+export function hasData(dataDir: string): boolean {
+  try {
+    statSync(join(dataDir, "secrets.key"));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+import { chmod, cp, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { createFirstOrganization } from "../features/tokens/tokens.ts";
+import { runOk, start } from "../kit/exec.ts";
+import type { Log } from "../kit/log.ts";
+import type { Db } from "../store/database.ts";
+
+/** Makes the first organization and its token file (0600) when there is none yet. */
+export async function ensureFirstOrganization(db: Db, tokenFile: string): Promise<boolean> {
+  return createFirstOrganization(db, async (text) => {
+    const draft = `${tokenFile}.new`;
+    await writeFile(draft, `${text}\n`, { mode: 0o600 });
+    await chmod(draft, 0o600);
+    await rename(draft, tokenFile);
+  });
+}
+
+export interface ExampleOptions {
+  readonly db: Db;
+  readonly log: Log;
+  readonly gitBin: string;
+  /** The control plane as it is reached from this machine, `http://127.0.0.1:4000`. */
+  readonly baseUrl: string;
+  readonly tokenFile: string;
+  /** The application's source. */
+  readonly source: string;
+  readonly onLine: (line: string) => void;
+}
+
+const slug = "example";
+const fact = "example";
+
+/** Deploys the example once, as a user would: through the API and a real `git push`. A failure is told and tried again at the next start. */
+export async function deployExample(options: ExampleOptions): Promise<"deployed" | "known" | "failed"> {
+  if (await isDone(options.db)) return "known";
+  const token = (await readFile(options.tokenFile, "utf8")).trim();
+  try {
+    await createProject(options.baseUrl, token);
+    await push(options, token);
+    await markDone(options.db);
+    return "deployed";
+  } catch (error) {
+    options.log.error({ err: error }, "the example could not be deployed; the platform itself runs");
+    return "failed";
+  }
+}
+
+async function isDone(db: Db): Promise<boolean> {
+  return (await db.selectFrom("platform_fact").select("key").where("key", "=", fact).executeTakeFirst()) !== undefined;
+}
+
+async function markDone(db: Db): Promise<void> {
+  await sql`insert into platform_fact (key, value) values (${fact}, 'true') on conflict (key) do nothing`.execute(db);
+}
+
+async function createProject(baseUrl: string, token: string): Promise<void> {
+  const response = await fetch(`${baseUrl}/v1/projects`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ slug, name: "Example" }),
+  });
+  // An interrupted first start has made it already.
+  if (response.ok || response.status === 409) return;
+  throw new Error(`the project was not created: ${await response.text()}`);
+}
+
+async function push(options: ExampleOptions, token: string): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "berth-example-"));
+  const author = { GIT_AUTHOR_NAME: "Berth", GIT_AUTHOR_EMAIL: "berth@localhost", GIT_COMMITTER_NAME: "Berth", GIT_COMMITTER_EMAIL: "berth@localhost" };
+  // The token goes by the environment, which only this user's processes can read; never by an argument.
+  const header = `Authorization: Basic ${Buffer.from(`berth:${token}`).toString("base64")}`;
+  const config = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null", GIT_TERMINAL_PROMPT: "0", GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "http.extraHeader", GIT_CONFIG_VALUE_0: header };
+  const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: dir, ...author, ...config };
+  const git = (...args: string[]) => runOk({ file: options.gitBin, args }, { cwd: dir, env });
+  try {
+    await cp(options.source, dir, { recursive: true });
+    await git("init", "--quiet", "--initial-branch=main");
+    await git("add", ".");
+    await git("commit", "--quiet", "--message=Example");
+    await pushLive(options, dir, env);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function pushLive(options: ExampleOptions, cwd: string, env: Record<string, string>): Promise<void> {
+  const args = ["push", "--progress", `${options.baseUrl}/git/main/${slug}.git`, "main"];
+  const child = start({ file: options.gitBin, args }, { cwd, env });
+  child.stdin.end();
+  child.stdout.resume();
+  let rest = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    const lines = (rest + chunk.toString()).split(/\r?\n|\r/);
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.startsWith("remote: ")) options.onLine(line.slice("remote: ".length).trimEnd());
+  });
+  const code = await new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+  if (code !== 0) throw new Error("git push of the example failed; the lines above say why");
+}

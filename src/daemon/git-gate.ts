@@ -1,0 +1,74 @@
+import { receivePush, type Receiving } from "../features/builds/builds.ts";
+import { findProject } from "../features/projects/projects.ts";
+import { keysByFingerprint } from "../features/ssh-keys/ssh-keys.ts";
+import { authenticate } from "../features/tokens/tokens.ts";
+import type { Scope } from "../contract/access.ts";
+import type { GitAccess, GitCaller, GitGate, GitPath, ProjectLookup, PushRequest } from "../git/gate.ts";
+
+/** What a git access demands of a token. A registered SSH key may do both. */
+const scopeOf: Record<GitAccess, Scope> = { read: "projects:read", write: "deployments:write" };
+
+interface Known extends GitCaller {
+  readonly scopes: readonly Scope[] | null;
+}
+
+/** Joins git's transport with the features: who calls, what they may see, and what becomes of a push. */
+export function createGitGate(receiving: Receiving): GitGate {
+  const { db } = receiving;
+  const builds = new WeakMap<PushRequest, { id: string; branch: string }>();
+  return {
+    async authenticateKey(fingerprint) {
+      const owners = await keysByFingerprint(db, fingerprint);
+      return owners
+        .filter((owner) => !owner.suspended)
+        .map((owner): Known => ({ kind: "key", id: owner.id, name: owner.name, organization_id: owner.org_id, organization_slug: owner.org_slug, scopes: null }));
+    },
+    async authenticateToken(token) {
+      const known = await authenticate(db, token);
+      if (known === undefined || known.suspended) return null;
+      const { caller } = known;
+      const found: Known = {
+        kind: "token",
+        id: caller.token_id,
+        name: caller.token_name,
+        organization_id: caller.org_id,
+        organization_slug: caller.org_slug,
+        scopes: caller.scopes,
+      };
+      return found;
+    },
+    findProject: (caller, path, access) => lookUp(receiving, caller as Known, path, access),
+    async receive(push, onLine) {
+      const { project, caller, refs, quarantine } = push;
+      const wanted = { org_id: project.organization_id, project_id: project.id, actor: caller.name, refs, quarantine };
+      const verdict = await receivePush(receiving, wanted, onLine);
+      if (!verdict.accepted) return { accepted: false };
+      if (verdict.build === null) return { accepted: true };
+      builds.set(push, verdict.build);
+      return { accepted: true, head: verdict.build.branch };
+    },
+    async completed(push) {
+      const build = builds.get(push);
+      if (build !== undefined) await settle(receiving, push, build);
+    },
+  };
+}
+
+async function lookUp({ db }: Receiving, caller: Known, path: GitPath, access: GitAccess): Promise<ProjectLookup> {
+  if (path.organization_slug !== caller.organization_slug) return { outcome: "missing" };
+  const project = await findProject(db, { org_id: caller.organization_id }, path.project_slug);
+  if (project === undefined) return { outcome: "missing" };
+  if (project.deleted_at !== null) return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
+  if (caller.scopes !== null && !caller.scopes.includes(scopeOf[access])) {
+    return { outcome: "refused", reason: `The token lacks the scope ${scopeOf[access]}.` };
+  }
+  const { id, slug, deploy_branch } = project;
+  return { outcome: "found", project: { id, slug, deploy_branch, organization_id: caller.organization_id } };
+}
+
+/** When git could not move the ref, the pin keeps the commit that serves until the repositories task has moved it. */
+async function settle(receiving: Receiving, push: PushRequest, build: { id: string; branch: string }): Promise<void> {
+  const ref = `refs/heads/${build.branch}`;
+  const commit = push.refs.find((each) => each.name === ref)?.new ?? null;
+  if ((await receiving.repositories.resolve(push.project.id, ref)) === commit) await receiving.repositories.unpin(push.project.id, build.id);
+}

@@ -1,0 +1,29 @@
+import { createDriver, type Driver } from "../reconcile/driver.ts";
+import { appsTask } from "../reconcile/tasks/apps.ts";
+import { buildsTask } from "../reconcile/tasks/builds.ts";
+import { databasesTask } from "../reconcile/tasks/databases.ts";
+import { edgeTask } from "../reconcile/tasks/edge.ts";
+import { logsTask } from "../reconcile/tasks/logs.ts";
+import { releasesTask } from "../reconcile/tasks/releases.ts";
+import { repositoriesTask } from "../reconcile/tasks/repositories.ts";
+import type { World } from "../reconcile/world.ts";
+
+/** All tasks of the reconcile role, ready to start. */
+export function createReconcilers(world: World): Driver {
+  const wake = (name: string) => driver.wake(name);
+  const driver: Driver = createDriver({
+    tasks: [
+      databasesTask(world),
+      appsTask(world),
+      edgeTask(world),
+      releasesTask(world, () => wake("releases")),
+      buildsTask(world, () => wake("builds")),
+      logsTask(world),
+      repositoriesTask(world),
+    ],
+    wakeups: world.wakeups,
+    log: world.log,
+  });
+  world.ports.runtime.onChange(() => wake("apps"));
+  return driver;
+}

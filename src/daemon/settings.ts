@@ -1,0 +1,48 @@
+/** One entry of the configuration: where it comes from, what it is when unset, and what it means. */
+export interface Setting<T> {
+  readonly name: `BERTH_${string}`;
+  /** As it is shown in the documentation. */
+  readonly standard: string;
+  readonly meaning: string;
+  /** Undefined: not set. Throws a sentence about what is wrong. */
+  readonly read: (text: string | undefined) => T;
+}
+
+export function text(name: Setting<string>["name"], standard: string, meaning: string): Setting<string> {
+  return { name, standard, meaning, read: (given) => given ?? standard };
+}
+
+export function optionalText(name: Setting<string>["name"], meaning: string): Setting<string | null> {
+  return { name, standard: "", meaning, read: (given) => given ?? null };
+}
+
+export function wholeNumber(name: Setting<number>["name"], standard: number, range: readonly [number, number], meaning: string): Setting<number> {
+  const read = (given: string | undefined) => {
+    const value = given === undefined ? standard : Number(given);
+    if (!Number.isInteger(value) || value < range[0] || value > range[1]) {
+      throw new Error(`${name} must be a whole number from ${range[0]} to ${range[1]}, not "${given}".`);
+    }
+    return value;
+  };
+  return { name, standard: String(standard), meaning, read };
+}
+
+export function flag(name: Setting<boolean>["name"], standard: boolean, meaning: string): Setting<boolean> {
+  const read = (given: string | undefined) => {
+    if (given === undefined) return standard;
+    if (["1", "true", "yes", "on"].includes(given.toLowerCase())) return true;
+    if (["0", "false", "no", "off"].includes(given.toLowerCase())) return false;
+    throw new Error(`${name} must be 1 or 0, not "${given}".`);
+  };
+  return { name, standard: standard ? "1" : "0", meaning, read };
+}
+
+export function choice<const T extends string>(name: Setting<T>["name"], choices: readonly [T, ...T[]], meaning: string): Setting<T> {
+  const read = (given: string | undefined) => {
+    const value = given ?? choices[0];
+    const found = choices.find((each) => each === value);
+    if (found === undefined) throw new Error(`${name} must be ${choices.join(" or ")}, not "${given}".`);
+    return found;
+  };
+  return { name, standard: choices[0], meaning, read };
+}

@@ -1,0 +1,21 @@
+/** Ends what was started, in the reverse order, once. */
+export interface Shutdown {
+  /** Registers how to end something that is now running. */
+  onEnd(what: string, end: () => Promise<void>): void;
+  /** Ends everything; a part that fails is told and does not keep the others from ending. Further calls wait for the first. */
+  run(): Promise<void>;
+}
+
+export function createShutdown(complain: (line: string) => void): Shutdown {
+  const steps: { what: string; end: () => Promise<void> }[] = [];
+  let under: Promise<void> | undefined;
+  async function endAll(): Promise<void> {
+    for (const { what, end } of steps.reverse()) {
+      await end().catch((error: unknown) => complain(`could not end ${what}: ${error instanceof Error ? error.message : String(error)}`));
+    }
+  }
+  return {
+    onEnd: (what, end) => void steps.push({ what, end }),
+    run: () => (under ??= endAll()),
+  };
+}

@@ -1,0 +1,118 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import packageJson from "../../package.json" with { type: "json" };
+import { createGitServers, type GitServers } from "../git/git-servers.ts";
+import { createApiServer, type ApiServer } from "../http/server.ts";
+import type { Driver } from "../reconcile/driver.ts";
+import type { World } from "../reconcile/world.ts";
+import { openDatabase } from "../store/database.ts";
+import { migrate } from "../store/migrate.ts";
+import { openWakeups } from "../store/wakeups.ts";
+import { addressesOf } from "./addresses.ts";
+import { pathsIn, type Config } from "./config.ts";
+import { holdDataFolder, StartRefused } from "./data-folder.ts";
+import { ensureFirstOrganization } from "./first-start.ts";
+import { createGitGate } from "./git-gate.ts";
+import { createLog } from "./log.ts";
+import { openOwnDatabase } from "./own-database.ts";
+import { requireFreePorts } from "./ports-free.ts";
+import { createReconcilers } from "./reconcilers.ts";
+import { ensureMachine, type MachineParts } from "./setup/machine.ts";
+import { createShutdown, type Shutdown } from "./shutdown.ts";
+import { wire } from "./wire.ts";
+
+/** The platform, running. */
+export interface Platform {
+  readonly config: Config;
+  readonly parts: MachineParts;
+  readonly world: World;
+  readonly git: GitServers;
+  readonly api: ApiServer;
+  readonly reconcilers: Driver;
+  /** The first start on this data folder. */
+  readonly isNew: boolean;
+}
+
+/** Starts everything in its order. What was started when a step fails is ended again by `shutdown`. */
+export async function startPlatform(config: Config, shutdown: Shutdown, say: (line: string) => void): Promise<Platform> {
+  const log = createLog({ format: config.logFormat, level: config.logLevel });
+  const folder = holdDataFolder(config.dataDir);
+  shutdown.onEnd("the data folder", async () => folder.release());
+  await requireFreePorts(config);
+  const parts = await ensureMachine({ dataDir: config.dataDir, log, install: config.install, environment: config.toolEnvironment, postgres: config.databaseUrl === null });
+  say("Starting the control plane's database");
+  const { connection, database, wakeups } = await openStore(config, parts, shutdown, log);
+  say("Trying out what this machine isolates");
+  const world = await wire({ config, parts, database, wakeups, log });
+  shutdown.onEnd("applications, edge and databases", () => endWorld(config, world));
+  const isNew = await ensureFirstOrganization(world.db, pathsIn(config.dataDir).adminToken);
+  const reconcilers = createReconcilers(world);
+  const git = await openGit(config, parts, world);
+  const api = await createApiServer({ world: surroundings(config, world), log, gitHandler: git.httpHandler, ready: () => readiness(world, reconcilers), connection });
+  shutdown.onEnd("the API", () => api.close());
+  shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));
+  await git.listen();
+  await api.listen({ host: config.listen, port: config.httpPort });
+  shutdown.onEnd("the reconcilers", () => reconcilers.stop());
+  await reconcilers.start();
+  return { config, parts, world, git, api, reconcilers, isNew };
+}
+
+async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown, log: ReturnType<typeof createLog>) {
+  const own = await openOwnDatabase(config, parts);
+  if (config.onStop === "stop") shutdown.onEnd("the control plane's database", () => own.stop());
+  const { connection } = own;
+  const applied = await migrate({ connection }).catch((error: unknown) => {
+    throw new StartRefused(`The control plane's database cannot be used: ${(error as Error).message}`);
+  });
+  for (const name of applied) log.info({ migration: name }, "applied a migration");
+  const database = openDatabase({ connection, log });
+  shutdown.onEnd("database connections", () => database.close());
+  const wakeups = await openWakeups({ connection, log });
+  shutdown.onEnd("wake-ups", () => wakeups.close());
+  return { connection, database, wakeups };
+}
+
+async function openGit(config: Config, parts: MachineParts, world: World): Promise<GitServers> {
+  const paths = pathsIn(config.dataDir);
+  const gate = createGitGate({
+    db: world.db,
+    wakeups: world.wakeups,
+    repositories: world.ports.repositories,
+    logStore: world.ports.logStore,
+    owner: world.owner,
+    treeLimits: { entries: 200_000, bytes: 1024 ** 3 },
+  });
+  return createGitServers({
+    gate,
+    repositories: world.ports.repositories,
+    dir: paths.git,
+    hostKeyFile: paths.hostKey,
+    ssh: { host: config.listen, port: config.sshPort },
+    log: world.log,
+    gitBin: parts.git ?? "git",
+  });
+}
+
+function surroundings(config: Config, world: World) {
+  return { ...world, addresses: addressesOf(config), version: packageJson.version };
+}
+
+async function endWorld(config: Config, world: World): Promise<void> {
+  if (config.onStop === "keep") return;
+  const { runtime, edge, postgresHost } = world.ports;
+  await edge.stop(1000);
+  const workloads = await runtime.list();
+  await Promise.all(workloads.map((id) => runtime.stop(id, world.settings.stopGraceMs)));
+  await Promise.all((await postgresHost.list()).map((id) => postgresHost.stop(id)));
+}
+
+/** What must work before the platform may be used: empty when everything does. */
+async function readiness(world: World, reconcilers: Driver): Promise<string[]> {
+  const edge = await world.ports.edge.observe();
+  const failing = reconcilers.status().filter((task) => task.failing).map((task) => `reconciler ${task.name}: ${task.detail}`);
+  return [...(edge.running ? [] : [`edge: ${edge.detail}`]), ...(world.wakeups.isListening() ? [] : ["database: no wake-ups"]), ...failing];
+}
+
+/** Where the example application's source lies. */
+export const exampleSource = join(fileURLToPath(new URL("../../", import.meta.url)), "examples", "node");

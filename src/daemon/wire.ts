@@ -1,0 +1,135 @@
+import { chmodSync, chownSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
+import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
+import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
+import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
+import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
+import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
+import type { Log } from "../kit/log.ts";
+import { formatIdentity, ownIdentity } from "../kit/processes.ts";
+import { createSandbox } from "../kit/sandbox/sandbox.ts";
+import { systemClock } from "../ports/clock.ts";
+import type { World } from "../reconcile/world.ts";
+import type { Database } from "../store/database.ts";
+import { openVault } from "../store/vault.ts";
+import type { Wakeups } from "../store/wakeups.ts";
+import { addressesOf } from "./addresses.ts";
+import { mibToBytes, pathsIn, type Config } from "./config.ts";
+import { StartRefused } from "./data-folder.ts";
+import { readPackageSettings } from "./package-settings.ts";
+import type { MachineParts } from "./setup/machine.ts";
+
+/** What is there before the world is made. */
+export interface Ground {
+  readonly config: Config;
+  readonly parts: MachineParts;
+  readonly database: Database;
+  readonly wakeups: Wakeups;
+  readonly log: Log;
+}
+
+/** The composition root: every port gets its adapter here, and nowhere else. */
+export async function wire(ground: Ground): Promise<World> {
+  const { config, database, wakeups, log } = ground;
+  const paths = pathsIn(config.dataDir);
+  return {
+    db: database.db,
+    vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
+    wakeups,
+    clock: systemClock,
+    log,
+    owner: formatIdentity(ownIdentity()),
+    ports: {
+      ...(await processFamily(ground)),
+      edge: createBuiltinEdge({ listenHost: config.listen, listenPort: config.edgePort, stateDir: paths.edge, nodeBin: process.execPath, log }),
+      postgresHost: postgresHost(ground),
+      repositories: await createLocalRepositories({ dir: paths.repositories, gitBin: required(ground.parts.git, "git"), log }),
+      logStore: createDiskLogStore({ dir: paths.logs }),
+    },
+    settings: settingsOf(config),
+    appUrl: addressesOf(config).appUrl,
+  };
+}
+
+/** Builder and runtime of one family: what the one makes, the other runs, in the same sandbox. */
+async function processFamily({ config, parts, log }: Ground) {
+  const paths = pathsIn(config.dataDir);
+  const sandbox = await createSandbox({
+    parts,
+    stateDir: paths.sandbox,
+    nodeBin: process.execPath,
+    network: config.network,
+    hide: [config.dataDir],
+    ...(config.caFile === null ? {} : { caFile: config.caFile }),
+  });
+  const packages = await readPackageSettings(config, parts);
+  const builder = await createProcessBuilder({
+    releasesDir: paths.releases,
+    buildsDir: paths.builds,
+    cachesDir: paths.caches,
+    toolsDir: join(config.dataDir, "toolchain", "builds"),
+    sandbox,
+    nodeBin: process.execPath,
+    npmDir: required(packages.npmDir, "npm"),
+    pythonBin: parts.python,
+    goRoot: packages.goRoot,
+    uidBase: config.uidBase,
+    packageEnv: packages.env,
+    packageDirs: packages.dirs,
+  });
+  const runtime = await createProcessRuntime({
+    stateDir: paths.runtime,
+    releasesDir: paths.releases,
+    storageDir: (projectId, projectNumber) => storageFolder(config, projectId, projectNumber),
+    sandbox,
+    uidBase: config.uidBase,
+    log,
+  });
+  return { builder, runtime };
+}
+
+function postgresHost({ config, parts }: Ground) {
+  const { postgresBin } = parts;
+  // Without the server's programs everything but databases works, and asking for one says why not.
+  return createLocalPostgresHost({
+    binDir: postgresBin ?? "/nonexistent",
+    bwrap: parts.bwrap,
+    dir: pathsIn(config.dataDir).databases,
+    uidBase: config.isRoot ? config.databaseUidBase : null,
+  });
+}
+
+function storageFolder(config: Config, projectId: string, projectNumber: number): string {
+  const dir = join(pathsIn(config.dataDir).storage, projectId);
+  mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  chmodSync(dir, 0o700);
+  if (config.isRoot) chownSync(dir, config.uidBase + projectNumber, config.uidBase + projectNumber);
+  return dir;
+}
+
+function settingsOf(config: Config): World["settings"] {
+  const seconds = (count: number) => count * 1000;
+  return {
+    buildLimits: {
+      memoryBytes: mibToBytes(config.buildMemoryMib),
+      processes: config.buildProcesses,
+      timeoutMs: seconds(config.buildSeconds),
+      silenceMs: seconds(config.silenceSeconds),
+    },
+    concurrentBuilds: config.concurrentBuilds,
+    concurrentReleases: 8,
+    workloadLimits: { memoryBytes: mibToBytes(config.appMemoryMib), processes: config.appProcesses, cpus: config.appCpus },
+    health: { everyMs: 1000, timeoutMs: seconds(config.healthTimeoutSeconds), budgetMs: seconds(config.healthBudgetSeconds) },
+    releaseTimeoutMs: seconds(config.releaseSeconds),
+    drainMs: seconds(config.drainSeconds),
+    stopGraceMs: seconds(config.stopGraceSeconds),
+    appPort: config.appPort,
+  };
+}
+
+function required(part: string | null, name: string): string {
+  if (part === null) throw new StartRefused(`${name} was not found on this machine. Install it and start again.`);
+  return part;
+}
