@@ -1,12 +1,15 @@
 /** Keeps build logs and the output of applications, already free of secrets, over deployments and crashes. */
 export interface LogStore {
-  /** Adds to a build's log. Lines have no line feed. Past the size limit the rest is cut and marked once. */
+  /** Adds to a build's log; lines have no line feed and get one. Past the size limit the rest is cut and marked once. */
   appendBuild(buildId: string, lines: readonly string[]): Promise<void>;
-  /** A build's log from a byte offset on, at most `maxBytes`, whole lines. */
+  /** A build's log from a byte offset on, at most `maxBytes`, whole lines with their line feeds; one longer line comes alone. */
   readBuild(buildId: string, offset: number, maxBytes: number): Promise<{ readonly text: string; readonly next_offset: number }>;
   /** Adds to a project's runtime log and rotates it; remembers `position` together with the lines. */
   appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
-  /** The newest `limit` lines, oldest first; with `after` only those behind that cursor. */
+  /**
+   * The newest `limit` lines, oldest first; with `after` the first `limit` lines behind that cursor, so that nobody who
+   * reads on misses one. A cursor into what rotation has deleted means the oldest line that is kept.
+   */
   readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
   /** Where ingestion of an instance's output stopped, so that a restart neither repeats nor loses lines; null at first. */
   readPosition(instance: string): Promise<string | null>;

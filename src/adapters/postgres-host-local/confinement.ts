@@ -15,7 +15,6 @@ export interface Confinement {
 export interface Places {
   readonly binDir: string;
   readonly data: string;
-  readonly unfinished: string;
   readonly config: string;
   readonly sockets: string;
   readonly initialPassword: string;
@@ -28,7 +27,6 @@ export function placesOf(confinement: Confinement, dir: string, socketDir: strin
   return {
     binDir: isSystemFolder(confinement.binDir) ? confinement.binDir : "/berth/postgres/bin",
     data: "/berth/data",
-    unfinished: "/berth/data",
     config: "/berth/config",
     sockets: "/berth/sockets",
     initialPassword: "/berth/initial-password",

@@ -1,7 +1,8 @@
-import { chownSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { runOk, type Command } from "../../kit/exec.ts";
-import { confined, placesOf, type Confinement } from "./confinement.ts";
+import { confined, placesOf, type Confinement, type Places } from "./confinement.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./settings.ts";
 
@@ -9,22 +10,32 @@ import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./set
 export const serverEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
 
 const initdbTimeoutMs = 120_000;
+const unfinishedPrefix = "data.new.";
 
 /** Makes the instance's data folder, unless it exists. It appears in one step: an interrupted attempt is begun anew. */
 export async function initialise(confinement: Confinement, dir: string, socketDir: string): Promise<void> {
   const files = instanceFiles(dir);
   if (isInitialised(dir)) return;
-  rmSync(files.unfinished, { recursive: true, force: true });
-  ensureFolder(files.unfinished, 0o700, confinement.uid);
+  removeUnfinished(dir);
+  // A name of its own for each attempt: the program of an interrupted one may still be writing.
+  const unfinished = join(dir, unfinishedPrefix + randomBytes(4).toString("hex"));
+  ensureFolder(unfinished, 0o700, confinement.uid);
   writeWhole(files.initialPassword, ensureSecret(files.secret));
   if (confinement.uid !== null) chownSync(files.initialPassword, confinement.uid, confinement.uid);
   try {
-    const places = { data: files.unfinished, config: files.config, sockets: socketDir, initialPassword: files.initialPassword };
-    await runOk(confined(confinement, initdb(confinement, dir, socketDir), places), { env: serverEnvironment, timeoutMs: initdbTimeoutMs });
+    const bindings = { data: unfinished, config: files.config, sockets: socketDir, initialPassword: files.initialPassword };
+    const places = { ...placesOf(confinement, dir, socketDir), ...(confinement.bwrap === null ? { data: unfinished } : {}) };
+    await runOk(confined(confinement, initdb(places), bindings), { env: serverEnvironment, timeoutMs: initdbTimeoutMs });
   } finally {
     rmSync(files.initialPassword, { force: true });
   }
-  renameSync(files.unfinished, files.data);
+  renameSync(unfinished, files.data);
+}
+
+// Retried, because a program that is still writing puts new files into the folder under our hands.
+function removeUnfinished(dir: string): void {
+  const names = readdirSync(dir).filter((name) => name.startsWith(unfinishedPrefix));
+  for (const name of names) rmSync(join(dir, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 /** Whether the instance's data folder exists, whole. */
@@ -58,9 +69,8 @@ export async function engineVersionOf(binDir: string): Promise<string> {
   return /(\d+(?:\.\d+)?)/.exec(stdout)?.[1] ?? "unknown";
 }
 
-function initdb(confinement: Confinement, dir: string, socketDir: string): Command {
-  const places = placesOf(confinement, dir, socketDir);
+function initdb(places: Places): Command {
   const access = ["--auth=scram-sha-256", `--username=${superuser}`, `--pwfile=${places.initialPassword}`];
   const content = ["--encoding=UTF8", "--locale-provider=libc", "--locale=C.UTF-8", "--data-checksums", "--no-instructions"];
-  return { file: join(places.binDir, "initdb"), args: [`--pgdata=${places.unfinished}`, ...access, ...content] };
+  return { file: join(places.binDir, "initdb"), args: [`--pgdata=${places.data}`, ...access, ...content] };
 }

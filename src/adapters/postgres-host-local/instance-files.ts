@@ -7,7 +7,6 @@ import type { ProcessIdentity } from "../../kit/processes.ts";
 export function instanceFiles(dir: string) {
   return {
     data: join(dir, "data"),
-    unfinished: join(dir, "data.new"),
     config: join(dir, "config"),
     log: join(dir, "postgresql.log"),
     secret: join(dir, "superuser-secret"),

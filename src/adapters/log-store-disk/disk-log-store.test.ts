@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { start } from "../../kit/exec.ts";
+import { newId } from "../../kit/ids.ts";
+import { logStoreSuite } from "../../ports/log-store.suite.ts";
+import { createDiskLogStore } from "./disk-log-store.ts";
+
+const root = mkdtempSync(join(tmpdir(), "berth-logs-"));
+after(() => rmSync(root, { recursive: true }));
+const limits = { buildLimitBytes: 20_000, runtime: { segmentBytes: 20_000, segments: 3 } };
+
+describe("logs on disk", () => {
+  const dir = join(root, "suite");
+  logStoreSuite(async () => ({
+    store: createDiskLogStore({ dir, ...limits }),
+    reopen: async () => createDiskLogStore({ dir, ...limits }),
+    buildLimitBytes: limits.buildLimitBytes,
+    moreThanKeptBytes: 100_000,
+  }));
+});
+
+describe("logs on disk after a crash", () => {
+  const dir = join(root, "crash");
+  const store = createDiskLogStore({ dir });
+  const line = (text: string) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text });
+  const newestFile = (project: string) => {
+    const folder = join(dir, "runtime", project);
+    return join(folder, readdirSync(folder).toSorted().at(-1) as string);
+  };
+  const texts = async (project: string) => (await store.readRuntime(project, { limit: 100 })).lines.map(({ text }) => text);
+
+  it("are closed to other users", async () => {
+    const project = newId("prj");
+    await store.appendRuntime(project, [line("a")]);
+    assert.equal(statSync(newestFile(project)).mode & 0o077, 0);
+    assert.equal(statSync(join(dir, "runtime")).mode & 0o077, 0);
+  });
+
+  it("do not show half a line, and the next line stands by itself", async () => {
+    const [project, build] = [newId("prj"), newId("bld")];
+    await store.appendRuntime(project, [line("whole")]);
+    await store.appendBuild(build, ["whole"]);
+    appendFileSync(newestFile(project), '{"at":"2026');
+    appendFileSync(join(dir, "builds", `${build}.log`), "hal");
+    assert.deepEqual(await texts(project), ["whole"]);
+    assert.deepEqual(await store.readBuild(build, 0, 100), { text: "whole\n", next_offset: 6 });
+    await store.appendRuntime(project, [line("next")]);
+    await store.appendBuild(build, ["next"]);
+    assert.deepEqual(await texts(project), ["whole", "next"]);
+    assert.equal((await store.readBuild(build, 0, 100)).text, "whole\nnext\n");
+  });
+
+  it("neither repeat nor lose lines when the lines of a position were stored in part", async () => {
+    const [project, instance] = [newId("prj"), newId("dep")];
+    await store.appendRuntime(project, [line("one")], { instance, cursor: "1" });
+    const before = statSync(newestFile(project)).size;
+    await store.appendRuntime(project, [line("two"), line("three")], { instance, cursor: "3" });
+    const whole = statSync(newestFile(project)).size;
+    for (const kept of [before, before + 5, whole - 10]) {
+      truncateSync(newestFile(project), kept);
+      assert.equal(await store.readPosition(instance), "1");
+      await store.appendRuntime(project, [line("two"), line("three")], { instance, cursor: "3" });
+      assert.equal(await store.readPosition(instance), "3");
+      assert.deepEqual(await texts(project), ["one", "two", "three"]);
+    }
+  });
+
+  it("agree with their position wherever the writer is killed", async () => {
+    const project = newId("prj");
+    const module = new URL("./disk-log-store.ts", import.meta.url).href;
+    const script = `
+      const { createDiskLogStore } = await import(${JSON.stringify(module)});
+      const store = createDiskLogStore({ dir: ${JSON.stringify(dir)} });
+      for (let n = Number((await store.readPosition("killed")) ?? 0); ; n += 20) {
+        const lines = Array.from({ length: 20 }, (_, i) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text: String(n + i) }));
+        await store.appendRuntime(${JSON.stringify(project)}, lines, { instance: "killed", cursor: String(n + 20) });
+        if (n % 100 === 0) console.log(n);
+      }`;
+    for (let round = 0; round < 6; round += 1) {
+      const child = start({ file: process.execPath, args: ["--input-type=module", "--eval", script] });
+      await new Promise((resolve) => child.stdout.once("data", resolve));
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
+      child.kill("SIGKILL");
+      await new Promise((resolve) => child.once("close", resolve));
+    }
+    const stored = Number(await store.readPosition("killed"));
+    await store.appendRuntime(project, [line(String(stored))], { instance: "killed", cursor: String(stored + 1) });
+    const page = await store.readRuntime(project, { limit: 1_000_000 });
+    assert.deepEqual(page.lines.map(({ text }) => Number(text)), Array.from({ length: stored + 1 }, (_, n) => n));
+  });
+
+  it("refuse a name that is not an id", async () => {
+    await assert.rejects(store.appendRuntime("../../etc", [line("x")]));
+    await assert.rejects(store.readBuild("../../etc/passwd", 0, 10));
+  });
+});

@@ -1,0 +1,63 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { LogStore } from "../../ports/log-store.ts";
+import { appendBuildLog, buildLogFile, readBuildLog, removeBuildLog } from "./build-logs.ts";
+import { createTurns } from "./in-turn.ts";
+import { intendPosition, readPositionState, removePositions } from "./positions.ts";
+import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
+
+export interface DiskLogStoreOptions {
+  /** Made when missing, closed to others. */
+  readonly dir: string;
+  /** How long a build's log may get. Default 64 MiB. */
+  readonly buildLimitBytes?: number;
+  /** How much of a project's output is kept. Default five files of 8 MiB. */
+  readonly runtime?: RuntimeLimits;
+}
+
+const usualBuildLimitBytes = 64 * 1024 * 1024;
+const usualRuntimeLimits = { segmentBytes: 8 * 1024 * 1024, segments: 5 };
+
+/** Logs as files: a text file for each build, numbered files of JSON lines for each project. One process writes at a time. */
+export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
+  const buildLimitBytes = options.buildLimitBytes ?? usualBuildLimitBytes;
+  const limits = options.runtime ?? usualRuntimeLimits;
+  const builds = join(options.dir, "builds");
+  const positions = join(options.dir, "positions");
+  const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
+  const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
+  const inTurn = createTurns();
+
+  return {
+    appendBuild: (buildId, lines) =>
+      inTurn(buildId, async () => {
+        if (lines.length === 0) return;
+        await mkdir(builds, { recursive: true, mode: 0o700 });
+        await appendBuildLog(buildFile(buildId), lines, buildLimitBytes);
+      }),
+    readBuild: async (buildId, offset, maxBytes) => readBuildLog(buildFile(buildId), offset, maxBytes),
+    appendRuntime: (projectId, lines, position) =>
+      inTurn(projectId, async () => {
+        const dir = logDir(projectId);
+        const batch = encodeLines(lines);
+        if (position === undefined) return appendBatch(dir, batch, limits, async () => {});
+        const { cursor: before, interrupted } = await readPositionState(positions, position.instance, logDir);
+        if (interrupted) await dropPart(dir, interrupted, interrupted.length);
+        return appendBatch(dir, batch, limits, (at) => intendPosition(positions, projectId, position, { at, batch, before }));
+      }),
+    readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
+    readPosition: async (instance) => (await readPositionState(positions, instance, logDir)).cursor,
+    destroy: (projectId, buildIds) =>
+      inTurn(projectId, async () => {
+        for (const buildId of buildIds) await inTurn(buildId, () => removeBuildLog(buildFile(buildId)));
+        await rm(logDir(projectId), { recursive: true, force: true });
+        await removePositions(positions, projectId);
+      }),
+  };
+}
+
+/** An id as the name of a file. */
+function safe(id: string): string {
+  if (!/^[a-z]{3}_[0-9a-z]{1,40}$/.test(id)) throw new Error(`not an id: ${id}`);
+  return id;
+}

@@ -1,0 +1,178 @@
+import { mkdir, open, readdir, rm, stat, truncate, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import type { RuntimeLine, RuntimePage, RuntimeQuery } from "../../ports/log-store.ts";
+import { appendFile, endOfLines, readRange } from "./append-file.ts";
+
+/** How much of a project's log is kept: `segments` files of about `segmentBytes` each. */
+export interface RuntimeLimits {
+  readonly segmentBytes: number;
+  readonly segments: number;
+}
+
+/** Where a batch of lines lies. */
+export interface StoredBatch {
+  readonly segment: number;
+  readonly offset: number;
+}
+
+const lineFeed = 0x0a;
+const blockBytes = 256 * 1024;
+
+/** The lines as they are stored: a JSON object each, on a line of its own. */
+export function encodeLines(lines: readonly RuntimeLine[]): Buffer {
+  return Buffer.from(lines.map(({ at, deployment, replica, text }) => `${JSON.stringify({ at, deployment, replica, text })}\n`).join(""));
+}
+
+/**
+ * Adds a batch to the newest file of the folder, or to a new one when that is full, and deletes the oldest beyond the limit.
+ * Files are numbered and never renamed, so that a cursor stays right. `intend` is told where the batch is going to be, first.
+ */
+export async function appendBatch(dir: string, batch: Buffer, limits: RuntimeLimits, intend: (at: StoredBatch) => Promise<void>): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const segments = await listSegments(dir);
+  const newest = segments.at(-1);
+  const isFull = newest !== undefined && (await stat(segmentFile(dir, newest))).size >= limits.segmentBytes;
+  const segment = newest === undefined ? 1 : isFull ? newest + 1 : newest;
+  await appendFile(segmentFile(dir, segment), async (offset) => {
+    await intend({ segment, offset });
+    return batch;
+  });
+  const kept = segment === newest ? segments : [...segments, segment];
+  for (const old of kept.slice(0, -limits.segments)) await rm(segmentFile(dir, old), { force: true });
+}
+
+/** The bytes at a place; undefined when the file is gone. */
+export async function readBatch(dir: string, at: StoredBatch, length: number): Promise<Buffer | undefined> {
+  return withSegment(dir, at.segment, (file) => readRange(file, at.offset, at.offset + length));
+}
+
+/** Takes back what a crash left of a batch, as long as nothing lies behind it. */
+export async function dropPart(dir: string, at: StoredBatch, length: number): Promise<void> {
+  const path = segmentFile(dir, at.segment);
+  const size = await stat(path).then((found) => found.size, () => 0);
+  if (size > at.offset && size < at.offset + length) await truncate(path, at.offset);
+}
+
+/** The newest lines, or the first ones behind a cursor. A cursor into what has been deleted means the oldest line kept. */
+export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
+  const segments = await listSegments(dir);
+  const after = query.after === undefined ? undefined : parseCursor(query.after);
+  return after === undefined ? readNewest(dir, segments, query.limit) : readBehind(dir, segments, { after, limit: query.limit });
+}
+
+async function readNewest(dir: string, segments: readonly number[], limit: number): Promise<RuntimePage> {
+  const parts: string[][] = [];
+  let missing = limit;
+  let cursor: StoredBatch | undefined;
+  for (const segment of segments.toReversed()) {
+    const part = await withSegment(dir, segment, (file) => lastLines(file, missing));
+    if (part === undefined) continue;
+    cursor ??= { segment, offset: part.end };
+    parts.unshift(part.lines);
+    missing -= part.lines.length;
+    if (missing <= 0) break;
+  }
+  return { lines: parts.flat().map(decodeLine), cursor: formatCursor(cursor ?? { segment: 0, offset: 0 }) };
+}
+
+async function readBehind(dir: string, segments: readonly number[], query: { after: StoredBatch; limit: number }): Promise<RuntimePage> {
+  const lines: string[] = [];
+  let cursor = query.after;
+  for (const segment of segments.filter((number) => number >= query.after.segment)) {
+    const from = segment === query.after.segment ? query.after.offset : 0;
+    const part = await withSegment(dir, segment, (file) => firstLines(file, from, query.limit - lines.length));
+    if (part === undefined) continue;
+    lines.push(...part.lines);
+    cursor = { segment, offset: part.end };
+    if (lines.length >= query.limit) break;
+  }
+  return { lines: lines.map(decodeLine), cursor: formatCursor(cursor) };
+}
+
+async function lastLines(file: FileHandle, count: number): Promise<{ lines: string[]; end: number }> {
+  const end = await endOfLines(file);
+  const blocks: Buffer[] = [];
+  let start = end;
+  let feeds = 0;
+  // One line feed more than lines: the one before the first of them.
+  while (start > 0 && feeds <= count) {
+    const from = Math.max(0, start - blockBytes);
+    const block = await readRange(file, from, start);
+    feeds += countFeeds(block);
+    blocks.unshift(block);
+    start = from;
+  }
+  return { lines: count > 0 ? splitLines(Buffer.concat(blocks)).slice(-count) : [], end };
+}
+
+async function firstLines(file: FileHandle, from: number, count: number): Promise<{ lines: string[]; end: number }> {
+  const end = await endOfLines(file);
+  const blocks: Buffer[] = [];
+  let read = from;
+  let feeds = 0;
+  while (read < end && feeds < count) {
+    const block = await readRange(file, read, Math.min(end, read + blockBytes));
+    if (block.length === 0) break;
+    feeds += countFeeds(block);
+    blocks.push(block);
+    read += block.length;
+  }
+  const lines = splitLines(Buffer.concat(blocks)).slice(0, count);
+  return { lines, end: from + lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0) };
+}
+
+// Only what ends with a line feed is a line; the rest belongs to the next block.
+function splitLines(bytes: Buffer): string[] {
+  const text = bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1).toString("utf8");
+  return text === "" ? [] : text.slice(0, -1).split("\n");
+}
+
+function countFeeds(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) count += 1;
+  return count;
+}
+
+function decodeLine(line: string): RuntimeLine {
+  try {
+    return JSON.parse(line) as RuntimeLine;
+  } catch {
+    // A damaged disk must not make the rest of the log unreadable.
+    return { at: new Date(0).toISOString(), deployment: 0, replica: 0, text: line };
+  }
+}
+
+async function listSegments(dir: string): Promise<number[]> {
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return names.flatMap((name) => (/^\d+\.ndjson$/.test(name) ? [Number.parseInt(name, 10)] : [])).sort((a, b) => a - b);
+}
+
+async function withSegment<T>(dir: string, segment: number, work: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
+  const file = await open(segmentFile(dir, segment), "r").catch((error: NodeJS.ErrnoException) => {
+    // Deleted by a rotation since the folder was listed.
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (file === undefined) return undefined;
+  try {
+    return await work(file);
+  } finally {
+    await file.close();
+  }
+}
+
+function segmentFile(dir: string, segment: number): string {
+  return join(dir, `${String(segment).padStart(8, "0")}.ndjson`);
+}
+
+function formatCursor({ segment, offset }: StoredBatch): string {
+  return `${segment}:${offset}`;
+}
+
+function parseCursor(cursor: string): StoredBatch | undefined {
+  const match = /^(\d{1,10}):(\d{1,12})$/.exec(cursor);
+  return match ? { segment: Number(match[1]), offset: Number(match[2]) } : undefined;
+}

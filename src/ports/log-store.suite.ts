@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { newId } from "../kit/ids.ts";
+import type { LogStore, RuntimeLine } from "./log-store.ts";
+
+/** What the suite needs to be told by the adapter's test. */
+export interface LogStoreFixture {
+  readonly store: LogStore;
+  /** The same store, opened anew as after a restart. */
+  reopen(): Promise<LogStore>;
+  /** The size limit of a build's log, small enough to be reached by a test. */
+  readonly buildLimitBytes: number;
+  /** More bytes than are kept of a project's output. */
+  readonly moreThanKeptBytes: number;
+}
+
+/** Every rule of the port that can be seen from outside. `make` is called once. */
+export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
+  describe("log store", () => {
+    let fixture: LogStoreFixture;
+    let store: LogStore;
+    before(async () => {
+      fixture = await make();
+      store = fixture.store;
+    });
+
+    describe("build logs", () => buildRules(() => fixture));
+    describe("runtime logs", () => runtimeRules(() => fixture));
+
+    it("forgets everything of a destroyed project and nothing of others", async () => {
+      const [gone, kept] = [newId("prj"), newId("prj")];
+      const [goneBuild, keptBuild] = [newId("bld"), newId("bld")];
+      for (const [project, build] of [[gone, goneBuild], [kept, keptBuild]] as const) {
+        await store.appendRuntime(project, [lineOf("x")], { instance: `${project}/0/1`, cursor: "5" });
+        await store.appendBuild(build, ["y"]);
+      }
+      await store.destroy(gone, [goneBuild]);
+      await store.destroy(gone, [goneBuild]);
+      assert.deepEqual((await store.readRuntime(gone, { limit: 10 })).lines, []);
+      assert.equal((await store.readBuild(goneBuild, 0, 100)).text, "");
+      assert.equal(await store.readPosition(`${gone}/0/1`), null);
+      assert.equal((await store.readRuntime(kept, { limit: 10 })).lines.length, 1);
+      assert.equal((await store.readBuild(keptBuild, 0, 100)).text, "y\n");
+      assert.equal(await store.readPosition(`${kept}/0/1`), "5");
+    });
+
+  });
+}
+
+function buildRules(fixture: () => LogStoreFixture): void {
+  it("give back every byte, whatever the sizes it was written and read in", async () => {
+    const { store } = fixture();
+    const build = newId("bld");
+    const lines = ["-----> Build", "", "äöü ☃ 🚀", "\ttab \r and \u001b[31mcolour\u001b[0m", "x".repeat(300), ""];
+    await store.appendBuild(build, lines.slice(0, 2));
+    await store.appendBuild(build, lines.slice(2));
+    await store.appendBuild(build, []);
+    const expected = lines.map((line) => `${line}\n`).join("");
+    for (const maxBytes of [1, 16, 100, 100_000]) assert.equal(await readWhole(store, build, maxBytes), expected);
+  });
+
+  it("come in whole lines within the size that was asked for", async () => {
+    const { store } = fixture();
+    const build = newId("bld");
+    await store.appendBuild(build, ["aaaa", "bbbb", "cccc"]);
+    const first = await store.readBuild(build, 0, 12);
+    assert.deepEqual(first, { text: "aaaa\nbbbb\n", next_offset: 10 });
+    assert.deepEqual(await store.readBuild(build, 10, 12), { text: "cccc\n", next_offset: 15 });
+    assert.deepEqual(await store.readBuild(build, 15, 12), { text: "", next_offset: 15 });
+  });
+
+  it("of a build that has said nothing are empty", async () => {
+    assert.deepEqual(await fixture().store.readBuild(newId("bld"), 0, 100), { text: "", next_offset: 0 });
+  });
+
+  it("keep the order of calls made at once, and are read while they grow", async () => {
+    const { store } = fixture();
+    const build = newId("bld");
+    const writing = Array.from({ length: 200 }, (_, i) => store.appendBuild(build, [`line ${i}`]));
+    const meanwhile = await readWhole(store, build, 1000);
+    await Promise.all(writing);
+    const text = await readWhole(store, build, 1000);
+    assert.equal(text, Array.from({ length: 200 }, (_, i) => `line ${i}\n`).join(""));
+    assert.ok(text.startsWith(meanwhile));
+  });
+
+  it("are cut at the limit, marked once, and stay so", async () => {
+    const { store, reopen, buildLimitBytes } = fixture();
+    const build = newId("bld");
+    const line = "z".repeat(99);
+    await store.appendBuild(build, Array.from({ length: Math.ceil(buildLimitBytes / 100) + 5 }, () => line));
+    const cut = await readWhole(store, build, buildLimitBytes);
+    assert.ok(Buffer.byteLength(cut) <= buildLimitBytes && Buffer.byteLength(cut) > buildLimitBytes - 300);
+    await store.appendBuild(build, ["s"]);
+    await (await reopen()).appendBuild(build, ["t"]);
+    assert.equal(await readWhole(store, build, buildLimitBytes), cut);
+    assert.equal(cut.split("\n").filter((text) => text !== line && text !== "").length, 1);
+  });
+}
+
+function runtimeRules(fixture: () => LogStoreFixture): void {
+  it("give the newest lines, oldest first, unchanged", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const lines = [lineOf('quote " and \\ and ☃'), lineOf(""), lineOf("\u0000\u001b[1m"), lineOf("last")];
+    await store.appendRuntime(project, lines);
+    assert.deepEqual((await store.readRuntime(project, { limit: 10 })).lines, lines);
+    assert.deepEqual((await store.readRuntime(project, { limit: 2 })).lines, lines.slice(2));
+  });
+
+  it("of a project that has said nothing are empty, and its cursor leads to its first line", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const empty = await store.readRuntime(project, { limit: 10 });
+    assert.deepEqual(empty.lines, []);
+    await store.appendRuntime(project, [lineOf("first")]);
+    assert.deepEqual(textsOf((await store.readRuntime(project, { limit: 10, after: empty.cursor })).lines), ["first"]);
+  });
+
+  it("are followed by cursors without a gap or a repetition", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const start = await store.readRuntime(project, { limit: 1 });
+    const all = numbered(0, 95);
+    for (let i = 0; i < all.length; i += 10) await store.appendRuntime(project, all.slice(i, i + 10));
+    assert.deepEqual(await follow(store, project, start.cursor, 7), textsOf(all));
+    const end = await store.readRuntime(project, { limit: 5 });
+    assert.deepEqual(await store.readRuntime(project, { limit: 5, after: end.cursor }), { lines: [], cursor: end.cursor });
+  });
+
+  it("keep what is newest when more is written than is kept, and cursors go on to be right", async () => {
+    const { store, moreThanKeptBytes } = fixture();
+    const project = newId("prj");
+    await store.appendRuntime(project, [lineOf("oldest")]);
+    const old = await store.readRuntime(project, { limit: 1 });
+    const batches = Math.ceil(moreThanKeptBytes / 5000);
+    let recent = "";
+    for (let batch = 0; batch < batches; batch += 1) {
+      await store.appendRuntime(project, Array.from({ length: 50 }, (_, i) => lineOf(`${batch * 50 + i} ${"f".repeat(60)}`)));
+      if (batch === batches - 2) recent = (await store.readRuntime(project, { limit: 1 })).cursor;
+    }
+    const total = batches * 50;
+    const newest = (await store.readRuntime(project, { limit: 70 })).lines.map((line) => Number.parseInt(line.text, 10));
+    assert.deepEqual(newest, Array.from({ length: 70 }, (_, i) => total - 70 + i));
+    assert.deepEqual((await follow(store, project, recent, 1000)).length, 50);
+    const kept = (await follow(store, project, old.cursor, 1000)).map((text) => Number.parseInt(text, 10));
+    assert.ok(kept.length > 70 && kept.length < total);
+    assert.deepEqual(kept, Array.from({ length: kept.length }, (_, i) => total - kept.length + i));
+    assert.ok(!(await store.readRuntime(project, { limit: 5000 })).lines.some((line) => line.text === "oldest"));
+  });
+
+  it("keep every line of writers and readers at work at once", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const start = await store.readRuntime(project, { limit: 1 });
+    const writing = Array.from({ length: 40 }, (_, i) => store.appendRuntime(project, [lineOf(`a${i}`), lineOf(`b${i}`)], { instance: `${project}/${i}`, cursor: "1" }));
+    await Promise.all([...writing, store.readRuntime(project, { limit: 10 }), follow(store, project, start.cursor, 3)]);
+    const texts = await follow(store, project, start.cursor, 9);
+    assert.deepEqual(texts, Array.from({ length: 40 }, (_, i) => [`a${i}`, `b${i}`]).flat());
+  });
+
+  it("remember the position of each instance over a restart", async () => {
+    const { store, reopen } = fixture();
+    const project = newId("prj");
+    assert.equal(await store.readPosition(`${project}/0/1`), null);
+    await store.appendRuntime(project, [lineOf("a")], { instance: `${project}/0/1`, cursor: "10" });
+    await store.appendRuntime(project, [lineOf("b")], { instance: `${project}/1/1`, cursor: "3" });
+    await store.appendRuntime(project, [], { instance: `${project}/0/1`, cursor: "12" });
+    const again = await reopen();
+    assert.equal(await again.readPosition(`${project}/0/1`), "12");
+    assert.equal(await again.readPosition(`${project}/1/1`), "3");
+    assert.deepEqual(textsOf((await again.readRuntime(project, { limit: 10 })).lines), ["a", "b"]);
+  });
+}
+
+function lineOf(text: string): RuntimeLine {
+  return { at: "2026-01-02T03:04:05.678Z", deployment: 3, replica: 1, text };
+}
+
+function numbered(from: number, to: number): RuntimeLine[] {
+  return Array.from({ length: to - from }, (_, i) => lineOf(`n${from + i}`));
+}
+
+function textsOf(lines: readonly RuntimeLine[]): string[] {
+  return lines.map((line) => line.text);
+}
+
+async function follow(store: LogStore, project: string, from: string, limit: number): Promise<string[]> {
+  const texts: string[] = [];
+  let cursor = from;
+  for (;;) {
+    const page = await store.readRuntime(project, { limit, after: cursor });
+    texts.push(...textsOf(page.lines));
+    if (page.lines.length === 0) return texts;
+    assert.ok(page.lines.length <= limit);
+    cursor = page.cursor;
+  }
+}
+
+async function readWhole(store: LogStore, build: string, maxBytes: number): Promise<string> {
+  let text = "";
+  let offset = 0;
+  for (;;) {
+    const chunk = await store.readBuild(build, offset, maxBytes);
+    text += chunk.text;
+    if (chunk.next_offset === offset) return text;
+    offset = chunk.next_offset;
+  }
+}
