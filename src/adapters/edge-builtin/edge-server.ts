@@ -23,6 +23,7 @@ export class EdgeServer {
   readonly #clients = new WeakMap<Socket, Client>();
   #port = 0;
   #draining = false;
+  #closed: Promise<void> | undefined;
 
   constructor(routes: LiveRoutes, settings: EdgeSettings) {
     this.#routes = routes;
@@ -69,12 +70,12 @@ export class EdgeServer {
    */
   async drain(limitMs: number, hurry: boolean): Promise<void> {
     this.#draining = true;
-    // Not http's own close(): that one closes idle connections.
-    const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(this.#server, () => resolve()));
+    // Not http's own close(): that one closes idle connections. A second call may shorten the first one's limit.
+    this.#closed ??= new Promise<void>((resolve) => TcpServer.prototype.close.call(this.#server, () => resolve()));
     if (hurry) this.#server.closeIdleConnections();
     const limit = setTimeout(() => this.#cut(), limitMs);
     const idle = hurry ? setInterval(() => this.#server.closeIdleConnections(), 50) : undefined;
-    await closed;
+    await this.#closed;
     clearTimeout(limit);
     clearInterval(idle);
   }

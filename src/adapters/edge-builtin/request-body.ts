@@ -44,6 +44,12 @@ export class RequestBody {
     if (!this.#write(socket, chunk)) this.#request.pause();
   };
 
+  readonly #end = (): void => {
+    this.complete = true;
+    if (this.#chunked) this.#connection?.socket.write(`0\r\n${trailers(this.#request.rawTrailers)}\r\n`, "latin1");
+    this.#connection?.bodySent();
+  };
+
   #write(socket: UpstreamConnection["socket"], chunk: Buffer): boolean {
     if (!this.#chunked) return socket.write(chunk);
     socket.cork();
@@ -53,12 +59,6 @@ export class RequestBody {
     socket.uncork();
     return room;
   }
-
-  readonly #end = (): void => {
-    this.complete = true;
-    if (this.#chunked) this.#connection?.socket.write(`0\r\n${trailers(this.#request.rawTrailers)}\r\n`, "latin1");
-    this.#connection?.bodySent();
-  };
 }
 
 // RFC 9110 §6.5.1: what frames, routes or authenticates a message is not taken from its end.

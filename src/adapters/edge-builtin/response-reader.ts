@@ -113,7 +113,7 @@ export class ResponseReader {
     const end = rest.indexOf(endOfHead);
     if (end > maxHeadBytes || (end === -1 && rest.length > maxHeadBytes)) return this.#break("response head too large");
     if (end === -1) return 0;
-    const head = this.#parseHead(rest.latin1Slice(0, end));
+    const head = this.#parseHead(rest.toString("latin1", 0, end));
     if (head === undefined) return this.#break("malformed response head");
     this.#begun(head);
     return end + 4;
@@ -160,7 +160,7 @@ export class ResponseReader {
     const end = rest.indexOf(endOfLine);
     if (end > maxChunkLineBytes || (end === -1 && rest.length > maxChunkLineBytes)) return this.#break("chunk line too long");
     if (end === -1) return 0;
-    const size = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?$/i.exec(rest.latin1Slice(0, end))?.[1];
+    const size = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?$/i.exec(rest.toString("latin1", 0, end))?.[1];
     if (size === undefined) return this.#break("malformed chunk size");
     this.#left = Number.parseInt(size, 16);
     this.#state = this.#left === 0 ? "trailers" : "chunk-data";
@@ -179,7 +179,7 @@ export class ResponseReader {
     const end = rest.indexOf(endOfHead);
     if (end === -1) return rest.length > maxHeadBytes ? this.#break("trailers too large") : 0;
     const trailers: string[] = [];
-    const sound = eachField(rest.latin1Slice(0, end), 0, (name, value) => !isFraming(name.toLowerCase()) && trailers.push(name, value));
+    const sound = eachField(rest.toString("latin1", 0, end), 0, (name, value) => !isFraming(name.toLowerCase()) && trailers.push(name, value));
     return sound ? this.#ended(trailers, end + 4) : this.#break("malformed trailers");
   }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Command } from "../../kit/exec.ts";
 
 /** What an edge process is started with: the content of its settings file. */
 export interface EdgeSettings {
@@ -46,4 +47,10 @@ export function controlSocket(stateDir: string, pid: number): string {
 /** Reads the settings file an edge process was started with. */
 export function readSettings(path: string): EdgeSettings {
   return { ...(JSON.parse(readFileSync(path, "utf8")) as EdgeSettings), state_dir: dirname(path) };
+}
+
+/** How an edge process is started; `words` follow its settings file. */
+export function edgeCommand(nodeBin: string, stateDir: string, words: readonly string[] = []): Command {
+  const flags = ["--disable-warning=ExperimentalWarning"];
+  return { file: nodeBin, args: [...flags, join(import.meta.dirname, "main.ts"), edgePaths(stateDir).settings, ...words] };
 }

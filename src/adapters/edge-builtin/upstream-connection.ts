@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { Socket } from "node:net";
 import { ResponseReader, type ResponseHead, type ResponseSink } from "./response-reader.ts";
 
 /** Who sends a request over a connection and gets its response. */
@@ -36,7 +36,8 @@ export class UpstreamConnection implements ResponseSink {
   constructor(owner: ConnectionOwner, user: ConnectionUser) {
     this.#owner = owner;
     this.#user = user;
-    this.socket = connect({ host: owner.host, port: owner.port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 });
+    this.socket = new PatientSocket().setNoDelay(true).setKeepAlive(true, 60_000);
+    this.socket.connect({ host: owner.host, port: owner.port });
     this.socket.on("connect", () => this.#opened());
     this.socket.on("data", (chunk: Buffer) => this.#received(chunk));
     this.socket.on("drain", () => this.#user?.drained());
@@ -152,5 +153,30 @@ export class UpstreamConnection implements ResponseSink {
     } else {
       this.broken(error?.message ?? "closed early");
     }
+  }
+}
+
+const readAfterWriteErrorMs = 500;
+
+/**
+ * A socket that still reads after a write has failed. A replica that refuses a body answers, closes and thereby resets the connection: Node
+ * would end the socket on the failed write, with the answer unread in the kernel.
+ */
+class PatientSocket extends Socket {
+  #waiting = false;
+
+  override destroy(error?: Error): this {
+    if ((error as NodeJS.ErrnoException | undefined)?.syscall !== "write" || this.#waiting) return super.destroy(error);
+    this.#waiting = true;
+    setTimeout(() => super.destroy(), readAfterWriteErrorMs).unref();
+    return this;
+  }
+
+  /** A stream with an error drops what it reads, so that it is handed out here. */
+  override push(chunk: Buffer | null): boolean {
+    if (!this.#waiting) return super.push(chunk);
+    if (chunk === null) super.destroy();
+    else this.emit("data", chunk);
+    return true;
   }
 }

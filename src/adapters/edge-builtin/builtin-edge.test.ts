@@ -1,0 +1,16 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { silentLog } from "../../kit/log.ts";
+import { edgeSuite } from "../../ports/edge.suite.ts";
+import { createBuiltinEdge } from "./builtin-edge.ts";
+
+const folders: string[] = [];
+after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+edgeSuite("built in", async () => {
+  const stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
+  folders.push(stateDir);
+  return createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir, log: silentLog });
+});

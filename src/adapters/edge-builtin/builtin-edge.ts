@@ -1,0 +1,190 @@
+import { rmSync } from "node:fs";
+import type { Log } from "../../kit/log.ts";
+import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
+import { until } from "../../kit/retry.ts";
+import type { Edge, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import { callEdge } from "./control-client.ts";
+import { EdgeProcesses } from "./edge-process.ts";
+import { targetKey } from "./target.ts";
+import type { EdgeRecord } from "./edge-record.ts";
+import { controlSocket, edgePaths, fingerprintOf } from "./settings.ts";
+
+/** How the built-in edge runs. */
+export interface BuiltinEdgeOptions {
+  readonly listenHost: string;
+  /** 0: any free port, as tests use it. */
+  readonly listenPort: number;
+  /** Belongs to the edge alone; made when absent. Two edges never share one. */
+  readonly stateDir: string;
+  readonly log: Log;
+  /** The Node that runs the edge process; this process' own when left out. */
+  readonly nodeBin?: string;
+  /** How long a replica may send nothing, before its answer (504) and in its middle. Default 300 s. */
+  readonly upstreamTimeoutMs?: number;
+  /** How long a replaced edge process keeps open requests and WebSockets. Default 1 h. */
+  readonly drainLimitMs?: number;
+}
+
+/** The built-in edge; `detach` stops minding the edge process and leaves it serving, as a control plane does that ends. */
+export interface BuiltinEdge extends Edge {
+  detach(): void;
+}
+
+const watchEveryMs = 250;
+const longestBackOffMs = 30_000;
+const steadyAfterMs = 60_000;
+
+/** An edge made of Node alone, in a process of its own that outlives this one. Starts nothing until the first `apply`. */
+export function createBuiltinEdge(options: BuiltinEdgeOptions): BuiltinEdge {
+  return new ControlledEdge(options);
+}
+
+class ControlledEdge implements BuiltinEdge {
+  readonly #options: BuiltinEdgeOptions;
+  readonly #processes: EdgeProcesses;
+  #table: RouteTable | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #watch: NodeJS.Timeout | undefined;
+  #current: EdgeRecord | undefined;
+  #restarts = { count: 0, lastAtMs: 0 };
+  #restarting = false;
+
+  constructor(options: BuiltinEdgeOptions) {
+    this.#options = options;
+    const settings = {
+      listen_host: options.listenHost,
+      listen_port: options.listenPort,
+      state_dir: options.stateDir,
+      upstream_timeout_ms: options.upstreamTimeoutMs ?? 300_000,
+      connect_timeout_ms: 5000,
+      drain_limit_ms: options.drainLimitMs ?? 3_600_000,
+    };
+    const nodeBin = options.nodeBin ?? process.execPath;
+    this.#processes = new EdgeProcesses({ ...settings, fingerprint: fingerprintOf(settings) }, nodeBin, options.log);
+  }
+
+  apply(routes: RouteTable): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
+      this.#startWatch();
+      try {
+        this.#current = await this.#processes.ensure();
+      } finally {
+        // Also when the process could not be replaced: the one that still serves must know the truth.
+        if (this.#processes.current() !== undefined) await this.#push(this.#table);
+      }
+    });
+  }
+
+  async openRequests(): Promise<ReadonlyMap<string, number>> {
+    const sum = new Map<string, number>();
+    for (const counts of (await this.#askAll("GET", "/open")) as Record<string, number>[]) {
+      for (const [key, open] of Object.entries(counts)) sum.set(key, (sum.get(key) ?? 0) + open);
+    }
+    return sum;
+  }
+
+  async measure(): Promise<readonly EdgeUsage[]> {
+    const record = this.#processes.current();
+    return record === undefined ? [] : ((await callEdge(this.#socket(record), "GET", "/usage")) as EdgeUsage[]);
+  }
+
+  async observe(): Promise<EdgeStatus> {
+    const record = this.#processes.current();
+    if (record === undefined) return { running: false, listen: null, route_version: 0, detail: "The edge process does not run." };
+    const listen = targetKey(record.listen_host, record.port);
+    try {
+      const status = (await callEdge(this.#socket(record), "GET", "/status")) as { version: number; connections: number };
+      const detail = `Serves ${listen} with ${status.connections} connections since ${record.started_at}.`;
+      return { running: true, listen, route_version: Math.max(0, status.version), detail };
+    } catch (error) {
+      return { running: false, listen, route_version: 0, detail: `The edge process does not answer: ${(error as Error).message}` };
+    }
+  }
+
+  stop(graceMs: number): Promise<void> {
+    this.detach();
+    return this.#inTurn(async () => {
+      const pids = (await this.#processes.sockets()).map((path) => Number.parseInt(path.slice(path.lastIndexOf("/") + 1), 10));
+      const ending = pids.map((pid) => this.#end(pid, graceMs));
+      await Promise.all(ending);
+      rmSync(edgePaths(this.#options.stateDir).current, { force: true });
+      this.#current = undefined;
+    });
+  }
+
+  detach(): void {
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+  }
+
+  async #end(pid: number, graceMs: number): Promise<void> {
+    const identity = identify(pid);
+    if (identity === undefined) return;
+    try {
+      await callEdge(controlSocket(this.#options.stateDir, pid), "POST", "/drain", { limit_ms: graceMs, hurry: true });
+    } catch {
+      // No edge listens there: the pid belongs to somebody else by now, or the process hangs and its record says that it is ours.
+      if (this.#processes.current()?.identity.pid !== pid) return;
+    }
+    const ended = await until(() => (isAlive(identity) ? undefined : true), { timeoutMs: graceMs + 2000, atMostMs: 50 });
+    if (ended === undefined) sendSignal(identity, "SIGKILL");
+  }
+
+  /** Tells every edge process; those that end their last requests need the newest targets as well. */
+  async #push(table: RouteTable | undefined): Promise<void> {
+    if (table === undefined) return;
+    const current = this.#processes.current();
+    const told = (await this.#processes.sockets()).map(async (socket) => {
+      const isCurrent = current !== undefined && socket === this.#socket(current);
+      const confirmed = callEdge(socket, "PUT", "/routes", table);
+      await (isCurrent ? confirmed : confirmed.catch(() => {}));
+    });
+    await Promise.all(told);
+  }
+
+  async #askAll(method: "GET", path: string): Promise<unknown[]> {
+    const asked = (await this.#processes.sockets()).map((socket) => callEdge(socket, method, path).catch(() => undefined));
+    return (await Promise.all(asked)).filter((answer) => answer !== undefined);
+  }
+
+  #socket(record: EdgeRecord): string {
+    return controlSocket(this.#options.stateDir, record.identity.pid);
+  }
+
+  #startWatch(): void {
+    this.#watch ??= setInterval(() => this.#check(), watchEveryMs).unref();
+  }
+
+  #check(): void {
+    const dead = this.#current !== undefined && !isAlive(this.#current.identity);
+    if (!dead || this.#restarting || Date.now() < this.#nextStartMs()) return;
+    this.#restarting = true;
+    void this.#inTurn(() => this.#restart()).finally(() => (this.#restarting = false));
+  }
+
+  async #restart(): Promise<void> {
+    if (this.#watch === undefined) return;
+    this.#options.log.error({ pid: this.#current?.identity.pid }, "The edge process ended unexpectedly and is started again.");
+    const quiet = Date.now() - this.#restarts.lastAtMs > steadyAfterMs;
+    this.#restarts = { count: quiet ? 1 : this.#restarts.count + 1, lastAtMs: Date.now() };
+    try {
+      this.#current = await this.#processes.ensure();
+      await this.#push(this.#table);
+    } catch (error) {
+      this.#options.log.error({ error: (error as Error).message }, "The edge process could not be started again.");
+    }
+  }
+
+  /** The first restart is immediate; a process that keeps ending is given more and more time. */
+  #nextStartMs(): number {
+    const { count, lastAtMs } = this.#restarts;
+    return count === 0 ? 0 : lastAtMs + Math.min(longestBackOffMs, 250 * 2 ** (count - 1));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+}

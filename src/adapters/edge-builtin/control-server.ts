@@ -1,0 +1,37 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { rmSync } from "node:fs";
+
+/** What the control plane may ask, by method and path. An answer is sent as JSON; what is thrown becomes a 500 with its message. */
+export type ControlCalls = Readonly<Record<string, (body: unknown) => unknown>>;
+
+const largestBodyBytes = 64 * 1024 * 1024;
+
+/** Listens for the control plane on a Unix socket. The process' umask and the folder (0700) keep others out. */
+export async function listenControl(socketPath: string, calls: ControlCalls): Promise<void> {
+  // Left by an earlier process with the same pid.
+  rmSync(socketPath, { force: true });
+  const server = createServer((request, response) => void answer(request, response, calls));
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socketPath, resolve));
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, calls: ControlCalls): Promise<void> {
+  try {
+    const call = calls[`${request.method} ${request.url}`];
+    if (call === undefined) throw new Error("no such call");
+    const text = JSON.stringify((await call(await readBody(request))) ?? {});
+    response.writeHead(200, { "content-type": "application/json" }).end(text);
+  } catch (error) {
+    response.writeHead(500, { "content-type": "text/plain" }).end(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > largestBodyBytes) throw new Error("body too large");
+    chunks.push(chunk);
+  }
+  return size === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString("utf8"));
+}

@@ -1,0 +1,162 @@
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { startDetached } from "../../kit/exec.ts";
+import type { Log } from "../../kit/log.ts";
+import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
+import { until } from "../../kit/retry.ts";
+import { callEdge } from "./control-client.ts";
+import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
+import { controlSocket, edgeCommand, edgePaths, type EdgeSettings } from "./settings.ts";
+
+const readyWithinMs = 30_000;
+// sun_path of Linux' struct sockaddr_un holds 108 bytes with its end (unix(7)).
+const longestSocketPath = 107;
+
+/** Thrown when no edge process could be brought up; the message is meant for the operator. */
+export class EdgeStartFailed extends Error {
+  override name = "EdgeStartFailed";
+}
+
+/** Brings up the right edge process and finds those that run. */
+export class EdgeProcesses {
+  readonly #settings: EdgeSettings;
+  readonly #nodeBin: string;
+  readonly #log: Log;
+
+  constructor(settings: EdgeSettings, nodeBin: string, log: Log) {
+    this.#settings = settings;
+    this.#nodeBin = nodeBin;
+    this.#log = log;
+  }
+
+  /** The record of the living present process, if there is one. */
+  current(): EdgeRecord | undefined {
+    const record = readRecord(this.#settings.state_dir);
+    return record !== undefined && isAlive(record.identity) ? record : undefined;
+  }
+
+  /**
+   * Adopts the process that runs with these settings and this code; lets another one be replaced without a lost request; starts one when none
+   * lives. Rejects with `EdgeStartFailed`; a process that was to be replaced then goes on serving.
+   */
+  async ensure(): Promise<EdgeRecord> {
+    const running = this.current();
+    if (running !== undefined && (await this.#answers(running))) {
+      return running.fingerprint === this.#settings.fingerprint ? running : this.#replace(running);
+    }
+    if (running !== undefined) {
+      this.#log.error({ pid: running.identity.pid }, "The edge process does not answer and is ended.");
+      sendSignal(running.identity, "SIGKILL");
+      await until(() => (isAlive(running.identity) ? undefined : true), { timeoutMs: 5000 });
+    }
+    return this.#start();
+  }
+
+  /** Control sockets of all edge processes that answer: the present one and those that still end their requests. */
+  async sockets(): Promise<string[]> {
+    const found: string[] = [];
+    for (const name of this.#runFiles()) {
+      if (!name.endsWith(".sock")) continue;
+      const path = join(edgePaths(this.#settings.state_dir).run, name);
+      if (identify(Number.parseInt(name, 10)) === undefined) rmSync(path, { force: true });
+      else found.push(path);
+    }
+    return found;
+  }
+
+  async #answers(record: EdgeRecord): Promise<boolean> {
+    const asked = callEdge(controlSocket(this.#settings.state_dir, record.identity.pid), "GET", "/status");
+    return asked.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async #start(): Promise<EdgeRecord> {
+    this.#prepare();
+    const { state_dir } = this.#settings;
+    const pid = await startDetached(edgeCommand(this.#nodeBin, state_dir), edgePaths(state_dir).log);
+    return this.#ready(pid);
+  }
+
+  async #replace(old: EdgeRecord): Promise<EdgeRecord> {
+    this.#prepare();
+    const { state_dir, listen_host, listen_port } = this.#settings;
+    const inherit = old.listen_host === listen_host && old.listen_port === listen_port;
+    this.#log.info({ pid: old.identity.pid, inherit }, "The edge process is replaced by one with the present settings and code.");
+    const started = await callEdge(controlSocket(state_dir, old.identity.pid), "POST", "/successor", { node_bin: this.#nodeBin, inherit });
+    return this.#ready((started as { pid: number }).pid);
+  }
+
+  #prepare(): void {
+    const { state_dir } = this.#settings;
+    const paths = edgePaths(state_dir);
+    if (Buffer.byteLength(controlSocket(state_dir, 4_194_304)) > longestSocketPath) {
+      throw new EdgeStartFailed(`The data folder's path is too long for the edge's control socket: choose a shorter BERTH_DATA.`);
+    }
+    mkdirSync(paths.run, { recursive: true, mode: 0o700 });
+    writeWhole(paths.settings, JSON.stringify(this.#settings));
+    for (const name of this.#runFiles()) if (name.endsWith(".failed")) rmSync(join(paths.run, name), { force: true });
+  }
+
+  async #ready(pid: number): Promise<EdgeRecord> {
+    const identity = identify(pid);
+    const outcome = await until(() => this.#outcome(pid, identity !== undefined && isAlive(identity)), { timeoutMs: readyWithinMs, atMostMs: 50 });
+    if (typeof outcome === "object") {
+      this.#log.info({ pid, port: outcome.port }, "The edge process runs.");
+      return outcome;
+    }
+    if (identity !== undefined) sendSignal(identity, "SIGKILL");
+    throw new EdgeStartFailed(outcome ?? `The edge process was not ready within ${readyWithinMs / 1000} s.`);
+  }
+
+  /** The record when it is ready, a sentence when it failed, undefined as long as neither is known. */
+  #outcome(pid: number, alive: boolean): EdgeRecord | string | undefined {
+    const record = readRecord(this.#settings.state_dir);
+    if (record?.identity.pid === pid && isAlive(record.identity)) return record;
+    return alive ? undefined : this.#whyFailed(pid);
+  }
+
+  #whyFailed(pid: number): string {
+    const { listen_host, listen_port, state_dir } = this.#settings;
+    const paths = edgePaths(state_dir);
+    const failed = readFailure(join(paths.run, `${pid}.failed`));
+    const where = `${listen_host}:${listen_port}`;
+    switch (failed?.code) {
+      case undefined:
+        return `The edge process ended while starting. Its log ends with: ${tail(paths.log)}`;
+      case "EADDRINUSE":
+        return `Applications cannot be served: ${where} is in use by another program. End that program or set BERTH_EDGE_PORT to a free port.`;
+      case "EACCES":
+        return `Applications cannot be served: this user may not listen on ${where}. Set BERTH_EDGE_PORT to a port above 1023.`;
+      case "EADDRNOTAVAIL":
+        return `Applications cannot be served: this machine has no address ${listen_host}. Correct BERTH_LISTEN.`;
+      default:
+        return `The edge process could not start: ${failed?.message}`;
+    }
+  }
+
+  #runFiles(): string[] {
+    try {
+      return readdirSync(edgePaths(this.#settings.state_dir).run);
+    } catch {
+      return [];
+    }
+  }
+}
+
+function readFailure(path: string): { code: string; message: string } | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function tail(path: string): string {
+  const file = openSync(path, "r");
+  const buffer = Buffer.alloc(2000);
+  const length = readSync(file, buffer, 0, buffer.length, Math.max(0, statSync(path).size - buffer.length));
+  closeSync(file);
+  return buffer.toString("utf8", 0, length).trim();
+}

@@ -1,0 +1,36 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import type { ProcessIdentity } from "../../kit/processes.ts";
+import { edgePaths } from "./settings.ts";
+
+/** Who is the edge process that accepts connections. It writes this itself once it does. */
+export interface EdgeRecord {
+  readonly identity: ProcessIdentity;
+  readonly fingerprint: string;
+  readonly listen_host: string;
+  /** As it was asked for: 0 means any. */
+  readonly listen_port: number;
+  /** As it is. */
+  readonly port: number;
+  readonly started_at: string;
+}
+
+/** The present record; undefined when there is none or it is unreadable. */
+export function readRecord(stateDir: string): EdgeRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(edgePaths(stateDir).current, "utf8")) as EdgeRecord;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes this process the present one. */
+export function writeRecord(stateDir: string, record: EdgeRecord): void {
+  writeWhole(edgePaths(stateDir).current, JSON.stringify(record));
+}
+
+/** Writes a file so that a reader sees the old or the new content, never a part. Mode 0600. */
+export function writeWhole(path: string, text: string): void {
+  const draft = `${path}.${process.pid}.new`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  renameSync(draft, path);
+}

@@ -1,0 +1,135 @@
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { startDetached } from "../../kit/exec.ts";
+import { identify, type ProcessIdentity } from "../../kit/processes.ts";
+import type { EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import { callEdge } from "./control-client.ts";
+import { listenControl } from "./control-server.ts";
+import { readRecord, writeRecord, writeWhole } from "./edge-record.ts";
+import { EdgeServer } from "./edge-server.ts";
+import { LiveRoutes } from "./route-table.ts";
+import { controlSocket, edgeCommand, edgePaths, readSettings, type EdgeSettings } from "./settings.ts";
+import { UsageBook } from "./usage.ts";
+
+// The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
+// listening socket, shared with that process until it stops accepting, so that no connection is refused or lost between the two.
+
+const inheritedFd = 3;
+const handCountsEveryMs = 1000;
+const stopGraceMs = 10_000;
+const mostFaultsAMinute = 20;
+
+async function main([settingsPath, predecessor, inherit]: string[]): Promise<void> {
+  process.umask(0o077);
+  const settings = readSettings(settingsPath as string);
+  try {
+    await new EdgeProcess(settings).run(predecessor === undefined ? undefined : Number(predecessor), inherit === "inherit");
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    writeFileSync(join(edgePaths(settings.state_dir).run, `${process.pid}.failed`), JSON.stringify({ code, message }));
+    process.exit(1);
+  }
+}
+
+class EdgeProcess {
+  readonly #settings: EdgeSettings;
+  readonly #usage = new UsageBook();
+  readonly #routes = new LiveRoutes(this.#usage);
+  readonly #server: EdgeServer;
+  readonly #startedAt = new Date().toISOString();
+  #draining = false;
+
+  constructor(settings: EdgeSettings) {
+    this.#settings = settings;
+    this.#server = new EdgeServer(this.#routes, settings);
+  }
+
+  async run(predecessor: number | undefined, inherit: boolean): Promise<void> {
+    const { state_dir, listen_host, listen_port, fingerprint } = this.#settings;
+    this.#loadRoutes();
+    await listenControl(controlSocket(state_dir, process.pid), this.#calls());
+    const port = await this.#server.listen(inherit ? inheritedFd : undefined);
+    const identity = identify(process.pid) as ProcessIdentity;
+    writeRecord(state_dir, { identity, fingerprint, listen_host, listen_port, port, started_at: this.#startedAt });
+    process.on("SIGTERM", () => void this.#drain(stopGraceMs, true));
+    process.on("SIGHUP", () => {});
+    carryOnAfterFaults(state_dir);
+    if (predecessor !== undefined) await this.#relieve(predecessor);
+  }
+
+  #calls() {
+    return {
+      "PUT /routes": (body: unknown) => this.#apply(body as RouteTable),
+      "GET /status": () => ({ version: this.#routes.version, connections: this.#server.connections, draining: this.#draining }),
+      "GET /open": () => this.#routes.open(),
+      "GET /usage": () => this.#usage.show(),
+      "POST /usage": (body: unknown) => this.#usage.add(body as EdgeUsage[]),
+      "POST /successor": (body: unknown) => this.#startSuccessor(body as { node_bin: string; inherit: boolean }),
+      "POST /drain": (body: unknown) => {
+        const { limit_ms, hurry } = body as { limit_ms: number; hurry: boolean };
+        void this.#drain(limit_ms, hurry);
+      },
+    };
+  }
+
+  #apply(table: RouteTable): { version: number } {
+    // Written before it is confirmed: what was confirmed is served again after a crash.
+    if (this.#routes.apply(table) && !this.#draining) writeWhole(edgePaths(this.#settings.state_dir).routes, JSON.stringify(table));
+    return { version: this.#routes.version };
+  }
+
+  #loadRoutes(): void {
+    try {
+      this.#routes.apply(JSON.parse(readFileSync(edgePaths(this.#settings.state_dir).routes, "utf8")) as RouteTable);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") console.error("The saved routes are unreadable:", error);
+    }
+  }
+
+  async #startSuccessor({ node_bin, inherit }: { node_bin: string; inherit: boolean }): Promise<{ pid: number }> {
+    const stateDir = this.#settings.state_dir;
+    const words = [`${process.pid}`, ...(inherit ? ["inherit"] : [])];
+    const fds = inherit ? [this.#server.listeningFd] : [];
+    return { pid: await startDetached(edgeCommand(node_bin, stateDir, words), edgePaths(stateDir).log, { fds }) };
+  }
+
+  async #relieve(predecessor: number): Promise<void> {
+    const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
+    await callEdge(controlSocket(this.#settings.state_dir, predecessor), "POST", "/drain", limit).catch((error: Error) => {
+      console.error("The edge process that was replaced does not answer:", error.message);
+    });
+  }
+
+  async #drain(limitMs: number, hurry: boolean): Promise<void> {
+    // A second, shorter limit must still work: a stop while a replaced process drains for long.
+    const handing = this.#draining ? undefined : setInterval(() => void this.#handCounts(), handCountsEveryMs);
+    this.#draining = true;
+    await this.#server.drain(limitMs, hurry);
+    clearInterval(handing);
+    await this.#handCounts();
+    rmSync(controlSocket(this.#settings.state_dir, process.pid), { force: true });
+    process.exit(0);
+  }
+
+  /** Moves what was counted since the last time to the process that took over. */
+  async #handCounts(): Promise<void> {
+    const successor = readRecord(this.#settings.state_dir)?.identity.pid;
+    if (successor === undefined || successor === process.pid) return;
+    const counts = this.#usage.take();
+    if (counts.length === 0) return;
+    await callEdge(controlSocket(this.#settings.state_dir, successor), "POST", "/usage", counts).catch(() => this.#usage.add(counts));
+  }
+}
+
+/** A fault in one request must not cut everybody else's; many of them mean that the process itself is sick. */
+function carryOnAfterFaults(stateDir: string): void {
+  let faults = 0;
+  setInterval(() => (faults = 0), 60_000).unref();
+  process.on("uncaughtException", (error) => {
+    faults += 1;
+    appendFileSync(edgePaths(stateDir).log, `${new Date().toISOString()} fault: ${error.stack ?? error.message}\n`);
+    if (faults > mostFaultsAMinute) process.exit(70);
+  });
+}
+
+await main(process.argv.slice(2));
