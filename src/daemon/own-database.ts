@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { PoolConfig } from "pg";
 import { createLocalServer } from "../adapters/postgres-host-local/server.ts";
 import { runFolder } from "../adapters/postgres-host-local/run-folder.ts";
@@ -26,7 +27,7 @@ export async function openOwnDatabase(config: Config, parts: MachineParts): Prom
     binDir: parts.postgresBin,
     bwrap: parts.bwrap,
     dir,
-    socketDir: runFolder(dir),
+    socketDir: join(runFolder(config.dataDir), "control"),
     port: null,
     uid: config.isRoot ? config.databaseUidBase - 1 : null,
     settings: tuning,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
-import { createApiServer, type ApiServer } from "../http/server.ts";
+import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { World } from "../reconcile/world.ts";
 import { openDatabase } from "../store/database.ts";
@@ -16,9 +16,10 @@ import { createGitGate } from "./git-gate.ts";
 import { createLog } from "./log.ts";
 import { openOwnDatabase } from "./own-database.ts";
 import { requireFreePorts } from "./ports-free.ts";
+import { readinessChecks } from "./readiness.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
-import { createShutdown, type Shutdown } from "./shutdown.ts";
+import type { Shutdown } from "./shutdown.ts";
 import { wire } from "./wire.ts";
 
 /** The platform, running. */
@@ -27,7 +28,7 @@ export interface Platform {
   readonly parts: MachineParts;
   readonly world: World;
   readonly git: GitServers;
-  readonly api: ApiServer;
+  readonly api: HttpServer;
   readonly reconcilers: Driver;
   /** The first start on this data folder. */
   readonly isNew: boolean;
@@ -41,14 +42,19 @@ export async function startPlatform(config: Config, shutdown: Shutdown, say: (li
   await requireFreePorts(config);
   const parts = await ensureMachine({ dataDir: config.dataDir, log, install: config.install, environment: config.toolEnvironment, postgres: config.databaseUrl === null });
   say("Starting the control plane's database");
-  const { connection, database, wakeups } = await openStore(config, parts, shutdown, log);
+  const { database, wakeups } = await openStore(config, parts, shutdown, log);
   say("Trying out what this machine isolates");
   const world = await wire({ config, parts, database, wakeups, log });
   shutdown.onEnd("applications, edge and databases", () => endWorld(config, world));
   const isNew = await ensureFirstOrganization(world.db, pathsIn(config.dataDir).adminToken);
   const reconcilers = createReconcilers(world);
   const git = await openGit(config, parts, world);
-  const api = await createApiServer({ world: surroundings(config, world), log, gitHandler: git.httpHandler, ready: () => readiness(world, reconcilers), connection });
+  const api = createHttpServer({
+    world: surroundings(config, world),
+    log,
+    checks: readinessChecks(world, reconcilers, git),
+    mounts: [{ prefix: "/git/", handle: git.httpHandler }],
+  });
   shutdown.onEnd("the API", () => api.close());
   shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));
   await git.listen();
@@ -70,7 +76,7 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   shutdown.onEnd("database connections", () => database.close());
   const wakeups = await openWakeups({ connection, log });
   shutdown.onEnd("wake-ups", () => wakeups.close());
-  return { connection, database, wakeups };
+  return { database, wakeups };
 }
 
 async function openGit(config: Config, parts: MachineParts, world: World): Promise<GitServers> {
@@ -105,13 +111,6 @@ async function endWorld(config: Config, world: World): Promise<void> {
   const workloads = await runtime.list();
   await Promise.all(workloads.map((id) => runtime.stop(id, world.settings.stopGraceMs)));
   await Promise.all((await postgresHost.list()).map((id) => postgresHost.stop(id)));
-}
-
-/** What must work before the platform may be used: empty when everything does. */
-async function readiness(world: World, reconcilers: Driver): Promise<string[]> {
-  const edge = await world.ports.edge.observe();
-  const failing = reconcilers.status().filter((task) => task.failing).map((task) => `reconciler ${task.name}: ${task.detail}`);
-  return [...(edge.running ? [] : [`edge: ${edge.detail}`]), ...(world.wakeups.isListening() ? [] : ["database: no wake-ups"]), ...failing];
 }
 
 /** Where the example application's source lies. */

@@ -87,7 +87,11 @@ async function download(context: SetupContext, packages: readonly string[], fold
 async function ownState(folder: string): Promise<readonly string[]> {
   await mkdir(join(folder, "state/lists/partial"), { recursive: true });
   await mkdir(join(folder, "cache/archives/partial"), { recursive: true });
-  const places = [`Dir::State=${folder}/state`, `Dir::Cache=${folder}/cache`, "Dir::State::status=/var/lib/dpkg/status"];
+  const places = [
+    `Dir::State=${folder}/state`,
+    `Dir::Cache=${folder}/cache`,
+    "Dir::State::status=/var/lib/dpkg/status",
+  ];
   return places.flatMap((place) => ["-o", place]);
 }
 

@@ -58,7 +58,9 @@ async function fetchServer(context: SetupContext, target: string, sum: string): 
 }
 
 async function verify(archive: string, sum: string): Promise<void> {
-  const found = createHash("sha512").update(await readFile(archive)).digest("hex");
+  const found = createHash("sha512")
+    .update(await readFile(archive))
+    .digest("hex");
   if (found !== sum) throw new Error("the fetched PostgreSQL does not have the expected checksum");
 }
 

@@ -71,11 +71,7 @@ export async function ensureMachine(options: MachineOptions): Promise<MachinePar
 /** What was found, before it is said what that means. */
 export type FoundParts = Omit<MachineParts, "missing"> & { readonly wantsPostgres: boolean };
 
-async function findParts(
-  context: SetupContext,
-  only: number | undefined,
-  wantsPostgres: boolean,
-): Promise<FoundParts> {
+async function findParts(context: SetupContext, only: number | undefined, wantsPostgres: boolean): Promise<FoundParts> {
   const searchPath = searchPathOf(context);
   const ownFolders = [embeddedPostgresBin(context.toolchain)];
   const postgres = wantsPostgres ? await findPostgres({ searchPath, ownFolders, only }) : null;
@@ -105,11 +101,7 @@ function unpackedProgram(context: SetupContext, name: string): string | null {
 }
 
 /** True when something may have changed. */
-async function installMissing(
-  context: SetupContext,
-  parts: FoundParts,
-  pinned: number | undefined,
-): Promise<boolean> {
+async function installMissing(context: SetupContext, parts: FoundParts, pinned: number | undefined): Promise<boolean> {
   const programs = packaged.filter((each) => parts[each.program] === null && (isRoot() || !each.rootOnly));
   const lacksPostgres = parts.wantsPostgres && (parts.postgresBin === null || parts.pgDump === null);
   if (programs.length === 0 && !lacksPostgres) return false;

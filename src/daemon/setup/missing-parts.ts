@@ -27,7 +27,8 @@ function postgresParts(found: FoundParts, facts: MachineFacts): readonly Missing
   const suffix = facts.pinnedMajor === undefined ? "" : `-${facts.pinnedMajor}`;
   if (found.postgresBin === null) {
     const what = facts.pinnedMajor === undefined ? "PostgreSQL 15 or newer" : `PostgreSQL ${facts.pinnedMajor}`;
-    const why = facts.pinnedMajor === undefined ? "" : "; the existing data was written by it and starts under no other";
+    const why =
+      facts.pinnedMajor === undefined ? "" : "; the existing data was written by it and starts under no other";
     const effect = `Berth has nowhere to keep its state${why}`;
     return [{ part: what, effect, command: installAdvice([`postgresql${suffix}`], facts), required: true }];
   }

@@ -5,7 +5,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { insertBuild, lockProject, supersedeQueued, type NewBuild } from "./lifecycle-queries.ts";
 
 export { closeInterrupted, endBuild, takeQueued, type BuildEnd, type TakenBuild } from "./lifecycle-queries.ts";
-export { receivePush, type Push, type PushVerdict } from "./receive.ts";
+export { receivePush, type Receiving } from "./receive.ts";
 
 /** Queues a build; the project's earlier queued ones are superseded by it. */
 export async function requestBuild(

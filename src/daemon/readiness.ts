@@ -1,0 +1,35 @@
+import { sql } from "kysely";
+import type { ReadyCheck } from "../http/health.ts";
+import type { Driver } from "../reconcile/driver.ts";
+import type { World } from "../reconcile/world.ts";
+
+/** What `/readyz` asks: the database, git, the edge and the reconcilers. */
+export function readinessChecks(world: World, reconcilers: Driver, git: { readonly port: number }): readonly ReadyCheck[] {
+  return [
+    {
+      name: "database",
+      async check() {
+        await sql`select 1`.execute(world.db);
+        return world.wakeups.isListening() ? null : "Wake-ups do not arrive.";
+      },
+    },
+    { name: "git", check: async () => (git.port > 0 ? null : "git over SSH is not open yet.") },
+    {
+      name: "edge",
+      async check() {
+        const status = await world.ports.edge.observe();
+        return status.running ? null : "The edge does not run.";
+      },
+    },
+    {
+      name: "reconcilers",
+      async check() {
+        const tasks = reconcilers.status();
+        const waiting = tasks.filter((task) => task.last_ok_at === null).map((task) => task.name);
+        const failing = tasks.filter((task) => task.failing).map((task) => task.name);
+        if (failing.length > 0) return `Failing: ${failing.join(", ")}.`;
+        return waiting.length > 0 ? `Not run yet: ${waiting.join(", ")}.` : null;
+      },
+    },
+  ];
+}

@@ -1,0 +1,51 @@
+import type { Db, Tx } from "../../store/database.ts";
+
+const shown = [
+  "build.id",
+  "build.number",
+  "build.status",
+  "build.commit",
+  "build.branch",
+  "build.message",
+  "build.image_ref",
+  "build.created_at",
+  "build.started_at",
+  "build.finished_at",
+  "build.failure",
+] as const;
+
+/** The newest hundred builds of a project. */
+export async function listBuilds(db: Db | Tx, orgId: string, projectId: string) {
+  return db
+    .selectFrom("build")
+    .select(shown)
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .orderBy("number", "desc")
+    .limit(100)
+    .execute();
+}
+
+/** A build, and whether its project is deleted. */
+export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
+  return db
+    .selectFrom("build")
+    .innerJoin("project", "project.id", "build.project_id")
+    .select([...shown, "project.deleted_at"])
+    .where("build.org_id", "=", orgId)
+    .where("build.id", "=", id)
+    .executeTakeFirst();
+}
+
+/** Whether a deployment that this build asked for is still on its way: its lines go into the build's log too. */
+export async function hasComingDeployment(db: Db | Tx, orgId: string, buildId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("deployment")
+    .select("id")
+    .where("org_id", "=", orgId)
+    .where("build_id", "=", buildId)
+    .where("trigger", "in", ["push", "redeploy"])
+    .where("status", "in", ["pending", "starting"])
+    .executeTakeFirst();
+  return row !== undefined;
+}
