@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deployRef, type PushedRef } from "./rules.ts";
+
+const commit = "a".repeat(40);
+const pushed = (...names: string[]): PushedRef[] => names.map((name) => ({ name: `refs/heads/${name}`, old: null, new: commit }));
+
+test("the first push deploys main before master before the first branch", () => {
+  const branchOf = (...names: string[]) => {
+    const decision = deployRef(pushed(...names), null);
+    return decision.outcome === "deploy" ? decision.branch : decision.outcome;
+  };
+  assert.equal(branchOf("feature", "master", "main"), "main");
+  assert.equal(branchOf("feature", "master"), "master");
+  assert.equal(branchOf("feature", "other"), "feature");
+});
+
+test("later pushes deploy the branch that was deployed first, and only that one", () => {
+  const decision = deployRef(pushed("main", "trunk"), "trunk");
+  assert.equal(decision.outcome, "deploy");
+  assert.equal(decision.outcome === "deploy" && decision.branch, "trunk");
+});
+
+test("other branches are stored and say that they do not deploy", () => {
+  const decision = deployRef(pushed("feature"), "main");
+  assert.equal(decision.outcome, "stored");
+  assert.match(decision.outcome === "stored" ? decision.notes.join() : "", /feature is stored; only main deploys/);
+});
+
+test("tags alone deploy nothing", () => {
+  assert.equal(deployRef([{ name: "refs/tags/v1", old: null, new: commit }], null).outcome, "stored");
+});
+
+test("the deploy branch cannot be deleted", () => {
+  assert.equal(deployRef([{ name: "refs/heads/main", old: commit, new: null }], "main").outcome, "refused");
+});
