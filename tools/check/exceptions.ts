@@ -22,7 +22,18 @@ export const exceptions = {
   /** `file`: files that name a host or path which others must not. */
   texts: {} as Exceptions,
   /** `noun.part`: what a noun of the contract lacks (see test/layout.test.ts). */
-  layout: {} as Exceptions,
+  layout: {
+    "builds.page": "the dashboard is not written yet",
+    "database.page": "the dashboard is not written yet",
+    "deployments.page": "the dashboard is not written yet",
+    "env.page": "the dashboard is not written yet",
+    "logs.page": "the dashboard is not written yet",
+    "me.page": "the dashboard is not written yet",
+    "projects.page": "the dashboard is not written yet",
+    "self-description.page": "documents for machines: nothing to show",
+    "ssh-keys.page": "the dashboard is not written yet",
+    "tokens.page": "the dashboard is not written yet",
+  } as Exceptions,
 };
 
 export type Exceptions = Readonly<Record<string, string>>;

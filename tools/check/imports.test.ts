@@ -66,7 +66,8 @@ const leaves = [
 const allowed: Readonly<Record<string, string>> = {
   "src/kit/allowed.ts": 'import "node:fs";',
   "src/ports/allowed.ts": 'import type {} from "../kit/planted-leaf.ts"; import type {} from "node:stream";',
-  "src/features/planted/allowed.ts": 'import "../other/other.ts"; import "./planted.ts"; import "../../store/planted-leaf.ts";',
+  "src/features/planted/allowed.ts":
+    'import "../other/other.ts"; import "./planted.ts"; import "../../store/planted-leaf.ts";',
   "src/reconcile/allowed.ts": 'import "../features/other/other.ts";',
   "src/http/allowed.ts": 'import "../features/other/handlers.ts"; import "fastify";',
   "src/adapters/runtime-planted/allowed.ts": 'import "../../ports/runtime.ts"; import "../../kit/planted-leaf.ts";',

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { registerHooks } from "node:module";
+import { builtinModules, registerHooks } from "node:module";
 
 import { importRules } from "./import-rules.ts";
 import { report } from "./report.ts";
@@ -30,8 +30,7 @@ interface Cruised {
 
 async function cruiseAll(): Promise<Cruised> {
   registerHooks({
-    resolve: (specifier, context, next) =>
-      next(specifier.replace(/^typescript(?=$|\/)/, "typescript6"), context),
+    resolve: (specifier, context, next) => next(specifier.replace(/^typescript(?=$|\/)/, "typescript6"), context),
   });
   const { cruise } = await import("dependency-cruiser");
   const forbidden = importRules.map((rule) => ({ ...rule, severity: "error" as const }));
@@ -42,7 +41,10 @@ async function cruiseAll(): Promise<Cruised> {
     tsPreCompilationDeps: true,
     doNotFollow: { path: "node_modules" },
     preserveSymlinks: true,
-    builtInModules: { add: ["node:sqlite", "node:test", "node:test/reporters", "node:sea"] },
+    builtInModules: {
+      override: [...builtinModules],
+      add: ["node:sqlite", "node:test", "node:test/reporters", "node:sea"],
+    },
   });
   const output = result.output as unknown as { modules: Cruised["modules"]; summary: Pick<Cruised, "violations"> };
   return { modules: output.modules, violations: output.summary.violations };

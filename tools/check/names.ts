@@ -11,7 +11,18 @@ const emptyEndings = new Set(["data"]);
 const termsOfArt = ["package-manager"];
 
 /** Files that are named after their place in the layout instead of their main export. */
-const placed = new Set(["main", "rules", "queries", "handlers", "commands", "routes", "table", "errors", "config", "wire"]);
+const placed = new Set([
+  "main",
+  "rules",
+  "queries",
+  "handlers",
+  "commands",
+  "routes",
+  "table",
+  "errors",
+  "config",
+  "wire",
+]);
 
 /** Finds file names and exported names that break the rules of style. */
 export function refusedNames(modules: readonly SourceModule[]): ReadonlyMap<string, string> {
@@ -21,7 +32,8 @@ export function refusedNames(modules: readonly SourceModule[]): ReadonlyMap<stri
     if (fileFault) findings.set(module.file, `${module.file}: ${fileFault}`);
     for (const { name, line, isType } of module.exports) {
       const word = emptyWord(words(name), isType);
-      if (word) findings.set(`${module.file}#${name}`, `${module.file}:${line}: ${name} says "${word}": name what it is`);
+      if (word)
+        findings.set(`${module.file}#${name}`, `${module.file}:${line}: ${name} says "${word}": name what it is`);
     }
   }
   return findings;

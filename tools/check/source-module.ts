@@ -54,11 +54,16 @@ function exportsOf(statement: ts.Statement, source: ts.SourceFile): ExportedName
 function reExports(statement: ts.ExportDeclaration, line: number): ExportedName[] {
   const clause = statement.exportClause;
   if (!clause || !ts.isNamedExports(clause)) return [];
-  return clause.elements.map((each) => ({ name: each.name.text, isType: statement.isTypeOnly || each.isTypeOnly, line }));
+  return clause.elements.map((each) => ({
+    name: each.name.text,
+    isType: statement.isTypeOnly || each.isTypeOnly,
+    line,
+  }));
 }
 
 function declaredNames(statement: ts.Statement): string[] {
-  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.flatMap(({ name }) => bound(name));
+  if (ts.isVariableStatement(statement))
+    return statement.declarationList.declarations.flatMap(({ name }) => bound(name));
   const named = statement as ts.Statement & { readonly name?: ts.Identifier };
   return named.name ? [named.name.text] : [];
 }
@@ -74,7 +79,8 @@ function importOf(node: ts.Node, file: string): Import | null {
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
     return taken(node.arguments[0], file, ["*"]);
   }
-  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) return taken(node.argument.literal, file, ["*"]);
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    return taken(node.argument.literal, file, ["*"]);
   return null;
 }
 

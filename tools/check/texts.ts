@@ -11,7 +11,11 @@ const refused: readonly { readonly pattern: RegExp; readonly only?: RegExp; read
   { pattern: /registry\.(?:npmj[s]|yarnpk[g])/, advice: "names a package registry: npm's settings do" },
   { pattern: /"resolve[d]": "http/, only: /^package-lock\.json$/, advice: "holds registry addresses: see .npmrc" },
   { pattern: /\bshell:\s*tru[e]\b/, only: /\.(?:ts|tsx|mjs)$/, advice: "starts a shell: pass an argument array" },
-  { pattern: /\bprocess\.en[v]\b/, only: /^src\/(?!daemon\/config\.ts$|cli\/context\.ts$).*(?<!\.test|\.suite|-fixture)\.ts$/, advice: "reads the environment: daemon/config.ts does that" },
+  {
+    pattern: /\bprocess\.en[v]\b/,
+    only: /^src\/(?!daemon\/config\.ts$|cli\/context\.ts$).*(?<!\.test|\.suite|-fixture)\.ts$/,
+    advice: "reads the environment: daemon/config.ts does that",
+  },
   { pattern: /\b(?:clau[d]e|anthropi[c]|chatgp[t])\b/i, advice: "speaks of something other than Berth" },
 ];
 

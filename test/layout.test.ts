@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+
+import { routes } from "../src/contract/routes.ts";
+import { exceptions } from "../tools/check/exceptions.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const nouns = [...new Set(routes.map((row) => row.name.split(".")[0] ?? ""))];
+
+/** Where each noun of the contract is found in every layer. */
+const places = {
+  rows: (noun: string) => `src/contract/${noun}.ts`,
+  handlers: (noun: string) => `src/features/${noun}/handlers.ts`,
+  command: (noun: string) => `src/cli/commands/${noun}.ts`,
+  page: (noun: string) => `src/dashboard/pages/${noun}`,
+};
+
+for (const noun of nouns) {
+  for (const [part, place] of Object.entries(places)) {
+    const key = `${noun}.${part}`;
+    const isExcepted = key in exceptions.layout;
+    test(`${noun} has its ${part}${isExcepted ? " (excepted)" : ""}`, () => {
+      const exists = existsSync(join(root, place(noun)));
+      if (isExcepted) assert.ok(!exists, `${place(noun)} exists: remove "${key}" from tools/check/exceptions.ts`);
+      else assert.ok(exists, `${place(noun)} is missing: the noun ${noun} is a route of the contract`);
+    });
+  }
+}
+
+test("every layout exception belongs to a noun of the contract", () => {
+  const known = nouns.flatMap((noun) => Object.keys(places).map((part) => `${noun}.${part}`));
+  const unknown = Object.keys(exceptions.layout).filter((key) => !known.includes(key));
+  assert.deepEqual(unknown, []);
+});
