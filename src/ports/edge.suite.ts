@@ -301,6 +301,7 @@ export interface Asked {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;
+  readonly agent?: Agent;
 }
 
 /** One edge and the applications behind it, for tests. */
@@ -364,7 +365,7 @@ export class Stage {
   begin(asked: Asked) {
     const [host, port] = this.#address();
     const headers = { host: asked.host, ...asked.headers };
-    return request({ host, port, path: asked.path ?? "/", method: asked.method ?? "GET", headers, agent: this.agent });
+    return request({ host, port, path: asked.path ?? "/", method: asked.method ?? "GET", headers, agent: asked.agent ?? this.agent });
   }
 
   /** Sends a request and gives its response as soon as its head is there. */
@@ -426,15 +427,15 @@ export class Stage {
   }
 }
 
-/** Sends requests one after the other over a few kept connections until it is stopped. */
-export function startLoad(stage: Stage, host: string, connections = 8) {
+/** Sends requests one after the other over a few connections, kept or new for each request, until it is stopped. */
+export function startLoad(stage: Stage, host: string, { connections = 8, keepAlive = true } = {}) {
   const failures: string[] = [];
   let answered = 0;
   let running = true;
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const agent = new Agent({ keepAlive, maxSockets: connections });
   const workers = Array.from({ length: connections }, async () => {
     while (running) {
-      const answer = await stage.ask({ host }).catch((error: Error) => ({ status: 0, body: error.message }));
+      const answer = await stage.ask({ host, agent }).catch((error: Error) => ({ status: 0, body: error.message }));
       if (answer.status !== 200) failures.push(`${answer.status} ${answer.body}`);
       answered += 1;
     }

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { WebSocket } from "ws";
+import { start } from "../../kit/exec.ts";
+import { silentLog } from "../../kit/log.ts";
+import { isAlive, sendSignal } from "../../kit/processes.ts";
+import type { RouteTable, Target } from "../../ports/edge.ts";
+import { say, Stage, startLoad, text } from "../../ports/edge.suite.ts";
+import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
+import { readRecord, type EdgeRecord } from "./edge-record.ts";
+
+describe("the edge process", () => {
+  let stateDir = "";
+  let edges: BuiltinEdge[] = [];
+  let stage: Stage;
+
+  before(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
+    stage = new Stage(async () => make());
+  });
+  after(async () => {
+    for (const edge of edges) edge.detach();
+    await stage.close();
+    await rm(stateDir, { recursive: true, force: true });
+  });
+
+  function make(options: Partial<BuiltinEdgeOptions> = {}): BuiltinEdge {
+    const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir, log: silentLog, ...options });
+    edges.push(edge);
+    return edge;
+  }
+
+  /** A control plane that ended and was started again, maybe with other settings. */
+  function restart(options: Partial<BuiltinEdgeOptions> = {}): void {
+    for (const edge of edges) edge.detach();
+    edges = [];
+    stage.use(make(options));
+  }
+
+  const record = () => readRecord(stateDir) as EdgeRecord;
+
+  test("the edge goes on serving when the control plane is killed, and the next one adopts it", async () => {
+    const app = await stage.app(say("alive"));
+    const table: RouteTable = { version: 1, routes: [{ hostname: "kill.test", project_id: "prj_kill", state: "serving", targets: [app] }] };
+    const child = startControlPlane(stateDir, table);
+    await once(child.stdout, "data");
+    const { identity } = record();
+    child.kill("SIGKILL");
+    await once(child, "close");
+    assert.equal((await stage.ask({ host: "kill.test" })).body, "alive");
+    await stage.serve({ "kill.test": [app] });
+    assert.deepEqual(record().identity, identity);
+  });
+
+  test("an edge process that crashes is started again and serves the last routes", async () => {
+    await stage.serve({ "crash.test": [await stage.app(say("back"))] });
+    const { identity } = record();
+    sendSignal(identity, "SIGKILL");
+    await stage.until(async () => record().identity.pid !== identity.pid && (await (await stage.edge()).observe()).running);
+    assert.equal((await stage.ask({ host: "crash.test" })).body, "back");
+  });
+
+  test("an edge process that crashed while no control plane ran is started with the routes it had saved", async () => {
+    await stage.serve({ "saved.test": [await stage.app(say("saved"))] });
+    for (const edge of edges) edge.detach();
+    const { identity } = record();
+    sendSignal(identity, "SIGKILL");
+    await stage.until(async () => !isAlive(identity));
+    restart();
+    // Older than the saved table: only makes the process run.
+    await (await stage.edge()).apply({ version: 0, routes: [] });
+    assert.equal((await stage.ask({ host: "saved.test" })).body, "saved");
+  });
+
+  test("other settings replace the process without a failed request, on kept and on new connections", async () => {
+    const apps = [await stage.app(say("a"), true), await stage.app(say("b"))];
+    await stage.serve({ "over.test": apps });
+    const counted = await requestsOf("prj_over.test");
+    const socket = new WebSocket(`ws://${await stage.listen()}/`, { headers: { host: "over.test" } });
+    await once(socket, "open");
+    const [kept, fresh] = [startLoad(stage, "over.test"), startLoad(stage, "over.test", { connections: 4, keepAlive: false })];
+    for (let i = 1; i <= 3; i += 1) {
+      const { identity, port } = record();
+      restart({ upstreamTimeoutMs: 100_000 + i });
+      await stage.serve({ "over.test": apps });
+      assert.notEqual(record().identity.pid, identity.pid);
+      assert.equal(record().port, port);
+      await Promise.all([kept.passed(50), fresh.passed(50)]);
+    }
+    const ended = [await kept.stop(), await fresh.stop()];
+    assert.deepEqual(ended.flatMap((each) => each.failures), []);
+    socket.send("through the old process");
+    assert.equal(String((await once(socket, "message"))[0]), "through the old process");
+    socket.close();
+    const all = counted + 1 + ended.reduce((sum, each) => sum + each.answered, 0);
+    await stage.until(async () => (await requestsOf("prj_over.test")) === all);
+  });
+
+  test("a replaced process ends with its last connection, and gets route changes until then", async () => {
+    const gate = Promise.withResolvers<void>();
+    const app = await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")));
+    await stage.serve({ "drain.test": [app] });
+    const running = await stage.open_({ host: "drain.test" });
+    const { identity } = record();
+    restart({ upstreamTimeoutMs: 200_000 });
+    await stage.serve({ "drain.test": [] });
+    assert.ok(isAlive(identity));
+    assert.equal(await stage.open(app), 1);
+    gate.resolve();
+    assert.equal(await text(running), "ab");
+    stage.agent.destroy();
+    await stage.until(async () => !isAlive(identity));
+  });
+
+  test("a port in use is named with its setting, and the process that serves goes on", async () => {
+    const { port, close } = await occupyPort();
+    const app = await stage.app(say("still"));
+    await stage.serve({ "port.test": [app] });
+    const { identity } = record();
+    restart({ listenPort: port });
+    await assert.rejects(stage.serve({ "port.test": [app], "new.test": [app] }), /BERTH_EDGE_PORT/);
+    assert.deepEqual(record().identity, identity);
+    assert.equal((await stage.ask({ host: "new.test" })).body, "still");
+    close();
+  });
+
+  test("a connection that a replica closed out of idleness costs no request", async () => {
+    const target = await silentCloser();
+    await stage.serve({ "idle.test": [target] });
+    for (let i = 0; i < 5; i += 1) assert.equal((await stage.ask({ host: "idle.test" })).body, "ok");
+  });
+
+  test("an application that does not answer in time is a 504", async () => {
+    restart({ upstreamTimeoutMs: 100 });
+    await stage.serve({ "slow.test": [await stage.app(() => {})] });
+    const answer = await stage.ask({ host: "slow.test" });
+    assert.deepEqual([answer.status, answer.headers["x-berth-error"]], [504, "app_timeout"]);
+  });
+
+  async function requestsOf(project: string): Promise<number> {
+    return (await (await stage.edge()).measure()).find((each) => each.project_id === project)?.requests ?? 0;
+  }
+
+  async function occupyPort() {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+  }
+
+  /** Answers the first request of a connection and closes, without a word, at the second. */
+  async function silentCloser(): Promise<Target> {
+    const server = createServer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        socket.once("data", () => socket.destroy());
+      });
+      socket.on("error", () => {});
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    server.unref();
+    return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  }
+});
+
+/** A process that applies one table and then only waits, to be killed. */
+function startControlPlane(stateDir: string, table: RouteTable) {
+  const adapter = JSON.stringify(pathToFileURL(join(import.meta.dirname, "builtin-edge.ts")));
+  const log = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../../kit/log.ts")));
+  const code = `import { createBuiltinEdge } from ${adapter}; import { silentLog } from ${log};
+    const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: ${JSON.stringify(stateDir)}, log: silentLog });
+    await edge.apply(${JSON.stringify(table)}); console.log("applied"); setInterval(() => {}, 1000);`;
+  return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
+}
