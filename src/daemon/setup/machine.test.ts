@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { type Command, run } from "../../kit/exec.ts";
+import { silentLog } from "../../kit/log.ts";
+import { findProgram } from "./find-program.ts";
+import { ensureMachine, type MachineParts } from "./machine.ts";
+
+const environment = process.env as Record<string, string>;
+const bwrap = findProgram("bwrap", "");
+const apt = findProgram("apt-get", "");
+const skip = (bwrap === null && "needs bubblewrap") || (apt === null && "needs a Debian machine");
+const isRoot = process.getuid?.() === 0;
+const timeoutMs = 5 * 60_000;
+
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "berth-machine-"));
+  await chmod(folder, 0o777);
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+test("what is found is an absolute path, what isn't is named, and nothing is installed unasked", async () => {
+  const dataDir = join(folder, "unasked");
+  const parts = await ensureMachine({ dataDir, log: silentLog, install: false, environment });
+  const { missing, postgresMajor: _, ...paths } = parts;
+  for (const path of Object.values(paths)) assert.ok(path === null || path.startsWith("/"));
+  for (const part of missing) assert.ok(part.effect !== "" && part.command !== "");
+  const kept = await readdir(join(dataDir, "toolchain")).catch(() => []);
+  assert.deepEqual(kept, parts.postgresMajor === null ? [] : ["postgres-major"]);
+});
+
+test(
+  "a bare machine is set up by an ordinary user without root's help, and the next start finds everything",
+  { skip },
+  async () => {
+    const dataDir = join(folder, "bare");
+    const first = await setUpBare(dataDir);
+    const own = join(dataDir, "toolchain");
+    assert.deepEqual(
+      first.missing.filter((part) => part.required),
+      [],
+    );
+    for (const path of [first.postgresBin, first.bwrap]) assert.ok(path?.startsWith(own), `${path} is not in ${own}`);
+    assert.deepEqual(
+      (await readdir(own)).filter((name) => name.startsWith(".")),
+      [],
+    );
+    assert.deepEqual(await setUpBare(dataDir), first);
+    const { initdb, dump } = await tryPrograms(first);
+    assert.match(initdb, /^initdb \(PostgreSQL\) 15/);
+    assert.match(dump, /^pg_dump \(PostgreSQL\) 15/);
+  },
+);
+
+async function tryPrograms(parts: MachineParts): Promise<{ initdb: string; dump: string }> {
+  const initdb = await run({ file: join(parts.postgresBin ?? "", "initdb"), args: ["--version"] });
+  const dump = await run({ file: parts.pgDump ?? "", args: ["--version"] });
+  return { initdb: initdb.stdout, dump: dump.stdout };
+}
+
+/** As a user without rights, with the machine's own PostgreSQL and bubblewrap hidden. */
+async function setUpBare(dataDir: string): Promise<MachineParts> {
+  const home = join(folder, "home");
+  await mkdir(home, { recursive: true });
+  await chmod(home, 0o777);
+  const script = join(folder, "set-up.ts");
+  const log = `const log = { debug() {}, info() {}, warn(fields, text) { console.error(text, fields); }, error() {}, child: () => log };`;
+  const call = `ensureMachine({ dataDir: ${JSON.stringify(dataDir)}, log, install: true, environment: process.env })`;
+  const module = join(import.meta.dirname, "machine.ts");
+  const lines = [
+    `import { ensureMachine } from ${JSON.stringify(module)};`,
+    log,
+    `console.log(JSON.stringify(await ${call}));`,
+  ];
+  await writeFile(script, lines.join("\n"));
+  const env = { ...environment, NODE_USE_SYSTEM_CA: "1", HOME: home, TMPDIR: tmpdir() };
+  const placement = { cwd: folder, env, timeoutMs, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) };
+  const result = await run(hidden(script), placement);
+  assert.equal(result.exitCode, 0, result.stderr);
+  return JSON.parse(result.stdout) as MachineParts;
+}
+
+function hidden(script: string): Command {
+  const host = ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"];
+  const without = ["--tmpfs", "/usr/lib/postgresql", "--ro-bind", "/dev/null", bwrap ?? ""];
+  const path = ["--setenv", "PATH", `${dirname(process.execPath)}:/usr/bin:/bin`];
+  return { file: bwrap ?? "", args: [...host, ...without, ...path, process.execPath, script] };
+}
