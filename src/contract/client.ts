@@ -188,7 +188,7 @@ function normalBaseUrl(given: string): string {
 function unreachable(baseUrl: string, fault: unknown): ConnectionError {
   const cause = fault instanceof Error && fault.cause instanceof Error ? (fault.cause as Error & { code?: string }) : undefined;
   const host = new URL(baseUrl).hostname;
-  const { message, hint } = explain(cause?.code ?? "", baseUrl, host);
+  const { message, hint } = explain(cause?.code ?? cause?.message ?? "", baseUrl, host);
   return new ConnectionError("network", message, { hint, cause: fault });
 }
 
@@ -202,5 +202,7 @@ function explain(code: string, baseUrl: string, host: string): { message: string
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
     return { message: `The certificate of ${host} is not trusted (${code}).`, hint: "NODE_EXTRA_CA_CERTS names a file with further authorities." };
   }
+  // The ports that the Fetch standard blocks, such as 6667.
+  if (code === "bad port") return { message: `${baseUrl} uses a port that HTTP clients refuse.`, hint: "Let the platform listen on another port." };
   return { message: `The connection to ${baseUrl} broke${code === "" ? "" : ` (${code})`}.`, hint: "Try again; if it stays, check the network and the platform." };
 }

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cliUser, type CliUser } from "../../test/support/cli.ts";
+import { sampleKey, sampleMe, sampleProject } from "../../test/support/contract-samples.ts";
+import { goodToken, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
+import { run, runOk } from "../kit/exec.ts";
+
+const project = sampleProject();
+const script = {
+  "projects.create": () => project,
+  "projects.get": () => project,
+  "ssh-keys.list": () => ({ ssh_keys: [sampleKey()] }),
+  "ssh-keys.create": sampleKey,
+  "me.get": sampleMe,
+};
+
+async function repository(user: CliUser): Promise<string> {
+  const folder = join(user.home, "app");
+  await mkdir(folder);
+  await runOk({ file: "git", args: ["init", "-q", "-b", "trunk", folder] }, { env: user.env });
+  return folder;
+}
+
+async function git(user: CliUser, cwd: string, args: string[]): Promise<string> {
+  return (await runOk({ file: "git", args }, { cwd, env: user.env })).stdout.trim();
+}
+
+test("create adds the git remote, says the next step, and later commands know the project by it", async () => {
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const cwd = await repository(user);
+  const { exitCode, stdout } = await user.berth(["create", "demo"], { cwd });
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /git push berth trunk/);
+  assert.equal(await git(user, cwd, ["remote", "get-url", "berth"]), project.git.ssh);
+  assert.equal((await user.berth(["projects", "show"], { cwd })).exitCode, 0);
+  assert.deepEqual(platform.seen.at(-1)?.params, { slug: "demo" });
+});
+
+test("create leaves a remote alone that leads elsewhere, and says how to change it", async () => {
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const cwd = await repository(user);
+  await git(user, cwd, ["remote", "add", "berth", "ssh://git@elsewhere/main/other.git"]);
+  const { exitCode, stdout } = await user.berth(["create", "demo"], { cwd });
+  assert.equal(exitCode, 0);
+  assert.ok(stdout.includes(`git remote set-url berth ${project.git.ssh}`));
+  assert.equal(await git(user, cwd, ["remote", "get-url", "berth"]), "ssh://git@elsewhere/main/other.git");
+});
+
+test("create outside a repository names every step, and the key when there is none", async () => {
+  await using platform = await startScriptedPlatform({ ...script, "ssh-keys.list": () => ({ ssh_keys: [] }) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout } = await user.berth(["create", "demo"]);
+  for (const step of ["berth keys add", "git init", `git remote add berth ${project.git.ssh}`, "git push berth"]) assert.ok(stdout.includes(step), step);
+});
+
+test("with --http git gets the password from the login, and only for the platform's own address", async () => {
+  await using platform = await startScriptedPlatform({
+    ...script,
+    "projects.create": () => sampleProject({ git: { ssh: project.git.ssh, https: `${platform.url}/git/main/demo.git` } }),
+  });
+  await using user = await cliUser();
+  const cwd = await repository(user);
+  await user.berth(["login", platform.url, "--token-file", "-"], { stdin: goodToken });
+  await user.berth(["create", "demo", "--http"], { cwd });
+  const helper = await git(user, cwd, ["config", "--local", `credential.${platform.url}.helper`]);
+  assert.match(helper, /^!'.*\/bin\/berth' git-credential$/);
+  assert.ok(!(await git(user, cwd, ["config", "--local", "--list"])).includes(goodToken));
+  const { port } = new URL(platform.url);
+  const asked = `protocol=http\nhost=127.0.0.1:${port}\n\n`;
+  const filled = await run({ file: "git", args: ["credential", "fill"] }, { cwd, env: { ...user.env, GIT_TERMINAL_PROMPT: "0" }, stdin: asked, timeoutMs: 60_000 });
+  assert.ok(filled.stdout.includes(`password=${goodToken}`), filled.stderr);
+  const foreign = await user.berth(["git-credential", "get"], { stdin: "protocol=http\nhost=elsewhere.example\n\n" });
+  assert.deepEqual([foreign.exitCode, foreign.stdout], [0, ""]);
+});
+
+test("a private key is never sent", async () => {
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  await writeFile(join(user.home, "id"), "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n");
+  assert.equal((await user.berth(["keys", "add", "id"])).exitCode, 2);
+  assert.equal(platform.seen.length, 0);
+  await writeFile(join(user.home, "id.pub"), "ssh-ed25519 AAAA me@laptop\n");
+  assert.equal((await user.berth(["keys", "add", "id.pub"])).exitCode, 0);
+  assert.deepEqual(platform.seen[0]?.body, { name: "me@laptop", public_key: "ssh-ed25519 AAAA me@laptop" });
+});

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cliUser } from "../../test/support/cli.ts";
+import { sampleBuild, sampleDeployment, sampleFailure } from "../../test/support/contract-samples.ts";
+import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
+
+const log = ["-----> Installing\n", "-----> Building ✓\n"];
+
+/** A platform whose build log comes in two parts, with a moment in between in which the platform is away. */
+function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script {
+  let reads = 0;
+  return {
+    "deployments.create": () => ({ build_id: build.id, commit: build.commit }),
+    "builds.get": () => build,
+    "deployments.list": () => ({ deployments: [sampleDeployment({ id: "dep_9", trigger: "rollback", build_id: build.id }), deployment] }),
+    "builds.logs": ({ query }) => {
+      reads += 1;
+      if (reads === 2) return new Refusal("unavailable");
+      const offset = Number(query.get("offset"));
+      const text = offset === 0 ? log[0] : log[1];
+      return { build_id: build.id, status: build.status, log: text as string, next_offset: offset + Buffer.byteLength(text as string), complete: offset > 0 };
+    },
+  };
+}
+
+test("deploy follows the build's log byte for byte and ends when the deployment is live", async () => {
+  await using platform = await startScriptedPlatform(deploys());
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stdout } = await user.berth(["deploy", "-p", "demo"]);
+  assert.equal(exitCode, 0);
+  assert.equal(stdout, `${log.join("")}Live: deployment #1 of demo\n`);
+});
+
+test("deploy --json prints one document, the deployment", async () => {
+  await using platform = await startScriptedPlatform(deploys());
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout, stderr } = await user.berth(["deploy", "-p", "demo", "--json"]);
+  assert.deepEqual(JSON.parse(stdout), sampleDeployment());
+  assert.equal(stderr, "");
+});
+
+test("a failed build and a failed deployment are exit code 7, with the failure's own code", async () => {
+  const failure = sampleFailure();
+  for (const script of [deploys(sampleBuild({ status: "failed", failure })), deploys(sampleBuild(), sampleDeployment({ status: "failed", failure }))]) {
+    await using platform = await startScriptedPlatform(script);
+    await using user = await cliUser({ url: platform.url, token: goodToken });
+    const { exitCode, stderr } = await user.berth(["deploy", "-p", "demo"]);
+    assert.equal(exitCode, 7);
+    for (const part of ["npm ci failed.", "install_failed", "Commit the lock file."]) assert.ok(stderr.includes(part), part);
+  }
+});
+
+test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 130", async () => {
+  let page = 0;
+  let seen: (() => void) | undefined;
+  const followed = new Promise<void>((resolve) => (seen = resolve));
+  const line = (text: string) => ({ at: null, deployment: 1, replica: 0, text });
+  await using platform = await startScriptedPlatform({
+    "logs.list": ({ query }) => {
+      page += 1;
+      if (page === 3) seen?.();
+      if (page > 2) return { source: "runtime", lines: [], next_cursor: null };
+      return { source: "runtime", lines: [line(`after ${query.get("after")}`)], next_cursor: `c${page}` };
+    },
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { child, ended } = user.start(["logs", "-f", "-p", "demo", "--json"]);
+  await followed;
+  child.kill("SIGINT");
+  const { exitCode, stdout, stderr } = await ended;
+  assert.equal(exitCode, 130);
+  assert.deepEqual(stdout.trim().split("\n").map((text) => JSON.parse(text).text), ["after null", "after c1"]);
+  assert.ok(!stderr.includes("    at "), stderr);
+});

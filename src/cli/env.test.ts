@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cliUser } from "../../test/support/cli.ts";
+import { goodToken, Refusal, startScriptedPlatform, type SeenRequest } from "../../test/support/scripted-platform.ts";
+
+const secret = "planted-secret";
+const sets = { "env.set": () => undefined };
+const written = (seen: readonly SeenRequest[]) => seen.map(({ params, body }) => [params["key"], (body as { value: string }).value]);
+
+test("variables come from arguments, from stdin and from a file", async () => {
+  await using platform = await startScriptedPlatform(sets);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  await writeFile(join(user.home, ".env"), '# comment\nONE=1\nexport TWO="two words"\n');
+  await user.berth(["env", "set", "A=1", "B=x=y", "-p", "demo"]);
+  await user.berth(["env", "set", "KEY", "-", "-p", "demo"], { stdin: "line 1\nline 2\n" });
+  await user.berth(["env", "set", "--from-file", ".env", "-p", "demo"]);
+  const expected = [
+    ["A", "1"],
+    ["B", "x=y"],
+    ["KEY", "line 1\nline 2"],
+    ["ONE", "1"],
+    ["TWO", "two words"],
+  ];
+  assert.deepEqual(written(platform.seen), expected);
+});
+
+test("no error ever repeats a value", async () => {
+  await using platform = await startScriptedPlatform({ "env.set": () => new Refusal("project_deleted") });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const wrong = [
+    ["env", "set", `A=${secret}`, "-p", "demo"],
+    ["env", "set", secret, "-p", "demo"],
+    ["env", "set", `--A=${secret}`, "-p", "demo"],
+    ["env", "set", `9A=${secret}`, "-p", "demo"],
+    ["env", `A=${secret}`, "-p", "demo"],
+    ["env", "list", `--A=${secret}`],
+    ["set", `A=${secret}`],
+  ];
+  for (const args of wrong) {
+    const { exitCode, stdout, stderr } = await user.berth(args);
+    assert.notEqual(exitCode, 0);
+    assert.ok(!`${stdout}${stderr}`.includes(secret), args.join(" "));
+  }
+});
+
+test("nothing is sent when one of several variables is wrong", async () => {
+  await using platform = await startScriptedPlatform(sets);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  assert.equal((await user.berth(["env", "set", "A=1", "B-2=2", "-p", "demo"])).exitCode, 2);
+  assert.equal((await user.berth(["env", "set", "A=1", "DATABASE_URL=2", "-p", "demo"])).exitCode, 5);
+  assert.equal(platform.seen.length, 0);
+});
+
+test("after an error in the middle, the keys that were set are named", async () => {
+  await using platform = await startScriptedPlatform({ "env.set": ({ params }) => (params["key"] === "B" ? new Refusal("variables_too_large") : undefined) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stderr } = await user.berth(["env", "set", "A=1", "B=2", "-p", "demo"]);
+  assert.equal(exitCode, 5);
+  assert.match(stderr, /Set before the error: A\./);
+});

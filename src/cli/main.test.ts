@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cliUser } from "../../test/support/cli.ts";
+import { sampleDeployment, sampleFailure, sampleProject } from "../../test/support/contract-samples.ts";
+import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
+import type { ErrorCode } from "../contract/errors.ts";
+
+const projects: Script = { "projects.list": () => ({ projects: [sampleProject()] }) };
+
+test("--json prints exactly the API's document on stdout and nothing on stderr", async () => {
+  await using platform = await startScriptedPlatform(projects);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stdout, stderr } = await user.berth(["projects", "--json"]);
+  assert.equal(exitCode, 0);
+  assert.deepEqual(JSON.parse(stdout), { projects: [sampleProject()] });
+  assert.equal(stderr, "");
+});
+
+test("without --json people get an aligned table without colours or box art when stdout is no terminal", async () => {
+  await using platform = await startScriptedPlatform(projects);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout } = await user.berth(["projects", "list"]);
+  const [head, row] = stdout.split("\n");
+  assert.match(stdout, /^[\x20-\x7e\n]+$/);
+  assert.equal(head?.indexOf("URL"), row?.indexOf("http://demo"));
+});
+
+test("each kind of refusal has its own exit code", async () => {
+  const codes: [ErrorCode, number][] = [
+    ["operator_only", 1],
+    ["invalid_request", 2],
+    ["unauthorized", 3],
+    ["not_found", 4],
+    ["deploy_in_progress", 5],
+    ["unavailable", 6],
+    ["internal", 6],
+    ["previous_unhealthy", 7],
+  ];
+  let code: ErrorCode = "internal";
+  await using platform = await startScriptedPlatform({ "deployments.rollback": () => new Refusal(code) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  for (const [given, expected] of codes) {
+    code = given;
+    const { exitCode } = await user.berth(["rollback", "-p", "demo"]);
+    assert.equal(exitCode, expected, given);
+  }
+});
+
+test("an error is told with sentence, wrong fields, hint, code and request id", async () => {
+  const details = [{ path: "slug", message: "this name is reserved" }];
+  await using platform = await startScriptedPlatform({ "projects.create": () => new Refusal("invalid_request", { error: "The body is wrong.", hint: "Choose another.", details }) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout, stderr } = await user.berth(["create", "api"]);
+  assert.equal(stdout, "");
+  for (const part of ["The body is wrong.", "slug: this name is reserved", "Choose another.", "invalid_request", "req-1"]) assert.ok(stderr.includes(part), part);
+  const asJson = await user.berth(["create", "api", "--json"]);
+  assert.equal(asJson.stdout, "");
+  assert.deepEqual(JSON.parse(asJson.stderr), { error: "The body is wrong.", code: "invalid_request", hint: "Choose another.", details, status: 400, request_id: "req-1" });
+});
+
+test("a platform that is not there is exit code 6 and a sentence", async () => {
+  const platform = await startScriptedPlatform({});
+  await platform[Symbol.asyncDispose]();
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stderr } = await user.berth(["whoami"]);
+  assert.equal(exitCode, 6);
+  assert.ok(stderr.includes(`Nothing answers at ${platform.url}`), stderr);
+});
+
+test("wrong usage is exit code 2, with the command that was meant", async () => {
+  await using user = await cliUser();
+  const cases: [string[], RegExp][] = [
+    [["projcts"], /Did you mean projects\?/],
+    [["projects", "shw"], /Did you mean `berth projects show`\?/],
+    [["logs", "--folow"], /Did you mean --follow\?/],
+    [["api", "projects.lst"], /Did you mean projects\.list\?/],
+    [["scale", "nine", "-p", "demo"], /whole number from 1 to 8/],
+    [["logs"], /Which project\?/],
+  ];
+  for (const [args, expected] of cases) {
+    const { exitCode, stderr } = await user.berth(args, { env: { BERTH_TOKEN: goodToken } });
+    assert.equal(exitCode, 2, args.join(" "));
+    assert.match(stderr, expected);
+  }
+  const asJson = await user.berth(["projcts", "--json"]);
+  assert.equal(JSON.parse(asJson.stderr).code, "usage");
+});
+
+test("every command has help with examples", async () => {
+  await using user = await cliUser();
+  for (const args of [["create"], ["projects", "settings"], ["deploy"], ["logs"], ["env", "set"], ["rollback"], ["tokens", "create"], ["keys", "add"], ["api"]]) {
+    const { exitCode, stdout } = await user.berth([...args, "--help"]);
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /Examples:\n {2}\$ berth /, args.join(" "));
+  }
+});
+
+test("a destructive command where nobody can be asked needs --yes", async () => {
+  await using platform = await startScriptedPlatform({ "projects.delete": () => sampleProject({ state: "deleted" }) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const refused = await user.berth(["projects", "delete", "demo"]);
+  assert.equal(refused.exitCode, 2);
+  assert.match(refused.stderr, /--yes/);
+  assert.equal(platform.seen.length, 0);
+  assert.equal((await user.berth(["projects", "delete", "demo", "--yes"])).exitCode, 0);
+  assert.deepEqual(platform.seen.map(({ name, params }) => [name, params["slug"]]), [["projects.delete", "demo"]]);
+});
+
+test("text of others cannot steer the terminal through a table", async () => {
+  const deployment = sampleDeployment({ status: "failed", failure: sampleFailure() });
+  await using platform = await startScriptedPlatform({
+    "deployments.list": () => ({ deployments: [deployment] }),
+    "projects.get": () => sampleProject({ name: "\x1b]0;owned\x07Demo\x1b[2J" }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  assert.ok(!(await user.berth(["projects", "show", "demo"])).stdout.includes("\x1b"));
+  assert.match((await user.berth(["deployments", "-p", "demo"])).stdout, /#1 +failed .*install_failed in install/);
+});
+
+test("berth api calls any row, with parameters, query and body from where they are given", async () => {
+  await using platform = await startScriptedPlatform({
+    "env.set": () => undefined,
+    "logs.list": () => ({ source: "runtime", lines: [], next_cursor: null }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const set = await user.berth(["api", "env.set", "--param", "slug=demo", "--param", "key=A", "--body", "-"], { stdin: '{"value":"planted-value"}' });
+  assert.deepEqual([set.exitCode, set.stdout], [0, ""]);
+  const logs = await user.berth(["api", "logs.list", "-p", "demo", "--query", "limit=5"]);
+  assert.deepEqual(JSON.parse(logs.stdout), { source: "runtime", lines: [], next_cursor: null });
+  assert.deepEqual(platform.seen.map((request) => request.body), [{ value: "planted-value" }, undefined]);
+  assert.equal(platform.seen[1]?.query.get("limit"), "5");
+  const wrong = await user.berth(["api", "env.set", "-p", "demo", "--param", "key=A", "--body", "{planted-value"]);
+  assert.equal(wrong.exitCode, 2);
+  assert.ok(!wrong.stderr.includes("planted-value"));
+});

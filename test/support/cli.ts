@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { text } from "node:stream/consumers";
+import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const timeoutMs = 60_000;
+
+/** A user with a home folder of their own, who runs the CLI as a child process. */
+export interface CliUser extends AsyncDisposable {
+  readonly home: string;
+  readonly configFile: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Starts the CLI without waiting, to send it signals. */
+  readonly start: (args: readonly string[]) => { child: ReturnType<typeof start>; ended: Promise<Pick<ExecResult, "exitCode" | "stdout" | "stderr">> };
+  readonly berth: (args: readonly string[], how?: { env?: Record<string, string>; stdin?: string; cwd?: string }) => Promise<ExecResult>;
+}
+
+/** Makes a user; with `platform` and `token`, one who needs no login. */
+export async function cliUser(login: { url?: string; token?: string } = {}): Promise<CliUser> {
+  const home = await mkdtemp(join(tmpdir(), "berth-cli-"));
+  const env = {
+    PATH: systemPath,
+    HOME: home,
+    GIT_CONFIG_NOSYSTEM: "1",
+    ...(login.url === undefined ? {} : { BERTH_URL: login.url }),
+    ...(login.token === undefined ? {} : { BERTH_TOKEN: login.token }),
+  };
+  return {
+    home,
+    env,
+    configFile: join(home, ".config", "berth", "config.json"),
+    start: (args) => {
+      const child = start({ file: process.execPath, args: [main, ...args] }, { cwd: home, env });
+      return { child, ended: ending(child) };
+    },
+    berth: (args, how = {}) =>
+      run({ file: process.execPath, args: [main, ...args] }, { cwd: how.cwd ?? home, env: { ...env, ...how.env }, timeoutMs, ...(how.stdin === undefined ? {} : { stdin: how.stdin }) }),
+    [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true }),
+  };
+}
+
+async function ending(child: ReturnType<typeof start>) {
+  const exit = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { exitCode: await exit, stdout, stderr };
+}

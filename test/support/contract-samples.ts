@@ -1,0 +1,62 @@
+import type { Result } from "../../src/contract/routes.ts";
+
+const at = "2026-01-02T03:04:05.678Z";
+const hash = "0123456789abcdef0123456789abcdef01234567";
+
+type Build = Result<"builds.get">;
+type Deployment = Result<"deployments.list">["deployments"][number];
+
+/** A project as the API shows it. */
+export function sampleProject(more: Partial<Result<"projects.get">> = {}): Result<"projects.get"> {
+  return {
+    id: "prj_1",
+    slug: "demo",
+    name: "Demo",
+    state: "active",
+    port: null,
+    health_path: null,
+    replicas: 1,
+    url: "http://demo.localhost:8080",
+    git: { ssh: "ssh://git@127.0.0.1:2222/main/demo.git", https: "http://127.0.0.1:4000/git/main/demo.git" },
+    created_at: at,
+    updated_at: at,
+    deleted_at: null,
+    active_deployment: null,
+    ...more,
+  };
+}
+
+/** A build that went well. */
+export function sampleBuild(more: Partial<Build> = {}): Build {
+  const times = { created_at: at, started_at: at, finished_at: at };
+  return { id: "bld_1", number: 1, status: "succeeded", commit: hash, branch: "main", message: "First", image_ref: "sha256:1", ...times, failure: null, ...more };
+}
+
+/** The active deployment of that build. */
+export function sampleDeployment(more: Partial<Deployment> = {}): Deployment {
+  const times = { created_at: at, activated_at: at, retired_at: null };
+  const origin = { build_id: "bld_1", commit: hash, image_ref: "sha256:1", rolled_back_from: null };
+  return { id: "dep_1", number: 1, status: "active", trigger: "redeploy", ...origin, ...times, failure: null, ...more };
+}
+
+/** Why something failed. */
+export function sampleFailure(more: Partial<NonNullable<Build["failure"]>> = {}): NonNullable<Build["failure"]> {
+  return { stage: "install", code: "install_failed", summary: "npm ci failed.", hint: "Commit the lock file.", log_tail: ["npm error"], ...more };
+}
+
+/** An owner, by a token that never expires. */
+export function sampleMe(): Result<"me.get"> {
+  const rights = { role: "owner" as const, platform_admin: true, scopes: ["projects:read"], approval_mode: false };
+  return {
+    organization: { id: "org_1", slug: "main", name: "Main" },
+    role: "owner",
+    platform_admin: true,
+    token: { id: "tok_1", name: "first", prefix: "berth_o_", created_at: at, expires_at: null, ...rights },
+    platform: { version: "0.1.0", runtime: "process", network: "private", isolation: ["user", "pid"], missing: [] },
+  };
+}
+
+/** An SSH key of the organization. */
+export function sampleKey(): Result<"ssh-keys.create"> {
+  return { id: "key_1", name: "laptop", public_key: "ssh-ed25519 AAAA laptop", fingerprint: "SHA256:abc", created_at: at };
+}
