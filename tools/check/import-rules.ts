@@ -65,11 +65,10 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "http-knows-rows-not-nouns",
-    comment: "http may import contract, store, kit, features' handlers and fastify",
+    comment: "http may import contract, store, kit, features' handlers and front doors, and fastify",
     from: { path: "^src/http/", pathNot: tests() },
     to: {
-      pathNot:
-        "^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely)/)",
+      pathNot: `^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache)/)`,
       dependencyTypesNot: ["core"],
     },
   },

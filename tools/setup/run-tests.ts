@@ -53,8 +53,7 @@ async function runFiles(files: readonly string[]): Promise<Outcome> {
   stream.on("test:summary", ({ file, success }) => {
     if (file === undefined) outcome.isGreen = success;
   });
-  const printed = stream.compose(new spec());
-  for await (const text of printed) process.stdout.write(text as string);
+  for await (const text of stream.compose(new spec()) as AsyncIterable<string>) process.stdout.write(text);
   return outcome;
 }
 

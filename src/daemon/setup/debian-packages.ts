@@ -44,8 +44,8 @@ export async function aptInstall(context: SetupContext, packages: readonly strin
   });
 }
 
-/** The command that installs packages with nobody there to answer a question. */
-export function installCommand(packages: readonly string[]): Command {
+/** With nobody there to answer a question. */
+function installCommand(packages: readonly string[]): Command {
   const quiet = ["-y", "-q", "--no-install-recommends", "--no-upgrade"];
   const options = ["-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"];
   return { file: "apt-get", args: ["install", ...quiet, ...options, ...packages] };

@@ -22,7 +22,7 @@ export interface PostgresSearch {
 }
 
 /** The oldest major that Berth runs on. */
-export const oldestPostgresMajor = 15;
+const oldestPostgresMajor = 15;
 
 const servers = ["initdb", "postgres", "pg_ctl"];
 
