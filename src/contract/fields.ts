@@ -38,4 +38,5 @@ export function queryInteger(least: number, most: number, standard: number) {
 export const queryFlag = z
   .enum(["true", "false"])
   .transform((value) => value === "true")
+  .pipe(z.boolean())
   .default(false);

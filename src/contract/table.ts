@@ -63,7 +63,7 @@ export function row<const R extends Required & Optional>(given: R): Omit<Default
 }
 
 /** Errors that any row may answer, whatever it does. */
-export function commonErrors(row: Pick<Row, "access" | "params" | "body" | "scope">): readonly ErrorCode[] {
+export function commonErrors(row: Pick<Row, "access" | "approval" | "params" | "body" | "scope">): readonly ErrorCode[] {
   const always: ErrorCode[] = ["invalid_request", "method_not_allowed", "payload_too_large", "internal", "unavailable"];
   if (row.body !== null) always.push("unsupported_media_type");
   if (row.access === "public") return always;
@@ -71,6 +71,12 @@ export function commonErrors(row: Pick<Row, "access" | "params" | "body" | "scop
   if (row.access === "owner") always.push("owner_only");
   if (row.access === "operator") always.push("operator_only");
   if (row.scope !== null) always.push("insufficient_scope");
+  if (row.approval) always.push("forbidden");
   if (Object.keys(row.params.shape).length > 0) always.push("not_found");
   return always;
+}
+
+/** Everything that a row may answer with when it does not succeed, each code once. */
+export function errorsOf(row: Row): readonly ErrorCode[] {
+  return [...new Set([...commonErrors(row), ...row.errors])];
 }

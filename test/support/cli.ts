@@ -14,8 +14,14 @@ export interface CliUser extends AsyncDisposable {
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
   /** Starts the CLI without waiting, to send it signals. */
-  readonly start: (args: readonly string[]) => { child: ReturnType<typeof start>; ended: Promise<Pick<ExecResult, "exitCode" | "stdout" | "stderr">> };
-  readonly berth: (args: readonly string[], how?: { env?: Record<string, string>; stdin?: string; cwd?: string }) => Promise<ExecResult>;
+  readonly start: (args: readonly string[]) => {
+    child: ReturnType<typeof start>;
+    ended: Promise<Pick<ExecResult, "exitCode" | "stdout" | "stderr">>;
+  };
+  readonly berth: (
+    args: readonly string[],
+    how?: { env?: Record<string, string>; stdin?: string; cwd?: string },
+  ) => Promise<ExecResult>;
 }
 
 /** Makes a user; with `platform` and `token`, one who needs no login. */
@@ -37,7 +43,15 @@ export async function cliUser(login: { url?: string; token?: string } = {}): Pro
       return { child, ended: ending(child) };
     },
     berth: (args, how = {}) =>
-      run({ file: process.execPath, args: [main, ...args] }, { cwd: how.cwd ?? home, env: { ...env, ...how.env }, timeoutMs, ...(how.stdin === undefined ? {} : { stdin: how.stdin }) }),
+      run(
+        { file: process.execPath, args: [main, ...args] },
+        {
+          cwd: how.cwd ?? home,
+          env: { ...env, ...how.env },
+          timeoutMs,
+          ...(how.stdin === undefined ? {} : { stdin: how.stdin }),
+        },
+      ),
     [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true }),
   };
 }

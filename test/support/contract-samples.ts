@@ -29,7 +29,18 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
 /** A build that went well. */
 export function sampleBuild(more: Partial<Build> = {}): Build {
   const times = { created_at: at, started_at: at, finished_at: at };
-  return { id: "bld_1", number: 1, status: "succeeded", commit: hash, branch: "main", message: "First", image_ref: "sha256:1", ...times, failure: null, ...more };
+  return {
+    id: "bld_1",
+    number: 1,
+    status: "succeeded",
+    commit: hash,
+    branch: "main",
+    message: "First",
+    image_ref: "sha256:1",
+    ...times,
+    failure: null,
+    ...more,
+  };
 }
 
 /** The active deployment of that build. */
@@ -41,7 +52,14 @@ export function sampleDeployment(more: Partial<Deployment> = {}): Deployment {
 
 /** Why something failed. */
 export function sampleFailure(more: Partial<NonNullable<Build["failure"]>> = {}): NonNullable<Build["failure"]> {
-  return { stage: "install", code: "install_failed", summary: "npm ci failed.", hint: "Commit the lock file.", log_tail: ["npm error"], ...more };
+  return {
+    stage: "install",
+    code: "install_failed",
+    summary: "npm ci failed.",
+    hint: "Commit the lock file.",
+    log_tail: ["npm error"],
+    ...more,
+  };
 }
 
 /** An owner, by a token that never expires. */
@@ -58,5 +76,11 @@ export function sampleMe(): Result<"me.get"> {
 
 /** An SSH key of the organization. */
 export function sampleKey(): Result<"ssh-keys.create"> {
-  return { id: "key_1", name: "laptop", public_key: "ssh-ed25519 AAAA laptop", fingerprint: "SHA256:abc", created_at: at };
+  return {
+    id: "key_1",
+    name: "laptop",
+    public_key: "ssh-ed25519 AAAA laptop",
+    fingerprint: "SHA256:abc",
+    created_at: at,
+  };
 }

@@ -45,12 +45,19 @@ export async function startScriptedPlatform(script: Script): Promise<ScriptedPla
   return { url: `http://127.0.0.1:${port}`, seen, [Symbol.asyncDispose]: () => close(server) };
 }
 
-async function answer({ script, seen }: { script: Script; seen: SeenRequest[] }, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  { script, seen }: { script: Script; seen: SeenRequest[] },
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const request = await read(incoming);
   if (request === undefined) return refuse(response, new Refusal("not_found"));
   seen.push(request);
-  if (route(request.name).access !== "public" && request.authorization !== `Bearer ${goodToken}`) return refuse(response, new Refusal("unauthorized"));
-  const result: unknown = script[request.name]?.(request) ?? (route(request.name).result === null && request.name in script ? undefined : new Refusal("not_found"));
+  if (route(request.name).access !== "public" && request.authorization !== `Bearer ${goodToken}`)
+    return refuse(response, new Refusal("unauthorized"));
+  const result: unknown =
+    script[request.name]?.(request) ??
+    (route(request.name).result === null && request.name in script ? undefined : new Refusal("not_found"));
   if (result instanceof Refusal) return refuse(response, result);
   // A script that breaks the contract would prove nothing.
   const body = route(request.name).result?.parse(result);
@@ -65,8 +72,16 @@ async function read(incoming: IncomingMessage): Promise<SeenRequest | undefined>
     const pattern = new RegExp(`^${row.path.replaceAll(".", "\\.").replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
     const match = row.method === incoming.method ? pattern.exec(url.pathname) : null;
     if (match === null) continue;
-    const params = Object.fromEntries(Object.entries(match.groups ?? {}).map(([key, value]) => [key, decodeURIComponent(value)]));
-    return { name: row.name, params, query: url.searchParams, body: body === "" ? undefined : JSON.parse(body), authorization: incoming.headers.authorization };
+    const params = Object.fromEntries(
+      Object.entries(match.groups ?? {}).map(([key, value]) => [key, decodeURIComponent(value)]),
+    );
+    return {
+      name: row.name,
+      params,
+      query: url.searchParams,
+      body: body === "" ? undefined : JSON.parse(body),
+      authorization: incoming.headers.authorization,
+    };
   }
   return undefined;
 }

@@ -1,0 +1,21 @@
+import { scopes } from "./access.ts";
+import { errors, type ErrorCode } from "./errors.ts";
+import { limits } from "./limits.ts";
+import { routes, type Result } from "./routes.ts";
+import { errorsOf, type Row } from "./table.ts";
+
+/** What this API can do, made from its rows: the answer of `GET /v1/capabilities`. */
+export function capabilities(version: string): Result<"self-description.capabilities"> {
+  return {
+    version,
+    scopes: [...scopes],
+    routes: routes.map(describeRoute),
+    error_codes: (Object.keys(errors) as ErrorCode[]).map((code) => ({ code, ...errors[code] })),
+    limits,
+  };
+}
+
+function describeRoute(row: Row) {
+  const { name, method, path, access, scope, approval, summary } = row;
+  return { name, method, path, access, scope, approval, summary, errors: [...errorsOf(row)] };
+}

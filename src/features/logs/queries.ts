@@ -1,0 +1,13 @@
+import type { Db, Tx } from "../../store/database.ts";
+
+/** The newest build of a project, or undefined. */
+export async function selectNewestBuild(db: Db | Tx, orgId: string, projectId: string) {
+  return db
+    .selectFrom("build")
+    .select("id")
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .orderBy("number", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}

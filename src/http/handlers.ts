@@ -1,0 +1,40 @@
+import type { Handlers, Noun } from "../features/context.ts";
+import type { Db, Tx } from "../store/database.ts";
+import { builds } from "../features/builds/handlers.ts";
+import { database } from "../features/database/handlers.ts";
+import { deployments } from "../features/deployments/handlers.ts";
+import { env } from "../features/env/handlers.ts";
+import { logs } from "../features/logs/handlers.ts";
+import { me } from "../features/me/handlers.ts";
+import { projects } from "../features/projects/handlers.ts";
+import { findProject } from "../features/projects/projects.ts";
+import { selfDescription } from "../features/self-description/handlers.ts";
+import { sshKeys } from "../features/ssh-keys/handlers.ts";
+import { tokens } from "../features/tokens/handlers.ts";
+
+export { recordActivity } from "../features/activity/activity.ts";
+export { authenticate, recordUse } from "../features/tokens/tokens.ts";
+
+/** The handlers of every noun of the contract. This list and the ones below are all that this layer knows of nouns. */
+export const handlers: { readonly [N in Noun]: Handlers<N> } = {
+  "self-description": selfDescription,
+  me,
+  projects,
+  deployments,
+  builds,
+  env,
+  database,
+  logs,
+  tokens,
+  "ssh-keys": sshKeys,
+};
+
+/** Whether the thing that a path starts with exists for the caller: asked before a malformed request is told what is wrong with it. */
+export interface Resource {
+  readonly prefix: string;
+  readonly exists: (db: Db | Tx, caller: { readonly org_id: string }, params: Readonly<Record<string, string>>) => Promise<boolean>;
+}
+
+export const resources: readonly Resource[] = [
+  { prefix: "/v1/projects/:slug", exists: async (db, caller, params) => (await findProject(db, caller, params["slug"] ?? "")) !== undefined },
+];

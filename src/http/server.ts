@@ -1,0 +1,182 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { routes } from "../contract/routes.ts";
+import type { Row } from "../contract/table.ts";
+import { Refused, type Surroundings } from "../features/context.ts";
+import type { Log } from "../kit/log.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { answerTo } from "./errors.ts";
+import { authenticate, recordUse } from "./handlers.ts";
+import { addHealth, type ReadyCheck } from "./health.ts";
+import { readJsonBody } from "./json-body.ts";
+import { methodsOf } from "./paths.ts";
+import { answer, type PipelineOptions } from "./pipeline.ts";
+
+export interface HttpOptions {
+  readonly world: Surroundings;
+  readonly log: Log;
+  /** What `/readyz` asks. */
+  readonly checks: readonly ReadyCheck[];
+  /** Handled raw, before anything of the API: git over HTTP. */
+  readonly mounts?: readonly Mount[];
+  readonly limits?: Partial<HttpLimits>;
+}
+
+/** Everything under `prefix` (such as `/git/`) goes to `handle`, body unread. */
+export interface Mount {
+  readonly prefix: `/${string}/`;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+
+export interface HttpLimits {
+  readonly bodyBytes: number;
+  readonly urlBytes: number;
+  readonly headersTimeoutMs: number;
+  /** For receiving a whole request; mounts are exempt. */
+  readonly requestTimeoutMs: number;
+}
+
+export interface HttpServer {
+  /** Resolves with the port, which the system chooses when 0 is asked for. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly port: number }>;
+  /** Takes no new connections and resolves when the open requests are answered. */
+  close(): Promise<void>;
+}
+
+/** Semantics, "Limits". */
+export const defaultLimits: HttpLimits = { bodyBytes: 256 * 1024, urlBytes: 8 * 1024, headersTimeoutMs: 15_000, requestTimeoutMs: 30_000 };
+
+/** The control port: the API of the contract, health checks, and what is mounted. */
+export function createHttpServer(options: HttpOptions): HttpServer {
+  const { world, log } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const find = (text: string) => authenticate(world.db, text);
+  const authenticator = createAuthenticator({ wakeups: world.wakeups, log, find, recordUse: (id) => recordUse(world.db, id) });
+  const app = createApp(options, limits);
+  addBodyReading(app);
+  addHealth(app, options.checks);
+  for (const row of routes) addRoute(app, row, { world, authenticator, log });
+  addFallbacks(app, log);
+  return {
+    async listen({ host, port }) {
+      await app.listen({ host, port });
+      return { port: (app.server.address() as { port: number }).port };
+    },
+    async close() {
+      authenticator.close();
+      await app.close();
+    },
+  };
+}
+
+function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
+  const app = fastify({
+    serverFactory: (handle) => createNodeServer(handle, options, limits),
+    logger: false,
+    genReqId: () => randomUUID(),
+    bodyLimit: limits.bodyBytes,
+    // A parameter that is too long names nothing that exists; the URL's limit is asked after routing.
+    routerOptions: { maxParamLength: 8 * limits.urlBytes },
+    forceCloseConnections: "idle",
+    frameworkErrors: (error, request, reply) => send(reply as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
+    clientErrorHandler: (error, socket) => refuseRaw(error, socket),
+  });
+  app.addHook("onRequest", async (request) => {
+    if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes) throw new Refused("payload_too_large", { error: "The URL is too long." });
+    if (hasBody(request)) limitBodyTime(request.raw, limits.requestTimeoutMs);
+  });
+  return app as unknown as FastifyInstance;
+}
+
+// Node's own limit for whole requests would end long pushes, which come in over the same port.
+function createNodeServer(handle: RequestListener, { mounts = [], log }: HttpOptions, limits: HttpLimits) {
+  const listener: RequestListener = (request, response) => {
+    const mount = mounts.find(({ prefix }) => request.url?.startsWith(prefix));
+    if (mount === undefined) return handle(request, response);
+    mount.handle(request, response).catch((error: unknown) => {
+      log.error({ error: String(error) }, "a mounted handler failed");
+      response.destroy();
+    });
+  };
+  return createServer({ headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 }, listener);
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+function limitBodyTime(request: IncomingMessage, timeoutMs: number): void {
+  const timer = setTimeout(() => request.destroy(), timeoutMs);
+  const clear = () => clearTimeout(timer);
+  request.once("end", clear).once("close", clear);
+}
+
+function addBodyReading(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, async (request: FastifyRequest, bytes: Buffer) => readJsonBody(request.headers["content-type"], bytes));
+}
+
+function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): void {
+  app.route({
+    method: row.method,
+    url: row.path,
+    async handler(request, reply) {
+      const { params, query, body, headers, id } = request;
+      const done = await answer(options, row, { params, query, body, authorization: headers.authorization, requestId: id });
+      return send(reply, { status: done.status, headers: {}, text: done.text, requestId: id });
+    },
+  });
+}
+
+function addFallbacks(app: FastifyInstance, log: Log): void {
+  app.setErrorHandler((error, request, reply) => send(reply, errorReply(log, request, error)));
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(request.url);
+    if (methods.length === 0) {
+      const error = new Refused("not_found", { error: "There is no such route. GET /v1/capabilities lists them all." });
+      return send(reply, errorReply(log, request, error));
+    }
+    const allow = methods.join(", ");
+    if (request.method === "OPTIONS") return send(reply, { status: 204, headers: { allow }, text: undefined, requestId: request.id });
+    const refused = errorReply(log, request, new Refused("method_not_allowed"));
+    return send(reply, { ...refused, headers: { ...refused.headers, allow } });
+  });
+}
+
+/** Everything that makes an answer. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string | undefined;
+  readonly requestId: string;
+}
+
+const securityHeaders = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+} as const;
+
+function send(reply: FastifyReply, { status, headers, text, requestId }: Reply): FastifyReply {
+  reply.code(status).headers({ ...securityHeaders, ...headers, "x-request-id": requestId });
+  return text === undefined ? reply.send() : reply.type("application/json; charset=utf-8").send(text);
+}
+
+function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
+  const { status, headers, body, isFault } = answerTo(error);
+  // The route, not the URL: a query string may hold what somebody should not have put there.
+  if (isFault) log.error({ request_id: request.id, method: request.method, route: request.routeOptions?.url, err: error }, "a request failed");
+  return { status, headers, text: JSON.stringify(body), requestId: request.id };
+}
+
+/** For what is no HTTP request at all, or one with too many headers: there is no reply object yet. */
+function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const { status, body } = answerTo(new Refused(error.code === "HPE_HEADER_OVERFLOW" ? "payload_too_large" : "invalid_request"));
+  const text = JSON.stringify(body);
+  const head = [`HTTP/1.1 ${status} ${status === 413 ? "Payload Too Large" : "Bad Request"}`, "content-type: application/json; charset=utf-8"];
+  socket.end([...head, `content-length: ${Buffer.byteLength(text)}`, "cache-control: no-store", "connection: close", "", text].join("\r\n"));
+}

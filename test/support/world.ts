@@ -1,0 +1,170 @@
+import type { Scope } from "../../src/contract/access.ts";
+import { scopes } from "../../src/contract/access.ts";
+import type { Surroundings } from "../../src/features/context.ts";
+import { insertToken } from "../../src/features/tokens/queries.ts";
+import { hashOf, newTokenText, prefixOf } from "../../src/features/tokens/rules.ts";
+import { createHttpServer, type HttpOptions } from "../../src/http/server.ts";
+import { newId } from "../../src/kit/ids.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import type { LogStore } from "../../src/ports/log-store.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import type { Db } from "../../src/store/database.ts";
+import { openVault } from "../../src/store/vault.ts";
+import { openWakeups } from "../../src/store/wakeups.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { testDatabase, type TestDatabase } from "./database.ts";
+
+/** The API on a real database and a real port. What lies behind the ports is absent unless given. */
+export interface TestApi {
+  readonly database: TestDatabase;
+  readonly world: Surroundings;
+  readonly baseUrl: string;
+  readonly port: number;
+  /** Calls the API; the body is read and, when it is JSON, parsed. */
+  call(method: string, path: string, options?: CallOptions): Promise<Called>;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly token?: string | undefined;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Called {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // A test says itself what it expects here.
+  readonly body: Record<string, unknown>;
+}
+
+export interface TestApiOptions {
+  readonly ports?: Partial<Surroundings["ports"]>;
+  readonly http?: Partial<Pick<HttpOptions, "checks" | "mounts" | "limits" | "log">>;
+}
+
+/** Starts the API. Call `close` in `after`. */
+export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const database = await testDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "berth-api-"));
+  const world = await makeWorld(database, folder, options.ports ?? {});
+  const server = createHttpServer({ world, log: silentLog, checks: [], ...options.http });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const baseUrl = `http://127.0.0.1:${port}`;
+  return {
+    database,
+    world,
+    baseUrl,
+    port,
+    call: (method, path, given = {}) => call(`${baseUrl}${path}`, method, given),
+    async close() {
+      await server.close();
+      await world.wakeups.close();
+      await database.drop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function makeWorld(database: TestDatabase, folder: string, ports: Partial<Surroundings["ports"]>): Promise<Surroundings> {
+  return {
+    db: database.db,
+    vault: openVault({ keyFile: join(folder, "key") }),
+    wakeups: await openWakeups({ connection: database.connection, log: silentLog }),
+    clock: systemClock,
+    ports: { runtime: describing(), postgresHost: absent("postgresHost"), repositories: absent("repositories"), logStore: emptyLogs, ...ports },
+    addresses: {
+      appsDomain: "apps.test",
+      appUrl: (hostname) => `http://${hostname}:8080`,
+      gitSsh: (org, slug) => `ssh://git@git.test:2222/${org}/${slug}.git`,
+      gitHttp: (org, slug) => `http://git.test/git/${org}/${slug}.git`,
+    },
+    version: "0.0.0-test",
+  };
+}
+
+/** A port whose every use fails the test that reaches it. */
+function absent<T extends object>(name: string): T {
+  return new Proxy({} as T, {
+    get: (_, method) => () => {
+      throw new Error(`the test reached ${name}.${String(method)}, which it did not provide`);
+    },
+  });
+}
+
+function describing(): Surroundings["ports"]["runtime"] {
+  const describe = async () => ({ name: "process", network: "shared" as const, isolation: ["user_namespace"], missing: [] });
+  return new Proxy(absent<Surroundings["ports"]["runtime"]>("runtime"), { get: (target, method) => (method === "describe" ? describe : Reflect.get(target, method)) });
+}
+
+const emptyLogs = {
+  readBuild: async (_: string, offset: number) => ({ text: "", next_offset: offset }),
+  readRuntime: async () => ({ lines: [], cursor: "0" }),
+} as unknown as LogStore;
+
+async function call(url: string, method: string, { token, body, headers }: CallOptions): Promise<Called> {
+  const response = await fetch(url, {
+    method,
+    redirect: "manual",
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";
+  return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {} };
+}
+
+/** An organization with a token of each kind. */
+export interface TestOrganization {
+  readonly id: string;
+  readonly slug: string;
+  readonly owner: string;
+  readonly member: string;
+  readonly operator: string;
+}
+
+/** Makes an organization directly in the database. */
+export async function testOrganization(db: Db, slug: string, options: { readonly maxProjects?: number } = {}): Promise<TestOrganization> {
+  const id = newId("org");
+  await db.insertInto("organization").values({ id, slug, name: slug, max_projects: options.maxProjects ?? 10 }).execute();
+  const owner = await testToken(db, id, { role: "owner" });
+  const member = await testToken(db, id, {});
+  const operator = await testToken(db, id, { role: "owner", platform_admin: true });
+  return { id, slug, owner: owner.text, member: member.text, operator: operator.text };
+}
+
+export interface TestTokenOptions {
+  readonly role?: "owner" | "member";
+  readonly platform_admin?: boolean;
+  readonly scopes?: readonly Scope[];
+  readonly approval_mode?: boolean;
+  readonly expires_at?: Date;
+}
+
+/** Makes a token directly in the database. */
+export async function testToken(db: Db, orgId: string, options: TestTokenOptions): Promise<{ readonly id: string; readonly text: string }> {
+  const text = newTokenText(options.platform_admin ? "a" : options.role === "owner" ? "o" : "m");
+  const id = newId("tok");
+  await insertToken(db, {
+    id,
+    org_id: orgId,
+    name: "test",
+    role: options.role ?? "member",
+    platform_admin: options.platform_admin ?? false,
+    scopes: options.scopes ?? scopes,
+    approval_mode: options.approval_mode ?? false,
+    prefix: prefixOf(text),
+    hash: hashOf(text),
+    created_by: null,
+    created_at: new Date(),
+    expires_at: options.expires_at ?? null,
+  });
+  return { id, text };
+}
