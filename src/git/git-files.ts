@@ -86,7 +86,7 @@ const configText = (hooksDir: string, maxPackBytes: number) => `[core]
 `;
 
 async function replace(file: string, text: string, mode: number): Promise<void> {
-  const draft = `${file}.${process.pid}`;
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
   await writeFile(draft, text, { mode });
   await rename(draft, file);
 }

@@ -1,7 +1,8 @@
+import type { ChildProcess } from "node:child_process";
+import { basename, dirname } from "node:path";
 import { start, type Command, type PipedStreams } from "../kit/exec.ts";
 import type { Log } from "../kit/log.ts";
 import type { Repositories } from "../ports/repositories.ts";
-import type { ChildProcess } from "node:child_process";
 import { serveEnv, type GitPrograms } from "./commands.ts";
 import type { GitCaller, GitGate, GitProject } from "./gate.ts";
 import type { GitFiles } from "./git-files.ts";
@@ -27,8 +28,8 @@ export interface GitCall {
   readonly caller: GitCaller;
   readonly project: GitProject;
   readonly protocol: string | null;
-  /** The program, once the repository's folder is known. */
-  readonly command: (dir: string) => Command;
+  /** The program, given the name of the repository's folder; it runs in the folder above. */
+  readonly command: (name: string) => Command;
   readonly env?: (dir: string) => Readonly<Record<string, string>>;
   /** Asked once a second: whether the caller's right still stands. */
   readonly stillAllowed: () => Promise<boolean>;
@@ -36,6 +37,7 @@ export interface GitCall {
 
 /** git at work for a client. */
 export interface GitProcess {
+  readonly organizationId: string;
   readonly child: ChildProcess & PipedStreams;
   /** Exit code, once git has ended and, after a push, everything that follows it is done. Never rejects. */
   readonly ended: Promise<number>;
@@ -53,16 +55,23 @@ const diedCode = 128;
 
 /** Starts git for a client; null when as many as allowed are running. */
 export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
-  if (host.running.size >= host.limits.processes) return null;
+  if (isBusy(host, call.caller)) return null;
   const dir = await host.repositories.ensure(call.project.id);
   const push = call.service === "git-receive-pack" ? host.pushes.begin(call.project, call.caller, dir) : null;
   const env = { ...serveEnv(host.files, host.programs, push, call.protocol), ...call.env?.(dir) };
-  const child = start(call.command(dir), { env });
+  // git is given the folder's name alone, so that its messages never show where on the machine it lies.
+  const child = start(call.command(basename(dir)), { env, cwd: dirname(dir) });
   child.stdin.on("error", () => {});
   const process = watch(host, call, { child, push });
   host.running.add(process);
   void process.ended.then(() => host.running.delete(process));
   return process;
+}
+
+function isBusy({ running, limits }: GitHost, caller: GitCaller): boolean {
+  if (running.size >= limits.processes) return true;
+  const own = [...running].filter((process) => process.organizationId === caller.organization_id);
+  return own.length >= limits.processesPerOrganization;
 }
 
 interface Started {
@@ -92,6 +101,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
     return code;
   });
   return {
+    organizationId: call.caller.organization_id,
     child,
     ended,
     kill,

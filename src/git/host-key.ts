@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import ssh2 from "ssh2";
@@ -10,7 +11,7 @@ export async function readHostKey(file: string): Promise<string> {
   const found = await readFile(file, "utf8").catch(() => null);
   if (found !== null) return found;
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${process.pid}`;
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
   const key = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });
   await writeFile(draft, key.private, { mode: 0o600 });
   try {

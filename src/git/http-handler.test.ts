@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import { request, type IncomingMessage, type RequestOptions } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gzipSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
 import {
   commitFile,
   git,
@@ -288,6 +289,57 @@ test("a pusher who leaves while the push is decided does not stop it", async () 
   await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { signal: leave.signal });
   assert.equal(await until(async () => ((await refOf(host)) === id ? true : undefined), { timeoutMs: 10_000 }), true);
 });
+
+test(
+  "a pack whose delta grows beyond all memory is refused",
+  { skip: !existsSync("/usr/bin/prlimit") && "prlimit is missing" },
+  async () => {
+    const small = await startGitHost(gate);
+    const command = `${"0".repeat(40)} ${"1".repeat(40)} refs/heads/main\0report-status\n`;
+    const length = (command.length + 4).toString(16).padStart(4, "0");
+    const body = Buffer.concat([Buffer.from(`${length}${command}0000`), deltaBomb()]);
+    const headers = { authorization: basic(tokens.ada), "content-type": "application/x-git-receive-pack-request" };
+    const options = { port: small.httpPort, path: "/git/main/demo.git/git-receive-pack", method: "POST", headers };
+    const answer = await call(options.path, options, body);
+    assert.match(answer.body, /unpack index-pack abnormal exit/);
+    assert.equal(await refOf(small), "");
+    await small.close();
+  },
+);
+
+/** A pack of a few kilobytes: one blob of 64 KiB, and a delta that copies it until the result has 6 GiB. */
+function deltaBomb(): Buffer {
+  const sourceBytes = 65_536;
+  const copies = 98_304;
+  // A copy instruction without offset and size copies 64 KiB from the start.
+  const delta = Buffer.concat([varint(sourceBytes), varint(sourceBytes * copies), Buffer.alloc(copies, 0x80)]);
+  const base = Buffer.concat([objectHeader(3, sourceBytes), deflateSync(Buffer.alloc(sourceBytes))]);
+  assert.ok(base.length < 128, "the offset fits into one byte");
+  const head = Buffer.concat([Buffer.from("PACK"), Buffer.from([0, 0, 0, 2, 0, 0, 0, 2])]);
+  const pack = Buffer.concat([
+    head,
+    base,
+    objectHeader(6, delta.length),
+    Buffer.from([base.length]),
+    deflateSync(delta),
+  ]);
+  return Buffer.concat([pack, createHash("sha1").update(pack).digest()]);
+}
+
+/** gitformat-pack(5): sizes of deltas are little-endian base 128. */
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push(0x80 | (rest % 128));
+  return Buffer.from([...bytes, rest]);
+}
+
+/** Type in bits 4 to 6 of the first byte, the size's low four bits beside it, the rest base 128. */
+function objectHeader(type: number, size: number): Buffer {
+  const rest = Math.floor(size / 16);
+  const first = (type << 4) | (size % 16);
+  return rest === 0 ? Buffer.from([first]) : Buffer.concat([Buffer.from([0x80 | first]), varint(rest)]);
+}
 
 test("too many processes at once answer 503", async () => {
   const busy = await startGitHost(gate, { processes: 0 });

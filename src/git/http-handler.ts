@@ -130,7 +130,7 @@ function askForToken(res: ServerResponse): void {
   });
 }
 
-// Closing spares reading the rest of a body that nobody wants.
+// Closing after a POST spares reading the rest of a body that nobody wants.
 function reply(
   res: ServerResponse,
   status: number,
@@ -140,7 +140,7 @@ function reply(
   res.writeHead(status, {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": "no-store",
-    connection: "close",
+    ...(res.req.method === "POST" ? { connection: "close" } : {}),
     ...headers,
   });
   res.end(text);

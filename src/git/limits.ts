@@ -4,6 +4,8 @@ export interface GitLimits {
   readonly packBytes: number;
   /** git processes at once, over both transports. */
   readonly processes: number;
+  /** Of them for one organization, so that none can keep the others out. */
+  readonly processesPerOrganization: number;
   readonly connections: number;
   /** Connections that have not proved a key yet (OpenSSH's MaxStartups). */
   readonly unauthenticated: number;
@@ -18,6 +20,7 @@ export interface GitLimits {
 export const defaultGitLimits: GitLimits = {
   packBytes: 256 * 1024 * 1024,
   processes: 64,
+  processesPerOrganization: 24,
   connections: 200,
   unauthenticated: 40,
   handshakeMs: 20_000,

@@ -23,7 +23,7 @@ export function refuseRefs(project: GitProject, refs: readonly RefUpdate[]): str
   if (refs.length > mostRefs) return `The push has more than ${mostRefs} branches and tags; push them in parts.`;
   for (const ref of refs) {
     if (!/^refs\/(?:heads|tags)\/./.test(ref.name)) return `Only branches and tags can be pushed, not ${ref.name}.`;
-    if (ref.new === null && ref.name === `refs/heads/${project.deploy_branch}`)
+    if (ref.new === null && project.deploy_branch !== null && ref.name === `refs/heads/${project.deploy_branch}`)
       return `Branch ${project.deploy_branch} is what deploys; it cannot be deleted.`;
   }
   return null;

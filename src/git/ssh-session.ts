@@ -54,7 +54,7 @@ async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line
     caller: admission.caller,
     project: admission.project,
     protocol: line.protocol,
-    command: (dir) => serveCommand(host.programs, request.service, dir),
+    command: (name) => serveCommand(host.programs, request.service, name),
     stillAllowed: async () => (await currentAdmission(host, identity, wanted)).outcome === "admitted",
   });
   if (process === null) return finish(line.channel, failedCode, "Berth is busy; try again in a minute.\n");

@@ -94,7 +94,7 @@ function pages(stage: Stage): void {
       assert.equal(answer.status, status);
       if (status === 503) assert.match(`${answer.headers["cache-control"]}`, /no-store/);
       if (status === 503) assert.match(`${answer.headers["retry-after"]}`, /^\d+$/);
-      assert.match(`${answer.headers["x-berth-error"]}`, /^[a-z_]+$/);
+      assert.match(String(answer.headers["x-berth-error"]), /^[a-z_]+$/);
     });
   }
 
@@ -147,7 +147,7 @@ function streaming(stage: Stage): void {
     const first = Promise.withResolvers<string>();
     const app = await stage.app((req, res) => {
       req.once("data", (chunk: Buffer) => first.resolve(chunk.toString()));
-      text(req).then((rest) => res.end(rest));
+      void text(req).then((rest) => res.end(rest));
     });
     await stage.serve({ "up.test": [app] });
     const outgoing = stage.begin({ host: "up.test", method: "POST" });
@@ -333,7 +333,7 @@ export class Stage {
   async app(listener: RequestListener, echo = false): Promise<Target> {
     const server = createServer(listener);
     this.#servers.push(server);
-    if (echo) new WebSocketServer({ server }).on("connection", (socket) => socket.on("message", (message) => socket.send(String(message))));
+    if (echo) new WebSocketServer({ server }).on("connection", (socket) => socket.on("message", (message) => socket.send(message)));
     return listening(server);
   }
 

@@ -30,7 +30,10 @@ export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
     it("forgets everything of a destroyed project and nothing of others", async () => {
       const [gone, kept] = [newId("prj"), newId("prj")];
       const [goneBuild, keptBuild] = [newId("bld"), newId("bld")];
-      for (const [project, build] of [[gone, goneBuild], [kept, keptBuild]] as const) {
+      for (const [project, build] of [
+        [gone, goneBuild],
+        [kept, keptBuild],
+      ] as const) {
         await store.appendRuntime(project, [lineOf("x")], { instance: `${project}/0/1`, cursor: "5" });
         await store.appendBuild(build, ["y"]);
       }
@@ -43,7 +46,6 @@ export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
       assert.equal((await store.readBuild(keptBuild, 0, 100)).text, "y\n");
       assert.equal(await store.readPosition(`${kept}/0/1`), "5");
     });
-
   });
 }
 
@@ -88,7 +90,10 @@ function buildRules(fixture: () => LogStoreFixture): void {
     const { store, reopen, buildLimitBytes } = fixture();
     const build = newId("bld");
     const line = "z".repeat(99);
-    await store.appendBuild(build, Array.from({ length: Math.ceil(buildLimitBytes / 100) + 5 }, () => line));
+    await store.appendBuild(
+      build,
+      Array.from({ length: Math.ceil(buildLimitBytes / 100) + 5 }, () => line),
+    );
     const cut = await readWhole(store, build, buildLimitBytes);
     assert.ok(Buffer.byteLength(cut) <= buildLimitBytes && Buffer.byteLength(cut) > buildLimitBytes - 300);
     await store.appendBuild(build, ["s"]);
@@ -125,7 +130,10 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     for (let i = 0; i < all.length; i += 10) await store.appendRuntime(project, all.slice(i, i + 10));
     assert.deepEqual(await follow(store, project, start.cursor, 7), textsOf(all));
     const end = await store.readRuntime(project, { limit: 5 });
-    assert.deepEqual(await store.readRuntime(project, { limit: 5, after: end.cursor }), { lines: [], cursor: end.cursor });
+    assert.deepEqual(await store.readRuntime(project, { limit: 5, after: end.cursor }), {
+      lines: [],
+      cursor: end.cursor,
+    });
   });
 
   it("keep what is newest when more is written than is kept, and cursors go on to be right", async () => {
@@ -136,16 +144,27 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     const batches = Math.ceil(moreThanKeptBytes / 5000);
     let recent = "";
     for (let batch = 0; batch < batches; batch += 1) {
-      await store.appendRuntime(project, Array.from({ length: 50 }, (_, i) => lineOf(`${batch * 50 + i} ${"f".repeat(60)}`)));
+      await store.appendRuntime(
+        project,
+        Array.from({ length: 50 }, (_, i) => lineOf(`${batch * 50 + i} ${"f".repeat(60)}`)),
+      );
       if (batch === batches - 2) recent = (await store.readRuntime(project, { limit: 1 })).cursor;
     }
     const total = batches * 50;
-    const newest = (await store.readRuntime(project, { limit: 70 })).lines.map((line) => Number.parseInt(line.text, 10));
-    assert.deepEqual(newest, Array.from({ length: 70 }, (_, i) => total - 70 + i));
+    const newest = (await store.readRuntime(project, { limit: 70 })).lines.map((line) =>
+      Number.parseInt(line.text, 10),
+    );
+    assert.deepEqual(
+      newest,
+      Array.from({ length: 70 }, (_, i) => total - 70 + i),
+    );
     assert.deepEqual((await follow(store, project, recent, 1000)).length, 50);
     const kept = (await follow(store, project, old.cursor, 1000)).map((text) => Number.parseInt(text, 10));
     assert.ok(kept.length > 70 && kept.length < total);
-    assert.deepEqual(kept, Array.from({ length: kept.length }, (_, i) => total - kept.length + i));
+    assert.deepEqual(
+      kept,
+      Array.from({ length: kept.length }, (_, i) => total - kept.length + i),
+    );
     assert.ok(!(await store.readRuntime(project, { limit: 5000 })).lines.some((line) => line.text === "oldest"));
   });
 
@@ -153,7 +172,9 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     const { store } = fixture();
     const project = newId("prj");
     const start = await store.readRuntime(project, { limit: 1 });
-    const writing = Array.from({ length: 40 }, (_, i) => store.appendRuntime(project, [lineOf(`a${i}`), lineOf(`b${i}`)], { instance: `${project}/${i}`, cursor: "1" }));
+    const writing = Array.from({ length: 40 }, (_, i) =>
+      store.appendRuntime(project, [lineOf(`a${i}`), lineOf(`b${i}`)], { instance: `${project}/${i}`, cursor: "1" }),
+    );
     await Promise.all([...writing, store.readRuntime(project, { limit: 10 }), follow(store, project, start.cursor, 3)]);
     const texts = await follow(store, project, start.cursor, 9);
     assert.deepEqual(texts, Array.from({ length: 40 }, (_, i) => [`a${i}`, `b${i}`]).flat());

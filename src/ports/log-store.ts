@@ -3,7 +3,11 @@ export interface LogStore {
   /** Adds to a build's log; lines have no line feed and get one. Past the size limit the rest is cut and marked once. */
   appendBuild(buildId: string, lines: readonly string[]): Promise<void>;
   /** A build's log from a byte offset on, at most `maxBytes`, whole lines with their line feeds; one longer line comes alone. */
-  readBuild(buildId: string, offset: number, maxBytes: number): Promise<{ readonly text: string; readonly next_offset: number }>;
+  readBuild(
+    buildId: string,
+    offset: number,
+    maxBytes: number,
+  ): Promise<{ readonly text: string; readonly next_offset: number }>;
   /** Adds to a project's runtime log and rotates it; remembers `position` together with the lines. */
   appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
   /**

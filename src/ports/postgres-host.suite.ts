@@ -29,7 +29,11 @@ let lastNumber = 0;
 export function newDatabaseSpec(): DatabaseSpec {
   lastNumber += 1;
   const random = () => randomBytes(8).toString("hex");
-  const names = { role_name: `r_${random()}`, database_name: `d_${random()}`, password: randomBytes(24).toString("base64url") };
+  const names = {
+    role_name: `r_${random()}`,
+    database_name: `d_${random()}`,
+    password: randomBytes(24).toString("base64url"),
+  };
   return { id: newId("dbs"), project_id: newId("prj"), project_number: lastNumber, ...names };
 }
 
@@ -46,7 +50,11 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
     let fixture: PostgresHostFixture;
     let endpoint: DatabaseEndpoint;
 
-    const inSession = async <T>(login: SuiteLogin, work: (session: SuiteSession) => Promise<T>, at = endpoint): Promise<T> => {
+    const inSession = async <T>(
+      login: SuiteLogin,
+      work: (session: SuiteSession) => Promise<T>,
+      at = endpoint,
+    ): Promise<T> => {
       const session = await fixture.login(at, login);
       try {
         return await work(session);
@@ -72,7 +80,10 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       it(`lets the role in over ${way} with its password, and nobody with another`, async () => {
         const rows = await inSession(loginOf(first, way), (session) => session.query("select current_user as name"));
         assert.equal(rows[0]?.["name"], first.role_name);
-        await assert.rejects(inSession({ ...loginOf(first, way), password: "wrong" }, (session) => session.query("select 1")), { code: "28P01" });
+        await assert.rejects(
+          inSession({ ...loginOf(first, way), password: "wrong" }, (session) => session.query("select 1")),
+          { code: "28P01" },
+        );
       });
     }
 
@@ -102,19 +113,28 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
 
     it("serves two calls of ensure at once", async () => {
       await fixture.host.stop(first.id);
-      assert.deepEqual(await Promise.all([fixture.host.ensure(first), fixture.host.ensure(first)]), [endpoint, endpoint]);
+      assert.deepEqual(await Promise.all([fixture.host.ensure(first), fixture.host.ensure(first)]), [
+        endpoint,
+        endpoint,
+      ]);
     });
 
     it("sets the password again that the owner changed", async () => {
       await asOwner((session) => session.query(`alter role ${first.role_name} password 'mine'`));
-      await assert.rejects(asOwner((session) => session.query("select 1")), { code: "28P01" });
+      await assert.rejects(
+        asOwner((session) => session.query("select 1")),
+        { code: "28P01" },
+      );
       await fixture.host.ensure(first);
       await asOwner((session) => session.query("select 1"));
     });
 
     it("takes over a new password", async () => {
       await fixture.host.ensure({ ...first, password: "another-password" });
-      await assert.rejects(asOwner((session) => session.query("select 1")), { code: "28P01" });
+      await assert.rejects(
+        asOwner((session) => session.query("select 1")),
+        { code: "28P01" },
+      );
       await fixture.host.ensure(first);
       await asOwner((session) => session.query("select 1"));
     });
@@ -123,13 +143,21 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       const name = `x_${randomBytes(6).toString("hex")}`;
       const login = { ...loginOf(first), database: name };
       await fixture.host.createDatabase(first, name);
-      await inSession(login, (session) => session.query("create table t (a int); create schema s; create extension pgcrypto"));
+      await inSession(login, (session) =>
+        session.query("create table t (a int); create schema s; create extension pgcrypto"),
+      );
       await fixture.host.createDatabase(first, name);
       assert.equal((await inSession(login, (session) => session.query("select * from t"))).length, 0);
-      await assert.rejects(asOwner((session) => session.query(`drop database ${name}`)), { code: "42501" });
+      await assert.rejects(
+        asOwner((session) => session.query(`drop database ${name}`)),
+        { code: "42501" },
+      );
       await inSession(login, () => fixture.host.dropDatabase(first, name)).catch(() => {});
       await fixture.host.dropDatabase(first, name);
-      await assert.rejects(inSession(login, (session) => session.query("select 1")), { code: "3D000" });
+      await assert.rejects(
+        inSession(login, (session) => session.query("select 1")),
+        { code: "3D000" },
+      );
     });
 
     it("refuses to drop the project's own database", async () => {
@@ -138,18 +166,28 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
     });
 
     it("lets the owner use what PostgreSQL calls trusted", async () => {
-      await asOwner((session) => session.query("create extension pg_trgm; create extension hstore; create schema app; create temp table t (a int)"));
+      await asOwner((session) =>
+        session.query(
+          "create extension pg_trgm; create extension hstore; create schema app; create temp table t (a int)",
+        ),
+      );
     });
 
     for (const [what, sql] of deniedToOwner(first)) {
       it(`denies the owner to ${what}`, async () => {
-        await assert.rejects(asOwner((session) => session.query(sql)), { code: "42501" });
+        await assert.rejects(
+          asOwner((session) => session.query(sql)),
+          { code: "42501" },
+        );
       });
     }
 
     for (const database of ["postgres", "template1"]) {
       it(`denies the owner the database ${database}`, async () => {
-        await assert.rejects(inSession({ ...loginOf(first), database }, (session) => session.query("select 1")), { code: "42501" });
+        await assert.rejects(
+          inSession({ ...loginOf(first), database }, (session) => session.query("select 1")),
+          { code: "42501" },
+        );
       });
     }
 
@@ -171,7 +209,11 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
     });
 
     it("gives defaults against accidents", async () => {
-      const rows = await asOwner((session) => session.query("select current_setting('temp_file_limit') a, current_setting('idle_in_transaction_session_timeout') b"));
+      const rows = await asOwner((session) =>
+        session.query(
+          "select current_setting('temp_file_limit') a, current_setting('idle_in_transaction_session_timeout') b",
+        ),
+      );
       assert.deepEqual(rows, [{ a: "1GB", b: "1min" }]);
     });
 
@@ -180,8 +222,18 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       assert.notEqual(other.port, endpoint.port);
       assert.notEqual(other.socket_path, endpoint.socket_path);
       for (const way of ["tcp", "socket"] as const) {
-        await assert.rejects(inSession(loginOf(first, way), (session) => session.query("select 1"), other), { code: "28P01" });
-        await assert.rejects(inSession({ ...loginOf(second, way), password: first.password }, (session) => session.query("select 1"), other), { code: "28P01" });
+        await assert.rejects(
+          inSession(loginOf(first, way), (session) => session.query("select 1"), other),
+          { code: "28P01" },
+        );
+        await assert.rejects(
+          inSession(
+            { ...loginOf(second, way), password: first.password },
+            (session) => session.query("select 1"),
+            other,
+          ),
+          { code: "28P01" },
+        );
       }
       await fixture.host.stop(second.id);
       await asOwner((session) => session.query("select 1"));
@@ -214,7 +266,10 @@ function deniedToOwner(spec: DatabaseSpec): readonly (readonly [what: string, sq
     ["wrap other servers", "create extension postgres_fdw"],
     ["wrap files", "create extension file_fdw"],
     ["write code for the server", "create function f() returns int language c as 'x', 'y'"],
-    ["make event triggers", "create function t() returns event_trigger language plpgsql as 'begin end'; create event trigger e on ddl_command_start execute function t()"],
+    [
+      "make event triggers",
+      "create function t() returns event_trigger language plpgsql as 'begin end'; create event trigger e on ddl_command_start execute function t()",
+    ],
     ["read the settings of the server's files", "select * from pg_hba_file_rules"],
   ];
 }

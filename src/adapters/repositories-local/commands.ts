@@ -14,18 +14,10 @@ export const gitCommands = (gitBin: string) => ({
     file: gitBin,
     args: ["log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--"],
   }),
-  /** One record per entry, trees included, ended by NUL: `<mode> <size or -> <oid> <path>`. */
+  /** One record per entry, trees included, ended by NUL: `<mode> <type> <oid> <padded size or ->`, a tab and the path. */
   listTree: (commit: string): Command => ({
     file: gitBin,
-    args: [
-      "ls-tree",
-      "-r",
-      "-t",
-      "-z",
-      "--full-tree",
-      "--format=%(objectmode) %(objectsize) %(objectname) %(path)",
-      commit,
-    ],
+    args: ["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit],
   }),
   /** Contents of the objects named on stdin, one id a line. */
   readObjects: (): Command => ({ file: gitBin, args: ["cat-file", "--batch"] }),

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 
 /**
@@ -27,7 +28,7 @@ const text = `[core]
 
 /** Writes the configuration to `file`, replacing what an older version wrote, in one step. */
 export async function writeGlobalConfig(file: string): Promise<void> {
-  const draft = `${file}.${process.pid}`;
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
   await writeFile(draft, text, { mode: 0o600 });
   await rename(draft, file);
 }

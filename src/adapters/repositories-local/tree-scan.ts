@@ -58,8 +58,7 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
 }
 
 function parse(record: string) {
-  const [mode = "", size = "", oid = ""] = record.split(" ", 3);
-  // Three separators stand before the path, which may itself contain spaces.
-  const path = record.slice(mode.length + size.length + oid.length + 3);
-  return { mode, sizeBytes: size === "-" ? 0 : Number(size), oid, path };
+  const tab = record.indexOf("\t");
+  const [mode = "", , oid = "", size = "-"] = record.slice(0, tab).split(/ +/);
+  return { mode, sizeBytes: size === "-" ? 0 : Number(size), oid, path: record.slice(tab + 1) };
 }
