@@ -33,8 +33,14 @@ function refuseUnknownVerbs(group: Command, standard: Command): void {
     if (word === undefined) return;
     // What has an equals sign may hold a secret and is not repeated.
     const said = word.includes("=") ? "a command like that" : `the command '${word}'`;
-    const meant = nearest(word, group.commands.map((command) => command.name()));
-    const suggestion = meant === undefined ? `See \`berth ${group.name()} --help\`.` : `Did you mean \`berth ${group.name()} ${meant}\`?`;
+    const meant = nearest(
+      word,
+      group.commands.map((command) => command.name()),
+    );
+    const suggestion =
+      meant === undefined
+        ? `See \`berth ${group.name()} --help\`.`
+        : `Did you mean \`berth ${group.name()} ${meant}\`?`;
     throw usageError(`\`berth ${group.name()}\` does not know ${said}.`, suggestion);
   });
 }

@@ -24,14 +24,21 @@ for (const shell of ["bash", "zsh", "fish"]) {
 test("bash completes commands, their verbs, options and fixed words", async () => {
   await using made = await script("bash");
   const cases: [string[], string[]][] = [
-    [["berth", "dep"], ["deployments", "deploy"]],
-    [["berth", "projects", "s"], ["show", "settings"]],
+    [
+      ["berth", "dep"],
+      ["deployments", "deploy"],
+    ],
+    [
+      ["berth", "projects", "s"],
+      ["show", "settings"],
+    ],
     [["berth", "-p", "demo", "logs", "--s"], ["--source"]],
     [["berth", "database", "c"], ["create"]],
     [["berth", "completion", "z"], ["zsh"]],
   ];
   for (const [words, expected] of cases) {
-    const ask = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"';
+    const ask =
+      'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"';
     const { stdout } = await runOk({ file: "bash", args: ["--norc", "-c", ask, "bash", made.file, ...words] });
     assert.deepEqual(stdout.trim().split("\n"), expected, words.join(" "));
   }

@@ -19,7 +19,9 @@ export async function readConfig(file: string): Promise<Config> {
     text = await readFile(file, "utf8");
   } catch (fault) {
     if ((fault as NodeJS.ErrnoException).code === "ENOENT") return { current: null, contexts: {} };
-    throw new CliError("refused", "config_unreadable", { message: `${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).` });
+    throw new CliError("refused", "config_unreadable", {
+      message: `${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).`,
+    });
   }
   return parseConfig(text, file);
 }

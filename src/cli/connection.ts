@@ -4,16 +4,26 @@ import { readConfig, type Config, type KnownPlatform } from "./config-file.ts";
 import { CliError, usageError } from "./failures.ts";
 
 /** The client for the platform that is meant: `--context`, else BERTH_URL and BERTH_TOKEN, else the current context. */
-export async function openClient(surroundings: Surroundings, options: GlobalOptions, anonymous: boolean): Promise<Client> {
+export async function openClient(
+  surroundings: Surroundings,
+  options: GlobalOptions,
+  anonymous: boolean,
+): Promise<Client> {
   const { url, token } = await findPlatform(surroundings, options);
   if (token === undefined && !anonymous) {
-    throw new CliError("unauthorized", "not_logged_in", { message: `You are not logged in to ${url}.`, hint: "Run `berth login`, or set BERTH_TOKEN." });
+    throw new CliError("unauthorized", "not_logged_in", {
+      message: `You are not logged in to ${url}.`,
+      hint: "Run `berth login`, or set BERTH_TOKEN.",
+    });
   }
   return createClient({ baseUrl: url, token });
 }
 
 /** A URL, and a token if there is one for exactly that URL: a stored token is never sent anywhere else. */
-export async function findPlatform(surroundings: Surroundings, options: GlobalOptions): Promise<{ url: string; token: string | undefined }> {
+export async function findPlatform(
+  surroundings: Surroundings,
+  options: GlobalOptions,
+): Promise<{ url: string; token: string | undefined }> {
   const { url, token } = surroundings;
   if (options.context !== undefined) return named(await readConfig(surroundings.configFile), options.context);
   if (url !== undefined && token !== undefined) return { url, token };
@@ -39,7 +49,9 @@ function named(config: Config, name: string): KnownPlatform {
 }
 
 function knownAt(config: Config, url: string): KnownPlatform | undefined {
-  return [current(config), ...Object.values(config.contexts)].find((known) => known !== undefined && isSameUrl(known.url, url));
+  return [current(config), ...Object.values(config.contexts)].find(
+    (known) => known !== undefined && isSameUrl(known.url, url),
+  );
 }
 
 function withoutSlash(url: string): string {

@@ -50,7 +50,17 @@ export function createContext(surroundings: Surroundings, signal: AbortSignal): 
   return { surroundings, options, output, signal, client };
 }
 
-const passedToChildren = ["PATH", "HOME", "LANG", "LC_ALL", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
+const passedToChildren = [
+  "PATH",
+  "HOME",
+  "LANG",
+  "LC_ALL",
+  "XDG_CONFIG_HOME",
+  "XDG_RUNTIME_DIR",
+  "DISPLAY",
+  "WAYLAND_DISPLAY",
+  "DBUS_SESSION_BUS_ADDRESS",
+];
 
 /** Reads the environment: the only place of the CLI that does. Empty variables count as unset. */
 export function readSurroundings(environment: NodeJS.ProcessEnv = process.env): Surroundings {

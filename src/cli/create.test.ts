@@ -54,13 +54,15 @@ test("create outside a repository names every step, and the key when there is no
   await using platform = await startScriptedPlatform({ ...script, "ssh-keys.list": () => ({ ssh_keys: [] }) });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { stdout } = await user.berth(["create", "demo"]);
-  for (const step of ["berth keys add", "git init", `git remote add berth ${project.git.ssh}`, "git push berth"]) assert.ok(stdout.includes(step), step);
+  for (const step of ["berth keys add", "git init", `git remote add berth ${project.git.ssh}`, "git push berth"])
+    assert.ok(stdout.includes(step), step);
 });
 
 test("with --http git gets the password from the login, and only for the platform's own address", async () => {
   await using platform = await startScriptedPlatform({
     ...script,
-    "projects.create": () => sampleProject({ git: { ssh: project.git.ssh, https: `${platform.url}/git/main/demo.git` } }),
+    "projects.create": () =>
+      sampleProject({ git: { ssh: project.git.ssh, https: `${platform.url}/git/main/demo.git` } }),
   });
   await using user = await cliUser();
   const cwd = await repository(user);
@@ -71,7 +73,10 @@ test("with --http git gets the password from the login, and only for the platfor
   assert.ok(!(await git(user, cwd, ["config", "--local", "--list"])).includes(goodToken));
   const { port } = new URL(platform.url);
   const asked = `protocol=http\nhost=127.0.0.1:${port}\n\n`;
-  const filled = await run({ file: "git", args: ["credential", "fill"] }, { cwd, env: { ...user.env, GIT_TERMINAL_PROMPT: "0" }, stdin: asked, timeoutMs: 60_000 });
+  const filled = await run(
+    { file: "git", args: ["credential", "fill"] },
+    { cwd, env: { ...user.env, GIT_TERMINAL_PROMPT: "0" }, stdin: asked, timeoutMs: 60_000 },
+  );
   assert.ok(filled.stdout.includes(`password=${goodToken}`), filled.stderr);
   const foreign = await user.berth(["git-credential", "get"], { stdin: "protocol=http\nhost=elsewhere.example\n\n" });
   assert.deepEqual([foreign.exitCode, foreign.stdout], [0, ""]);

@@ -6,11 +6,14 @@ import { remoteName, remoteUrl, slugOfRemote } from "./git.ts";
 export async function currentProject(ctx: CliContext, given?: string): Promise<string> {
   const slug = given ?? (await findProject(ctx));
   if (slug !== undefined) return slug;
-  throw usageError("Which project?", `Name it with --project, or run this in a repository with a git remote "${remoteName}" (\`berth create\` adds one).`);
+  throw usageError(
+    "Which project?",
+    `Name it with --project, or run this in a repository with a git remote "${remoteName}" (\`berth create\` adds one).`,
+  );
 }
 
 /** The same, undefined when nothing names a project. */
-export async function findProject(ctx: CliContext): Promise<string | undefined> {
+async function findProject(ctx: CliContext): Promise<string | undefined> {
   const named = ctx.options.project ?? ctx.surroundings.project;
   if (named !== undefined) return named;
   const url = await remoteUrl(ctx.surroundings);

@@ -12,13 +12,21 @@ function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script
   return {
     "deployments.create": () => ({ build_id: build.id, commit: build.commit }),
     "builds.get": () => build,
-    "deployments.list": () => ({ deployments: [sampleDeployment({ id: "dep_9", trigger: "rollback", build_id: build.id }), deployment] }),
+    "deployments.list": () => ({
+      deployments: [sampleDeployment({ id: "dep_9", trigger: "rollback", build_id: build.id }), deployment],
+    }),
     "builds.logs": ({ query }) => {
       reads += 1;
       if (reads === 2) return new Refusal("unavailable");
       const offset = Number(query.get("offset"));
       const text = offset === 0 ? log[0] : log[1];
-      return { build_id: build.id, status: build.status, log: text as string, next_offset: offset + Buffer.byteLength(text as string), complete: offset > 0 };
+      return {
+        build_id: build.id,
+        status: build.status,
+        log: text as string,
+        next_offset: offset + Buffer.byteLength(text as string),
+        complete: offset > 0,
+      };
     },
   };
 }
@@ -41,12 +49,16 @@ test("deploy --json prints one document, the deployment", async () => {
 
 test("a failed build and a failed deployment are exit code 7, with the failure's own code", async () => {
   const failure = sampleFailure();
-  for (const script of [deploys(sampleBuild({ status: "failed", failure })), deploys(sampleBuild(), sampleDeployment({ status: "failed", failure }))]) {
+  for (const script of [
+    deploys(sampleBuild({ status: "failed", failure })),
+    deploys(sampleBuild(), sampleDeployment({ status: "failed", failure })),
+  ]) {
     await using platform = await startScriptedPlatform(script);
     await using user = await cliUser({ url: platform.url, token: goodToken });
     const { exitCode, stderr } = await user.berth(["deploy", "-p", "demo"]);
     assert.equal(exitCode, 7);
-    for (const part of ["npm ci failed.", "install_failed", "Commit the lock file."]) assert.ok(stderr.includes(part), part);
+    for (const part of ["npm ci failed.", "install_failed", "Commit the lock file."])
+      assert.ok(stderr.includes(part), part);
   }
 });
 
@@ -69,6 +81,12 @@ test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 13
   child.kill("SIGINT");
   const { exitCode, stdout, stderr } = await ended;
   assert.equal(exitCode, 130);
-  assert.deepEqual(stdout.trim().split("\n").map((text) => JSON.parse(text).text), ["after null", "after c1"]);
+  assert.deepEqual(
+    stdout
+      .trim()
+      .split("\n")
+      .map((text) => JSON.parse(text).text),
+    ["after null", "after c1"],
+  );
   assert.ok(!stderr.includes("    at "), stderr);
 });

@@ -7,7 +7,8 @@ import { goodToken, Refusal, startScriptedPlatform, type SeenRequest } from "../
 
 const secret = "planted-secret";
 const sets = { "env.set": () => undefined };
-const written = (seen: readonly SeenRequest[]) => seen.map(({ params, body }) => [params["key"], (body as { value: string }).value]);
+const written = (seen: readonly SeenRequest[]) =>
+  seen.map(({ params, body }) => [params["key"], (body as { value: string }).value]);
 
 test("variables come from arguments, from stdin and from a file", async () => {
   await using platform = await startScriptedPlatform(sets);
@@ -54,7 +55,9 @@ test("nothing is sent when one of several variables is wrong", async () => {
 });
 
 test("after an error in the middle, the keys that were set are named", async () => {
-  await using platform = await startScriptedPlatform({ "env.set": ({ params }) => (params["key"] === "B" ? new Refusal("variables_too_large") : undefined) });
+  await using platform = await startScriptedPlatform({
+    "env.set": ({ params }) => (params["key"] === "B" ? new Refusal("variables_too_large") : undefined),
+  });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { exitCode, stderr } = await user.berth(["env", "set", "A=1", "B=2", "-p", "demo"]);
   assert.equal(exitCode, 5);

@@ -16,11 +16,18 @@ const buildLimitMs = 40 * 60_000;
 const deploymentLimitMs = 10 * 60_000;
 
 /** Hands on a build's log until it is complete, then waits for the build's end. A restart of the platform in between is borne. */
-export async function followBuild(ctx: CliContext, client: Client, id: string, write: (text: string) => void): Promise<Build> {
+export async function followBuild(
+  ctx: CliContext,
+  client: Client,
+  id: string,
+  write: (text: string) => void,
+): Promise<Build> {
   const end = Date.now() + buildLimitMs;
   let offset = 0;
   for (;;) {
-    const part = await patiently(ctx, () => client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }));
+    const part = await patiently(ctx, () =>
+      client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }),
+    );
     write(part.log);
     offset = part.next_offset;
     if (part.complete) break;
@@ -31,12 +38,21 @@ export async function followBuild(ctx: CliContext, client: Client, id: string, w
 }
 
 /** Waits until the deployment of a build is decided. Resolves with it, whether it is active or failed. */
-export async function awaitDeployment(ctx: CliContext, client: Client, slug: string, build: Build): Promise<Deployment> {
+export async function awaitDeployment(
+  ctx: CliContext,
+  client: Client,
+  slug: string,
+  build: Build,
+): Promise<Deployment> {
   const decided = await until(
     async () => {
-      const list = await patiently(ctx, () => client.call("deployments.list", { params: { slug }, signal: ctx.signal }));
+      const list = await patiently(ctx, () =>
+        client.call("deployments.list", { params: { slug }, signal: ctx.signal }),
+      );
       // Newest first; a rollback to the same build made earlier has a retired or active row too, so only what came after the build counts.
-      const found = list.deployments.find((row) => row.build_id === build.id && row.trigger !== "rollback" && row.trigger !== "variables");
+      const found = list.deployments.find(
+        (row) => row.build_id === build.id && row.trigger !== "rollback" && row.trigger !== "variables",
+      );
       return found !== undefined && isDecided(found) ? found : undefined;
     },
     { timeoutMs: deploymentLimitMs, firstMs: 200, atMostMs: 2 * pauseMs, signal: ctx.signal },
@@ -89,5 +105,8 @@ function isPassing(fault: unknown): boolean {
 }
 
 function tooLong(what: string): CliError {
-  return new CliError("unavailable", "timeout", { message: `${what} takes too long to wait for.`, hint: "It goes on; `berth deployments` shows how it ends." });
+  return new CliError("unavailable", "timeout", {
+    message: `${what} takes too long to wait for.`,
+    hint: "It goes on; `berth deployments` shows how it ends.",
+  });
 }

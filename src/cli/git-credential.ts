@@ -15,7 +15,9 @@ export async function answerForGit(surroundings: Surroundings, remote: string): 
 
 /** Answers one question of git's credential protocol: the token of the login whose platform has this origin, else nothing. */
 export async function credentialFor(ctx: CliContext): Promise<string> {
-  const asked = new Map((await readStdin(ctx.surroundings)).split("\n").map((line) => line.split("=", 2) as [string, string]));
+  const asked = new Map(
+    (await readStdin(ctx.surroundings)).split("\n").map((line) => line.split("=", 2) as [string, string]),
+  );
   const origin = URL.parse(`${asked.get("protocol")}://${asked.get("host")}`)?.origin;
   const token = origin === undefined ? undefined : await tokenFor(ctx, origin);
   return token === undefined ? "" : `username=berth\npassword=${token}\n`;

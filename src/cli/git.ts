@@ -46,9 +46,15 @@ export function slugOfRemote(url: string): string | undefined {
 }
 
 // Undefined when git itself is not there.
-async function git(surroundings: Surroundings, args: readonly string[]): Promise<{ ok: boolean; text: string } | undefined> {
+async function git(
+  surroundings: Surroundings,
+  args: readonly string[],
+): Promise<{ ok: boolean; text: string } | undefined> {
   try {
-    const ended = await run({ file: "git", args }, { cwd: surroundings.cwd, env: surroundings.childEnvironment, timeoutMs });
+    const ended = await run(
+      { file: "git", args },
+      { cwd: surroundings.cwd, env: surroundings.childEnvironment, timeoutMs },
+    );
     return { ok: ended.exitCode === 0, text: (ended.exitCode === 0 ? ended.stdout : ended.stderr).trim() };
   } catch {
     return undefined;

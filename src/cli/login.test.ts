@@ -11,7 +11,9 @@ const script = { "me.get": sampleMe, "projects.list": () => ({ projects: [] }) }
 test("login keeps a token that works in a file that its owner alone can read, and never prints it", async () => {
   await using platform = await startScriptedPlatform(script);
   await using user = await cliUser();
-  const { exitCode, stdout, stderr } = await user.berth(["login", platform.url, "--token-file", "-"], { stdin: `${goodToken}\n` });
+  const { exitCode, stdout, stderr } = await user.berth(["login", platform.url, "--token-file", "-"], {
+    stdin: `${goodToken}\n`,
+  });
   assert.equal(exitCode, 0, stderr);
   assert.equal((await stat(user.configFile)).mode & 0o777, 0o600);
   assert.ok((await readFile(user.configFile, "utf8")).includes(goodToken));

@@ -48,14 +48,31 @@ test("each kind of refusal has its own exit code", async () => {
 
 test("an error is told with sentence, wrong fields, hint, code and request id", async () => {
   const details = [{ path: "slug", message: "this name is reserved" }];
-  await using platform = await startScriptedPlatform({ "projects.create": () => new Refusal("invalid_request", { error: "The body is wrong.", hint: "Choose another.", details }) });
+  await using platform = await startScriptedPlatform({
+    "projects.create": () =>
+      new Refusal("invalid_request", { error: "The body is wrong.", hint: "Choose another.", details }),
+  });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { stdout, stderr } = await user.berth(["create", "api"]);
   assert.equal(stdout, "");
-  for (const part of ["The body is wrong.", "slug: this name is reserved", "Choose another.", "invalid_request", "req-1"]) assert.ok(stderr.includes(part), part);
+  for (const part of [
+    "The body is wrong.",
+    "slug: this name is reserved",
+    "Choose another.",
+    "invalid_request",
+    "req-1",
+  ])
+    assert.ok(stderr.includes(part), part);
   const asJson = await user.berth(["create", "api", "--json"]);
   assert.equal(asJson.stdout, "");
-  assert.deepEqual(JSON.parse(asJson.stderr), { error: "The body is wrong.", code: "invalid_request", hint: "Choose another.", details, status: 400, request_id: "req-1" });
+  assert.deepEqual(JSON.parse(asJson.stderr), {
+    error: "The body is wrong.",
+    code: "invalid_request",
+    hint: "Choose another.",
+    details,
+    status: 400,
+    request_id: "req-1",
+  });
 });
 
 test("a platform that is not there is exit code 6 and a sentence", async () => {
@@ -88,7 +105,17 @@ test("wrong usage is exit code 2, with the command that was meant", async () => 
 
 test("every command has help with examples", async () => {
   await using user = await cliUser();
-  for (const args of [["create"], ["projects", "settings"], ["deploy"], ["logs"], ["env", "set"], ["rollback"], ["tokens", "create"], ["keys", "add"], ["api"]]) {
+  for (const args of [
+    ["create"],
+    ["projects", "settings"],
+    ["deploy"],
+    ["logs"],
+    ["env", "set"],
+    ["rollback"],
+    ["tokens", "create"],
+    ["keys", "add"],
+    ["api"],
+  ]) {
     const { exitCode, stdout } = await user.berth([...args, "--help"]);
     assert.equal(exitCode, 0);
     assert.match(stdout, /Examples:\n {2}\$ berth /, args.join(" "));
@@ -103,7 +130,10 @@ test("a destructive command where nobody can be asked needs --yes", async () => 
   assert.match(refused.stderr, /--yes/);
   assert.equal(platform.seen.length, 0);
   assert.equal((await user.berth(["projects", "delete", "demo", "--yes"])).exitCode, 0);
-  assert.deepEqual(platform.seen.map(({ name, params }) => [name, params["slug"]]), [["projects.delete", "demo"]]);
+  assert.deepEqual(
+    platform.seen.map(({ name, params }) => [name, params["slug"]]),
+    [["projects.delete", "demo"]],
+  );
 });
 
 test("text of others cannot steer the terminal through a table", async () => {
@@ -123,11 +153,16 @@ test("berth api calls any row, with parameters, query and body from where they a
     "logs.list": () => ({ source: "runtime", lines: [], next_cursor: null }),
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
-  const set = await user.berth(["api", "env.set", "--param", "slug=demo", "--param", "key=A", "--body", "-"], { stdin: '{"value":"planted-value"}' });
+  const set = await user.berth(["api", "env.set", "--param", "slug=demo", "--param", "key=A", "--body", "-"], {
+    stdin: '{"value":"planted-value"}',
+  });
   assert.deepEqual([set.exitCode, set.stdout], [0, ""]);
   const logs = await user.berth(["api", "logs.list", "-p", "demo", "--query", "limit=5"]);
   assert.deepEqual(JSON.parse(logs.stdout), { source: "runtime", lines: [], next_cursor: null });
-  assert.deepEqual(platform.seen.map((request) => request.body), [{ value: "planted-value" }, undefined]);
+  assert.deepEqual(
+    platform.seen.map((request) => request.body),
+    [{ value: "planted-value" }, undefined],
+  );
   assert.equal(platform.seen[1]?.query.get("limit"), "5");
   const wrong = await user.berth(["api", "env.set", "-p", "demo", "--param", "key=A", "--body", "{planted-value"]);
   assert.equal(wrong.exitCode, 2);

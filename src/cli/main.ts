@@ -37,7 +37,10 @@ function fromCommander(fault: CommanderError): CliError {
   const [sentence = "", suggestion] = fault.message.replace(/^error: /, "").split("\n");
   const harmless = sentence.replace(/( but got \d+): .*$/s, "$1.").replace(/'([^'=]*)=[^']*'/g, "'$1=…'");
   const text = harmless.charAt(0).toUpperCase() + harmless.slice(1);
-  return usageError(/[.!?]$/.test(text) ? text : `${text}.`, suggestion?.replace(/^\((.*)\)$/, "$1") ?? "`berth --help` lists the commands.");
+  return usageError(
+    /[.!?]$/.test(text) ? text : `${text}.`,
+    suggestion?.replace(/^\((.*)\)$/, "$1") ?? "`berth --help` lists the commands.",
+  );
 }
 
 // The first Ctrl-C lets the command stop and tidy up; when it doesn't within a second, or at the second one, the process ends.
@@ -49,5 +52,7 @@ function endCleanly(interruption: AbortController): void {
     setTimeout(stop, 1000).unref();
   });
   // A reader that has seen enough (`berth logs | head`) is no failure.
-  process.stdout.on("error", (fault: NodeJS.ErrnoException) => process.exit(fault.code === "EPIPE" ? exitCodes.ok : exitCodes.refused));
+  process.stdout.on("error", (fault: NodeJS.ErrnoException) =>
+    process.exit(fault.code === "EPIPE" ? exitCodes.ok : exitCodes.refused),
+  );
 }

@@ -1,8 +1,12 @@
 /** The candidate most like a mistyped word, when one is near enough that it may have been meant. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  const ranked = candidates.map((candidate) => ({ candidate, edits: distance(word, candidate) })).sort((a, b) => a.edits - b.edits);
+  const ranked = candidates
+    .map((candidate) => ({ candidate, edits: distance(word, candidate) }))
+    .sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
-  return best !== undefined && best.edits <= Math.max(2, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
+  return best !== undefined && best.edits <= Math.max(2, Math.floor(best.candidate.length / 3))
+    ? best.candidate
+    : undefined;
 }
 
 // Levenshtein's distance, a row at a time.

@@ -13,7 +13,11 @@ function atTerminal(): { ctx: CliContext; type: (text: string) => void; screen: 
     shown += chunk.toString();
   });
   const surroundings = { ...readSurroundings({ HOME: "/nonexistent", NO_COLOR: "1" }), stdin, stderr };
-  return { ctx: createContext(surroundings, new AbortController().signal), type: (text) => void (stdin as unknown as PassThrough).write(text), screen: () => shown };
+  return {
+    ctx: createContext(surroundings, new AbortController().signal),
+    type: (text) => void (stdin as unknown as PassThrough).write(text),
+    screen: () => shown,
+  };
 }
 
 test("a hidden answer never appears on the screen", async () => {

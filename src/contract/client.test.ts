@@ -10,8 +10,9 @@ interface Sent {
 /** A client whose `fetch` answers what the test says and remembers what was sent. */
 function clientThat(answer: (sent: Sent) => Response | Promise<Response>, more: { timeoutMs?: number } = {}) {
   const sent: Sent[] = [];
-  const fetched: typeof fetch = async (url, init) => {
-    const request = { url: String(url), init: init ?? {} };
+  const fetched: typeof fetch = async (target, init) => {
+    const url = target instanceof Request ? target.url : target.toString();
+    const request = { url, init: init ?? {} };
     sent.push(request);
     return answer(request);
   };
@@ -32,7 +33,8 @@ test("a call is the row's method and path, with every part of the path encoded",
 
 test("a parameter that would leave its place in the path is refused before anything is sent", async () => {
   const { client, sent } = clientThat(noContent);
-  for (const id of ["..", ".", ""]) await assert.rejects(client.call("tokens.delete", { params: { id } }), { name: "InvalidCall" });
+  for (const id of ["..", ".", ""])
+    await assert.rejects(client.call("tokens.delete", { params: { id } }), { name: "InvalidCall" });
   assert.equal(sent.length, 0);
 });
 
@@ -40,7 +42,10 @@ test("only what was given of a query is sent", async () => {
   const { client, sent } = clientThat(() => Response.json({ projects: [] }));
   await client.call("projects.list", { query: { deleted: true } });
   await client.call("projects.list", { query: { deleted: undefined } });
-  assert.deepEqual(sent.map(({ url }) => url), ["http://platform:4000/v1/projects?deleted=true", "http://platform:4000/v1/projects"]);
+  assert.deepEqual(
+    sent.map(({ url }) => url),
+    ["http://platform:4000/v1/projects?deleted=true", "http://platform:4000/v1/projects"],
+  );
 });
 
 test("fields that this version doesn't know stay in the result", async () => {
@@ -50,17 +55,27 @@ test("fields that this version doesn't know stay in the result", async () => {
 
 test("an error answer is thrown with status, code, hint, details, request id and time to wait", async () => {
   const body = { error: "Slow down.", code: "rate_limited", hint: "Wait.", details: [{ path: "a", message: "b" }] };
-  const { client } = clientThat(() => Response.json(body, { status: 429, headers: { "x-request-id": "r1", "retry-after": "7" } }));
+  const { client } = clientThat(() =>
+    Response.json(body, { status: 429, headers: { "x-request-id": "r1", "retry-after": "7" } }),
+  );
   await assert.rejects(client.call("me.get"), (fault: ApiError) => {
     assert.equal(fault.message, "Slow down.");
-    assert.deepEqual([fault.status, fault.code, fault.hint, fault.requestId, fault.retryAfterSeconds], [429, "rate_limited", "Wait.", "r1", 7]);
+    assert.deepEqual(
+      [fault.status, fault.code, fault.hint, fault.requestId, fault.retryAfterSeconds],
+      [429, "rate_limited", "Wait.", "r1", 7],
+    );
     assert.deepEqual(fault.details, body.details);
     return true;
   });
 });
 
 test("an answer of another server is named as such, and no redirect is followed", async () => {
-  const strangers = [new Response("<html>", { status: 200 }), new Response("<html>", { status: 502 }), Response.json({ projects: 1 }), Response.redirect("http://elsewhere/", 301)];
+  const strangers = [
+    new Response("<html>", { status: 200 }),
+    new Response("<html>", { status: 502 }),
+    Response.json({ projects: 1 }),
+    Response.redirect("http://elsewhere/", 301),
+  ];
   for (const stranger of strangers) {
     const { client, sent } = clientThat(() => stranger);
     await assert.rejects(client.call("projects.list"), { name: "ConnectionError", kind: "unexpected_answer" });
@@ -69,8 +84,12 @@ test("an answer of another server is named as such, and no redirect is followed"
 });
 
 test("a call that takes too long ends as a timeout; one that was called off ends with the caller's reason", async () => {
-  const untilAborted = ({ init }: Sent) => new Promise<Response>((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
-  await assert.rejects(clientThat(untilAborted, { timeoutMs: 5 }).client.call("me.get"), { name: "ConnectionError", kind: "timeout" });
+  const untilAborted = ({ init }: Sent) =>
+    new Promise<Response>((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
+  await assert.rejects(clientThat(untilAborted, { timeoutMs: 5 }).client.call("me.get"), {
+    name: "ConnectionError",
+    kind: "timeout",
+  });
   const off = new AbortController();
   const called = clientThat(untilAborted).client.call("me.get", { signal: off.signal });
   off.abort(new Error("called off"));
@@ -78,5 +97,6 @@ test("a call that takes too long ends as a timeout; one that was called off ends
 });
 
 test("an address that is none, or that holds a password, is refused", () => {
-  for (const baseUrl of ["platform", "ftp://platform", "http://user:pw@platform"]) assert.throws(() => createClient({ baseUrl }), { name: "InvalidCall" });
+  for (const baseUrl of ["platform", "ftp://platform", "http://user:pw@platform"])
+    assert.throws(() => createClient({ baseUrl }), { name: "InvalidCall" });
 });

@@ -38,10 +38,14 @@ export interface Client {
 }
 
 /** What a call resolves with. */
-export type Answer<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType ? z.output<RouteNamed<N>["result"]> : undefined;
+export type Answer<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType
+  ? z.output<RouteNamed<N>["result"]>
+  : undefined;
 
 /** What a row takes: path parameters and a body are required where the row has them, a query never is. */
-export type CallInput<N extends RouteName> = ParamsInput<N> & QueryInput<N> & BodyInput<N> & { readonly signal?: AbortSignal | undefined };
+export type CallInput<N extends RouteName> = ParamsInput<N> &
+  QueryInput<N> &
+  BodyInput<N> & { readonly signal?: AbortSignal | undefined };
 
 /** The same for any row. */
 export interface AnyInput {
@@ -54,11 +58,15 @@ export interface AnyInput {
 type QueryValue = string | number | boolean;
 type Argument<I> = object extends I ? [input?: I] : [input: I];
 type Keys<N extends RouteName, Part extends "params" | "query"> = keyof RouteNamed<N>[Part]["shape"] & string;
-type ParamsInput<N extends RouteName> = [Keys<N, "params">] extends [never] ? object : { readonly params: { readonly [K in Keys<N, "params">]: string } };
+type ParamsInput<N extends RouteName> = [Keys<N, "params">] extends [never]
+  ? object
+  : { readonly params: { readonly [K in Keys<N, "params">]: string } };
 type QueryInput<N extends RouteName> = [Keys<N, "query">] extends [never]
   ? object
   : { readonly query?: { readonly [K in Keys<N, "query">]?: QueryValue | undefined } };
-type BodyInput<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType ? { readonly body: z.input<RouteNamed<N>["body"]> } : object;
+type BodyInput<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType
+  ? { readonly body: z.input<RouteNamed<N>["body"]> }
+  : object;
 
 /** The server answered with an error. `message` is its sentence. */
 export class ApiError extends Error {
@@ -90,7 +98,11 @@ export class ApiError extends Error {
 export class ConnectionError extends Error {
   readonly kind: "network" | "timeout" | "unexpected_answer";
   readonly hint: string | undefined;
-  constructor(kind: ConnectionError["kind"], message: string, more: { hint?: string | undefined; cause?: unknown } = {}) {
+  constructor(
+    kind: ConnectionError["kind"],
+    message: string,
+    more: { hint?: string | undefined; cause?: unknown } = {},
+  ) {
     super(message, { cause: more.cause });
     this.name = "ConnectionError";
     this.kind = kind;
@@ -108,7 +120,9 @@ const defaultTimeoutMs = 30_000;
 const defaultWaitTimeoutMs = 300_000;
 
 async function exchange(options: ClientOptions, row: Row, input: AnyInput): Promise<unknown> {
-  const timeoutMs = row.waits ? (options.waitTimeoutMs ?? defaultWaitTimeoutMs) : (options.timeoutMs ?? defaultTimeoutMs);
+  const timeoutMs = row.waits
+    ? (options.waitTimeoutMs ?? defaultWaitTimeoutMs)
+    : (options.timeoutMs ?? defaultTimeoutMs);
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = input.signal === undefined ? timeout : AbortSignal.any([timeout, input.signal]);
   const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf(input.query ?? {});
@@ -118,7 +132,10 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
   } catch (fault) {
     if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;
     if (input.signal?.aborted) throw input.signal.reason;
-    if (timeout.aborted) throw new ConnectionError("timeout", `${options.baseUrl} did not answer within ${timeoutMs / 1000} s.`, { cause: fault });
+    if (timeout.aborted)
+      throw new ConnectionError("timeout", `${options.baseUrl} did not answer within ${timeoutMs / 1000} s.`, {
+        cause: fault,
+      });
     throw unreachable(options.baseUrl, fault);
   }
 }
@@ -137,9 +154,13 @@ async function readAnswer(response: Response, row: Row, baseUrl: string): Promis
   const document = parseJson(await response.text());
   if (!response.ok) {
     if (isErrorBody(document)) throw new ApiError(response, document);
-    throw new ConnectionError("unexpected_answer", `${baseUrl} answered ${response.status} without an error of this API.`, {
-      hint: "Is this the address of Berth's control plane, and is no other server or proxy in between?",
-    });
+    throw new ConnectionError(
+      "unexpected_answer",
+      `${baseUrl} answered ${response.status} without an error of this API.`,
+      {
+        hint: "Is this the address of Berth's control plane, and is no other server or proxy in between?",
+      },
+    );
   }
   if (document === undefined || row.result?.safeParse(document).success === false) {
     throw new ConnectionError("unexpected_answer", `${baseUrl} answered in a shape that this version does not know.`, {
@@ -180,29 +201,46 @@ function queryOf(query: Readonly<Record<string, QueryValue | undefined>>): strin
 
 function normalBaseUrl(given: string): string {
   const url = URL.parse(given);
-  if (url === null || !["http:", "https:"].includes(url.protocol)) throw new InvalidCall("The address must begin with http:// or https://.");
-  if (url.username !== "" || url.password !== "") throw new InvalidCall("The address must not contain a user name or a password.");
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw new InvalidCall("The address must begin with http:// or https://.");
+  if (url.username !== "" || url.password !== "")
+    throw new InvalidCall("The address must not contain a user name or a password.");
   return (url.origin + url.pathname).replace(/\/+$/, "");
 }
 
 function unreachable(baseUrl: string, fault: unknown): ConnectionError {
-  const cause = fault instanceof Error && fault.cause instanceof Error ? (fault.cause as Error & { code?: string }) : undefined;
+  const cause =
+    fault instanceof Error && fault.cause instanceof Error ? (fault.cause as Error & { code?: string }) : undefined;
   const host = new URL(baseUrl).hostname;
   const { message, hint } = explain(cause?.code ?? cause?.message ?? "", baseUrl, host);
   return new ConnectionError("network", message, { hint, cause: fault });
 }
 
 function explain(code: string, baseUrl: string, host: string): { message: string; hint?: string } {
-  if (code === "ECONNREFUSED") return { message: `Nothing answers at ${baseUrl}: the connection was refused.`, hint: "Is the platform running there?" };
+  if (code === "ECONNREFUSED")
+    return {
+      message: `Nothing answers at ${baseUrl}: the connection was refused.`,
+      hint: "Is the platform running there?",
+    };
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
     // Node.js does not resolve names under localhost, although browsers and curl do.
     const hint = host.endsWith(".localhost") ? "Use 127.0.0.1 as the host." : "Check the address and the network.";
     return { message: `The host ${host} is not known.`, hint };
   }
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
-    return { message: `The certificate of ${host} is not trusted (${code}).`, hint: "NODE_EXTRA_CA_CERTS names a file with further authorities." };
+    return {
+      message: `The certificate of ${host} is not trusted (${code}).`,
+      hint: "NODE_EXTRA_CA_CERTS names a file with further authorities.",
+    };
   }
   // The ports that the Fetch standard blocks, such as 6667.
-  if (code === "bad port") return { message: `${baseUrl} uses a port that HTTP clients refuse.`, hint: "Let the platform listen on another port." };
-  return { message: `The connection to ${baseUrl} broke${code === "" ? "" : ` (${code})`}.`, hint: "Try again; if it stays, check the network and the platform." };
+  if (code === "bad port")
+    return {
+      message: `${baseUrl} uses a port that HTTP clients refuse.`,
+      hint: "Let the platform listen on another port.",
+    };
+  return {
+    message: `The connection to ${baseUrl} broke${code === "" ? "" : ` (${code})`}.`,
+    hint: "Try again; if it stays, check the network and the platform.",
+  };
 }

@@ -29,7 +29,11 @@ export function addApi(program: Command, ctx: CliContext): void {
     "berth api env.set -p demo --param key=API_KEY --body @value.json",
   ];
   const collect = (pair: string, before: string[] = []) => [...before, pair];
-  const command = addCommand(program, { usage: "api [row]", summary: "Call any route of the API and print its answer as JSON", examples })
+  const command = addCommand(program, {
+    usage: "api [row]",
+    summary: "Call any route of the API and print its answer as JSON",
+    examples,
+  })
     .option("--list", "list the rows")
     .option("--param <name=value>", "a path parameter; `slug` is the current project if left out", collect)
     .option("--query <name=value>", "a query parameter", collect)
@@ -47,8 +51,12 @@ export function addApi(program: Command, ctx: CliContext): void {
 }
 
 function printList(ctx: CliContext): void {
-  const document = { routes: routes.map(({ name, method, path, access, summary }) => ({ name, method, path, access, summary })) };
-  ctx.output.result(document, (paint) => columns(document.routes.map((row) => [paint.bold(row.name), row.method, row.path, paint.dim(row.summary)])));
+  const document = {
+    routes: routes.map(({ name, method, path, access, summary }) => ({ name, method, path, access, summary })),
+  };
+  ctx.output.result(document, (paint) =>
+    columns(document.routes.map((row) => [paint.bold(row.name), row.method, row.path, paint.dim(row.summary)])),
+  );
 }
 
 function helpOfRow(name: string | undefined): string {
@@ -59,8 +67,14 @@ function helpOfRow(name: string | undefined): string {
 function findRow(name: string): Row {
   const row = routes.find((candidate) => candidate.name === name);
   if (row !== undefined) return row;
-  const meant = nearest(name, routes.map((candidate) => candidate.name));
-  throw usageError(`There is no row "${name}".`, meant === undefined ? "`berth api --list` lists them." : `Did you mean ${meant}?`);
+  const meant = nearest(
+    name,
+    routes.map((candidate) => candidate.name),
+  );
+  throw usageError(
+    `There is no row "${name}".`,
+    meant === undefined ? "`berth api --list` lists them." : `Did you mean ${meant}?`,
+  );
 }
 
 async function readCall(ctx: CliContext, row: Row, options: ApiOptions): Promise<AnyInput> {
@@ -78,7 +92,8 @@ function pairs(given: readonly string[] = [], option: string, known: readonly st
     given.map((pair) => {
       const at = pair.indexOf("=");
       const name = pair.slice(0, Math.max(0, at));
-      if (!known.includes(name)) throw usageError(`${option} takes name=value with ${known.length === 0 ? "no name here" : known.join(", ")}.`);
+      if (!known.includes(name))
+        throw usageError(`${option} takes name=value with ${known.length === 0 ? "no name here" : known.join(", ")}.`);
       return [name, pair.slice(at + 1)];
     }),
   );
@@ -91,7 +106,8 @@ async function readBody(ctx: CliContext, row: Row, given: string | undefined): P
     return undefined;
   }
   if (given === undefined) return {};
-  const text = given === "-" || given.startsWith("@") ? await readInput(ctx, given === "-" ? given : given.slice(1)) : given;
+  const text =
+    given === "-" || given.startsWith("@") ? await readInput(ctx, given === "-" ? given : given.slice(1)) : given;
   try {
     return JSON.parse(text);
   } catch {

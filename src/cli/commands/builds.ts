@@ -19,7 +19,12 @@ export function addBuilds(program: Command, ctx: CliContext): void {
 }
 
 function addList(builds: Command, ctx: CliContext): void {
-  addCommand(builds, { usage: "list", summary: "List the newest 100 builds", isDefault: true, examples: ["berth builds", "berth builds list -p demo --json"] }).action(async () => {
+  addCommand(builds, {
+    usage: "list",
+    summary: "List the newest 100 builds",
+    isDefault: true,
+    examples: ["berth builds", "berth builds list -p demo --json"],
+  }).action(async () => {
     const slug = await currentProject(ctx);
     const document = await (await ctx.client()).call("builds.list", { params: { slug } });
     ctx.output.result(document, (paint) => {
@@ -33,13 +38,22 @@ function addList(builds: Command, ctx: CliContext): void {
         build.id,
         oneLine(build.message, 50),
       ]);
-      return table(paint, ["NUMBER", "STATUS", "COMMIT", "BRANCH", "CREATED", "TOOK", "ID", "MESSAGE"], rows, "Nothing was built yet: push with git.");
+      return table(
+        paint,
+        ["NUMBER", "STATUS", "COMMIT", "BRANCH", "CREATED", "TOOK", "ID", "MESSAGE"],
+        rows,
+        "Nothing was built yet: push with git.",
+      );
     });
   });
 }
 
 function addShow(builds: Command, ctx: CliContext): void {
-  addCommand(builds, { usage: "show <id>", summary: "Show one build, and why it failed", examples: ["berth builds show bld_06bq…"] }).action(async (id: string) => {
+  addCommand(builds, {
+    usage: "show <id>",
+    summary: "Show one build, and why it failed",
+    examples: ["berth builds show bld_06bq…"],
+  }).action(async (id: string) => {
     const build = await (await ctx.client()).call("builds.get", { params: { id } });
     ctx.output.result(build, (paint) => {
       const text = facts(paint, [
@@ -59,13 +73,18 @@ function addShow(builds: Command, ctx: CliContext): void {
 }
 
 function addLog(builds: Command, ctx: CliContext): void {
-  addCommand(builds, { usage: "log [id]", summary: "Print a build's log; the newest build's without an id", examples: ["berth builds log", "berth builds log bld_06bq… --follow"] })
+  addCommand(builds, {
+    usage: "log [id]",
+    summary: "Print a build's log; the newest build's without an id",
+    examples: ["berth builds log", "berth builds log bld_06bq… --follow"],
+  })
     .option("-f, --follow", "go on until the build has ended")
     .action(async (given: string | undefined, options: { follow?: boolean }) => {
       const client = await ctx.client();
       const id = given ?? (await newestBuild(ctx, client));
       const write = (text: string) => ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
-      if (ctx.options.json === true) return ctx.output.result(await client.call("builds.logs", { params: { id } }), () => "");
+      if (ctx.options.json === true)
+        return ctx.output.result(await client.call("builds.logs", { params: { id } }), () => "");
       if (options.follow === true) return void (await followBuild(ctx, client, id, write));
       return printWhatIsThere(ctx, client, { id, write });
     });
@@ -79,10 +98,16 @@ async function newestBuild(ctx: CliContext, client: Client): Promise<string> {
 }
 
 // A long log comes in parts; the one that brings nothing new is the end of what there is.
-async function printWhatIsThere(ctx: CliContext, client: Client, { id, write }: { id: string; write: (text: string) => void }): Promise<void> {
+async function printWhatIsThere(
+  ctx: CliContext,
+  client: Client,
+  { id, write }: { id: string; write: (text: string) => void },
+): Promise<void> {
   let offset = 0;
   for (;;) {
-    const part = await patiently(ctx, () => client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }));
+    const part = await patiently(ctx, () =>
+      client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }),
+    );
     write(part.log);
     if (part.complete || part.next_offset === offset) return;
     offset = part.next_offset;

@@ -22,9 +22,17 @@ function nodesOf(command: Command, path: readonly string[] = []): CompletionNode
   const help = command.createHelp();
   const children = help.visibleCommands(command).filter((child) => child.name() !== "help");
   const words = children.map((child) => ({ word: child.name(), summary: child.description() }));
-  const choices = command.registeredArguments.flatMap((argument) => argument.argChoices ?? []).map((word) => ({ word, summary: "" }));
-  const options = help.visibleOptions(command).map((option) => ({ word: option.long ?? option.short ?? "", summary: option.description }));
+  const choices = command.registeredArguments
+    .flatMap((argument) => argument.argChoices ?? [])
+    .map((word) => ({ word, summary: "" }));
+  const options = help
+    .visibleOptions(command)
+    .map((option) => ({ word: option.long ?? option.short ?? "", summary: option.description }));
   const paths = [path, ...command.aliases().map((alias) => [...path.slice(0, -1), alias])];
-  const own = (path.length === 0 ? [path] : paths).map((spelling) => ({ path: spelling, words: [...words, ...choices], options }));
+  const own = (path.length === 0 ? [path] : paths).map((spelling) => ({
+    path: spelling,
+    words: [...words, ...choices],
+    options,
+  }));
   return [...own, ...children.flatMap((child) => nodesOf(child, [...path, child.name()]))];
 }

@@ -7,8 +7,16 @@ import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git
 
 /** `berth create`: a project, and the git remote to push to. */
 export function addCreate(program: Command, ctx: CliContext): void {
-  const examples = ["berth create demo", 'berth create shop --name "The shop"', "berth create demo --http    # push with the token of this login, without an SSH key"];
-  addCommand(program, { usage: "create <slug>", summary: `Create a project and add the git remote "${remoteName}"`, examples })
+  const examples = [
+    "berth create demo",
+    'berth create shop --name "The shop"',
+    "berth create demo --http    # push with the token of this login, without an SSH key",
+  ];
+  addCommand(program, {
+    usage: "create <slug>",
+    summary: `Create a project and add the git remote "${remoteName}"`,
+    examples,
+  })
     .option("--name <name>", "a name for people; the slug if left out")
     .option("--http", "push over HTTP with the token of this login instead of over SSH")
     .option("--no-remote", "leave git alone")
@@ -19,7 +27,9 @@ export function addCreate(program: Command, ctx: CliContext): void {
       const remote = options.remote ? await addRemote(ctx.surroundings, url) : undefined;
       if (options.http === true && remote?.outcome === "added") await answerForGit(ctx.surroundings, url);
       const steps = await nextSteps(ctx, client, { url, remote, http: options.http === true });
-      ctx.output.result(project, () => [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"));
+      ctx.output.result(project, () =>
+        [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"),
+      );
     });
 }
 
@@ -56,7 +66,8 @@ async function nextSteps(ctx: CliContext, client: Client, { url, remote, http }:
   if (!http && (await hasNoKey(client))) steps.push("berth keys add ~/.ssh/id_ed25519.pub");
   if (remote?.outcome === "no_repository") steps.push("git init", "git add . && git commit -m 'First version'");
   if (remote?.outcome === "other_url") steps.push(`git remote set-url ${remoteName} ${url}`);
-  else if (remote?.outcome !== "added" && remote?.outcome !== "already_there") steps.push(`git remote add ${remoteName} ${url}`);
+  else if (remote?.outcome !== "added" && remote?.outcome !== "already_there")
+    steps.push(`git remote add ${remoteName} ${url}`);
   steps.push(`git push ${remoteName} ${(await currentBranch(ctx.surroundings)) ?? "HEAD:main"}`);
   return ["Next:", ...steps.map((step) => `  ${step}`)];
 }

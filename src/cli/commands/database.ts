@@ -11,14 +11,28 @@ import { oneLine, relativeTime, size } from "../render/text.ts";
 /** `berth db`: the project's PostgreSQL database. */
 export function addDatabase(program: Command, ctx: CliContext): void {
   const database = addGroup(program, "db", "Show or create the project's database", "database");
-  addCommand(database, { usage: "show", summary: "Show the project's database", isDefault: true, examples: ["berth db", "berth db show -p demo --json"] }).action(async () => {
+  addCommand(database, {
+    usage: "show",
+    summary: "Show the project's database",
+    isDefault: true,
+    examples: ["berth db", "berth db show -p demo --json"],
+  }).action(async () => {
     const slug = await currentProject(ctx);
     show(ctx, await (await ctx.client()).call("database.get", { params: { slug } }));
   });
-  addCommand(database, { usage: "create", summary: "Give the project a PostgreSQL database", examples: ["berth db create", "berth db create -p demo"] }).action(async () => {
+  addCommand(database, {
+    usage: "create",
+    summary: "Give the project a PostgreSQL database",
+    examples: ["berth db create", "berth db create -p demo"],
+  }).action(async () => {
     const slug = await currentProject(ctx);
     const client = await ctx.client();
-    show(ctx, await withProgress(ctx, `Making a database for ${slug}`, () => client.call("database.create", { params: { slug }, signal: ctx.signal })));
+    show(
+      ctx,
+      await withProgress(ctx, `Making a database for ${slug}`, () =>
+        client.call("database.create", { params: { slug }, signal: ctx.signal }),
+      ),
+    );
     ctx.output.note(() => "The application finds it in DATABASE_URL.");
   });
 }
@@ -31,7 +45,10 @@ function show(ctx: CliContext, database: Answer<"database.get">): void {
       ["size", database.size_bytes === null ? null : size(database.size_bytes)],
       ["connections", database.connections === null ? null : String(database.connections)],
       ["created", relativeTime(database.created_at)],
-      ["failure", database.failure === null ? null : `${oneLine(database.failure.summary)} ${oneLine(database.failure.hint)}`],
+      [
+        "failure",
+        database.failure === null ? null : `${oneLine(database.failure.summary)} ${oneLine(database.failure.hint)}`,
+      ],
     ]),
   );
 }

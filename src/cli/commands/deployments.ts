@@ -20,7 +20,12 @@ export function addDeployments(program: Command, ctx: CliContext): void {
 }
 
 function addList(deployments: Command, ctx: CliContext): void {
-  const text = { usage: "list", summary: "List the newest 100 deployments", isDefault: true, examples: ["berth deployments", "berth deployments list -p demo --json"] };
+  const text = {
+    usage: "list",
+    summary: "List the newest 100 deployments",
+    isDefault: true,
+    examples: ["berth deployments", "berth deployments list -p demo --json"],
+  };
   addCommand(deployments, text).action(async () => {
     const slug = await currentProject(ctx);
     const document = await (await ctx.client()).call("deployments.list", { params: { slug } });
@@ -48,7 +53,11 @@ function noteOf(row: Deployment, all: readonly Deployment[]): string {
 }
 
 function addDeploy(program: Command, ctx: CliContext): void {
-  const examples = ["berth deploy", "berth deploy -p demo --commit 0123456789abcdef0123456789abcdef01234567", "berth deploy --no-wait --json"];
+  const examples = [
+    "berth deploy",
+    "berth deploy -p demo --commit 0123456789abcdef0123456789abcdef01234567",
+    "berth deploy --no-wait --json",
+  ];
   addCommand(program, { usage: "deploy", summary: "Build and deploy again without a push", examples })
     .option("--commit <hash>", "a full commit hash that was pushed; the newest one if left out")
     .option("--no-wait", "don't wait for the outcome")
@@ -57,49 +66,82 @@ function addDeploy(program: Command, ctx: CliContext): void {
       const client = await ctx.client();
       const body = options.commit === undefined ? {} : { commit: options.commit };
       const begun = await client.call("deployments.create", { params: { slug }, body, signal: ctx.signal });
-      if (!options.wait) return ctx.output.result(begun, () => `Deploying ${begun.commit.slice(0, 8)} in the background: \`berth builds log ${begun.build_id}\``);
+      if (!options.wait)
+        return ctx.output.result(
+          begun,
+          () => `Deploying ${begun.commit.slice(0, 8)} in the background: \`berth builds log ${begun.build_id}\``,
+        );
       const deployment = await followToTheEnd(ctx, client, { slug, buildId: begun.build_id });
-      return ctx.output.result(deployment, (paint) => `${paint.green("Live:")} deployment #${deployment.number} of ${slug}`);
+      return ctx.output.result(
+        deployment,
+        (paint) => `${paint.green("Live:")} deployment #${deployment.number} of ${slug}`,
+      );
     });
 }
 
 // With --json the log stays unprinted: stdout then carries one document.
-async function followToTheEnd(ctx: CliContext, client: Client, { slug, buildId }: { slug: string; buildId: string }): Promise<Deployment> {
+async function followToTheEnd(
+  ctx: CliContext,
+  client: Client,
+  { slug, buildId }: { slug: string; buildId: string },
+): Promise<Deployment> {
   const write = (text: string) => {
     if (ctx.options.json !== true) ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
   };
   const build = await followBuild(ctx, client, buildId, write);
   if (build.status !== "succeeded") throw failed(`Build #${build.number}`, build);
-  const deployment = await withProgress(ctx, "Waiting for the deployment", () => awaitDeployment(ctx, client, slug, build));
-  if (deployment.status === "failed" || deployment.status === "superseded") throw failed(`Deployment #${deployment.number}`, deployment);
+  const deployment = await withProgress(ctx, "Waiting for the deployment", () =>
+    awaitDeployment(ctx, client, slug, build),
+  );
+  if (deployment.status === "failed" || deployment.status === "superseded")
+    throw failed(`Deployment #${deployment.number}`, deployment);
   return deployment;
 }
 
 function failed(what: string, { status, failure }: Pick<Build | Deployment, "status" | "failure">): CliError {
-  if (failure === null) return new CliError("deploymentFailed", "deployment_failed", { message: `${what} ended as ${status}.`, hint: "The deployment before it still serves." });
+  if (failure === null)
+    return new CliError("deploymentFailed", "deployment_failed", {
+      message: `${what} ended as ${status}.`,
+      hint: "The deployment before it still serves.",
+    });
   const message = `${what} failed in the stage ${failure.stage}: ${failure.summary}`;
-  return new CliError("deploymentFailed", failure.code, { message, hint: failure.hint === "" ? undefined : failure.hint });
+  return new CliError("deploymentFailed", failure.code, {
+    message,
+    hint: failure.hint === "" ? undefined : failure.hint,
+  });
 }
 
 function addRollback(program: Command, ctx: CliContext): void {
-  addCommand(program, { usage: "rollback", summary: "Go back to the last good earlier image and variables", examples: ["berth rollback", "berth rollback -p demo --json"] }).action(
-    async () => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
-      const document = await withProgress(ctx, `Rolling ${slug} back`, () => client.call("deployments.rollback", { params: { slug }, signal: ctx.signal }));
-      const { number, commit } = document.deployment;
-      ctx.output.result(document, (paint) => `${paint.green("Rolled back:")} deployment #${number} of ${slug} serves commit ${commit.slice(0, 8)}`);
-    },
-  );
+  addCommand(program, {
+    usage: "rollback",
+    summary: "Go back to the last good earlier image and variables",
+    examples: ["berth rollback", "berth rollback -p demo --json"],
+  }).action(async () => {
+    const slug = await currentProject(ctx);
+    const client = await ctx.client();
+    const document = await withProgress(ctx, `Rolling ${slug} back`, () =>
+      client.call("deployments.rollback", { params: { slug }, signal: ctx.signal }),
+    );
+    const { number, commit } = document.deployment;
+    ctx.output.result(
+      document,
+      (paint) => `${paint.green("Rolled back:")} deployment #${number} of ${slug} serves commit ${commit.slice(0, 8)}`,
+    );
+  });
 }
 
 function addScale(program: Command, ctx: CliContext): void {
-  addCommand(program, { usage: "scale <replicas>", summary: "Set how many replicas run (platform admins only)", examples: ["berth scale 3", "berth scale 1 -p demo"] }).action(
-    async (given: string) => {
-      const replicas = wholeNumber(given, "The number of replicas", { least: 1, most: 8 });
-      const slug = await currentProject(ctx);
-      const document = await (await ctx.client()).call("deployments.scale", { params: { slug }, body: { replicas } });
-      ctx.output.result(document, () => `${slug} runs with ${document.replicas} ${document.replicas === 1 ? "replica" : "replicas"}.`);
-    },
-  );
+  addCommand(program, {
+    usage: "scale <replicas>",
+    summary: "Set how many replicas run (platform admins only)",
+    examples: ["berth scale 3", "berth scale 1 -p demo"],
+  }).action(async (given: string) => {
+    const replicas = wholeNumber(given, "The number of replicas", { least: 1, most: 8 });
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("deployments.scale", { params: { slug }, body: { replicas } });
+    ctx.output.result(
+      document,
+      () => `${slug} runs with ${document.replicas} ${document.replicas === 1 ? "replica" : "replicas"}.`,
+    );
+  });
 }

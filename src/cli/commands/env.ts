@@ -22,18 +22,32 @@ export function addEnv(program: Command, ctx: CliContext): void {
 type Variables = readonly (readonly [key: string, value: string])[];
 
 function addList(env: Command, ctx: CliContext): void {
-  addCommand(env, { usage: "list", summary: "List the variables' names", isDefault: true, examples: ["berth env", "berth env list -p demo --json"] }).action(async () => {
+  addCommand(env, {
+    usage: "list",
+    summary: "List the variables' names",
+    isDefault: true,
+    examples: ["berth env", "berth env list -p demo --json"],
+  }).action(async () => {
     const slug = await currentProject(ctx);
     const document = await (await ctx.client()).call("env.list", { params: { slug } });
     ctx.output.result(document, (paint) => {
-      const rows = document.variables.map(({ key, value, system, updated_at }) => [key, value, system ? "the platform" : "you", updated_at === null ? "" : relativeTime(updated_at)]);
+      const rows = document.variables.map(({ key, value, system, updated_at }) => [
+        key,
+        value,
+        system ? "the platform" : "you",
+        updated_at === null ? "" : relativeTime(updated_at),
+      ]);
       return table(paint, ["NAME", "VALUE", "SET BY", "CHANGED"], rows, "There are no variables.");
     });
   });
 }
 
 function addSet(env: Command, ctx: CliContext): void {
-  const examples = ["berth env set GREETING=hello LANGUAGE=en", "berth env set API_KEY - < key.txt     # a value from stdin, kept out of the shell's history", "berth env set --from-file .env"];
+  const examples = [
+    "berth env set GREETING=hello LANGUAGE=en",
+    "berth env set API_KEY - < key.txt     # a value from stdin, kept out of the shell's history",
+    "berth env set --from-file .env",
+  ];
   addCommand(env, { usage: "set [pairs...]", summary: "Set variables and restart the application with them", examples })
     .option("--from-file <file>", "a file with lines KEY=VALUE; - is stdin")
     // An unknown option could be a value with a leading dash, which must not be repeated in an error.
@@ -43,7 +57,10 @@ function addSet(env: Command, ctx: CliContext): void {
       const slug = await currentProject(ctx);
       checkVariables(slug, variables);
       await setAll(ctx, slug, variables);
-      ctx.output.note(() => `Set ${variables.map(([key]) => key).join(", ")}. ${slug} restarts with ${variables.length === 1 ? "it" : "them"} if it runs.`);
+      ctx.output.note(
+        () =>
+          `Set ${variables.map(([key]) => key).join(", ")}. ${slug} restarts with ${variables.length === 1 ? "it" : "them"} if it runs.`,
+      );
     });
 }
 
@@ -60,7 +77,11 @@ async function readVariables(ctx: CliContext, pairs: readonly string[], file: st
 
 function parsePair(pair: string, index: number): readonly [string, string] {
   const at = pair.indexOf("=");
-  if (at <= 0 || pair.startsWith("-")) throw usageError(`Argument ${index + 1} is not of the form KEY=VALUE.`, "For a value from stdin: berth env set KEY -");
+  if (at <= 0 || pair.startsWith("-"))
+    throw usageError(
+      `Argument ${index + 1} is not of the form KEY=VALUE.`,
+      "For a value from stdin: berth env set KEY -",
+    );
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
@@ -75,8 +96,13 @@ function checkVariables(slug: string, variables: Variables): void {
   const { params, body } = route("env.set");
   for (const [key, value] of variables) {
     const issue = params.safeParse({ slug, key }).error?.issues[0] ?? body?.safeParse({ value }).error?.issues[0];
-    if (issue !== undefined) throw usageError(`${/^\w{1,128}$/.test(key) ? key : "A variable's name"}: ${issue.message}.`);
-    if (isSystemVariable(key)) throw new CliError("conflict", "system_variable", { message: `${key} is set by the platform itself.`, hint: "Nothing was changed. Leave it out." });
+    if (issue !== undefined)
+      throw usageError(`${/^\w{1,128}$/.test(key) ? key : "A variable's name"}: ${issue.message}.`);
+    if (isSystemVariable(key))
+      throw new CliError("conflict", "system_variable", {
+        message: `${key} is set by the platform itself.`,
+        hint: "Nothing was changed. Leave it out.",
+      });
   }
 }
 
@@ -95,7 +121,11 @@ async function setAll(ctx: CliContext, slug: string, variables: Variables): Prom
 }
 
 function addUnset(env: Command, ctx: CliContext): void {
-  addCommand(env, { usage: "unset <keys...>", summary: "Remove variables and restart the application without them", examples: ["berth env unset GREETING LANGUAGE", "berth env unset API_KEY --yes"] })
+  addCommand(env, {
+    usage: "unset <keys...>",
+    summary: "Remove variables and restart the application without them",
+    examples: ["berth env unset GREETING LANGUAGE", "berth env unset API_KEY --yes"],
+  })
     .option("-y, --yes", "don't ask")
     .action(async (keys: string[], options: { yes?: boolean }) => {
       const slug = await currentProject(ctx);

@@ -25,12 +25,16 @@ export function addLogin(program: Command, ctx: CliContext): void {
       // A wrong address is found before a token is asked for.
       createClient({ baseUrl: url });
       const token = (await findToken(ctx, { url, named: given !== undefined, file: options.tokenFile })).trim();
-      if (!/^[\x21-\x7e]+$/.test(token)) throw usageError("That is not a token.", "A token is one word, such as berth_m_…");
+      if (!/^[\x21-\x7e]+$/.test(token))
+        throw usageError("That is not a token.", "A token is one word, such as berth_m_…");
       const client = createClient({ baseUrl: url, token });
       const me = await client.call("me.get");
       const name = await remember(ctx, { url: client.baseUrl, token });
       warnOfPlainHttp(ctx, url);
-      ctx.output.result(me, () => `Logged in to ${client.baseUrl} as ${titleOf(me)} of ${me.organization.slug} (context "${name}").`);
+      ctx.output.result(
+        me,
+        () => `Logged in to ${client.baseUrl} as ${titleOf(me)} of ${me.organization.slug} (context "${name}").`,
+      );
     });
 }
 
@@ -69,7 +73,9 @@ function titleOf(me: Answer<"me.get">): string {
 
 function warnOfPlainHttp(ctx: CliContext, url: string): void {
   if (new URL(url).protocol === "https:" || isLoopback(url)) return;
-  ctx.output.note((paint) => `${paint.yellow("Warning:")} ${url} is not encrypted: everyone on the way can read the token.`);
+  ctx.output.note(
+    (paint) => `${paint.yellow("Warning:")} ${url} is not encrypted: everyone on the way can read the token.`,
+  );
 }
 
 function isLoopback(url: string): boolean {
@@ -78,15 +84,22 @@ function isLoopback(url: string): boolean {
 
 /** `berth logout`: forgets a token. It stays valid; `berth tokens revoke` ends it. */
 export function addLogout(program: Command, ctx: CliContext): void {
-  addCommand(program, { usage: "logout", summary: "Forget the token of the current context", examples: ["berth logout", "berth logout --context work"] }).action(async () => {
+  addCommand(program, {
+    usage: "logout",
+    summary: "Forget the token of the current context",
+    examples: ["berth logout", "berth logout --context work"],
+  }).action(async () => {
     const { configFile } = ctx.surroundings;
     const config = await readConfig(configFile);
     const name = ctx.options.context ?? config.current;
-    if (name === null || config.contexts[name] === undefined) throw new CliError("unauthorized", "not_logged_in", { message: "You are not logged in." });
+    if (name === null || config.contexts[name] === undefined)
+      throw new CliError("unauthorized", "not_logged_in", { message: "You are not logged in." });
     const { [name]: forgotten, ...contexts } = config.contexts;
     const current = config.current === name ? (Object.keys(contexts)[0] ?? null) : config.current;
     await writeConfig(configFile, { current, contexts });
-    ctx.output.note(() => `Logged out of ${forgotten?.url}. The token itself stays valid until it expires or is revoked.`);
+    ctx.output.note(
+      () => `Logged out of ${forgotten?.url}. The token itself stays valid until it expires or is revoked.`,
+    );
     if (current !== null) ctx.output.note(() => `The current context is now "${current}".`);
   });
 }

@@ -22,9 +22,14 @@ export function addLogs(program: Command, ctx: CliContext): void {
       const client = await ctx.client();
       const limit = wholeNumber(options.lines, "--lines", { least: 1, most: 5000 });
       const read = (after?: string) =>
-        client.call("logs.list", { params: { slug }, query: { source: options.source, limit: after === undefined ? limit : 5000, after }, signal: ctx.signal });
+        client.call("logs.list", {
+          params: { slug },
+          query: { source: options.source, limit: after === undefined ? limit : 5000, after },
+          signal: ctx.signal,
+        });
       const first = await read();
-      if (options.follow !== true) return ctx.output.result(first, () => first.lines.map((line) => lineText(ctx, line)).join("\n"));
+      if (options.follow !== true)
+        return ctx.output.result(first, () => first.lines.map((line) => lineText(ctx, line)).join("\n"));
       return follow(ctx, first, read);
     });
 }
@@ -41,7 +46,8 @@ async function follow(ctx: CliContext, first: Page, read: (after?: string) => Pr
   let page = first;
   let cursor = first.next_cursor ?? undefined;
   for (;;) {
-    for (const line of page.lines) ctx.output.raw(`${ctx.options.json === true ? JSON.stringify(line) : lineText(ctx, line)}\n`);
+    for (const line of page.lines)
+      ctx.output.raw(`${ctx.options.json === true ? JSON.stringify(line) : lineText(ctx, line)}\n`);
     if (page.lines.length === 0) await sleep(pauseMs, undefined, { signal: ctx.signal });
     page = await patiently(ctx, () => read(cursor));
     cursor = page.next_cursor ?? cursor;
@@ -50,7 +56,10 @@ async function follow(ctx: CliContext, first: Page, read: (after?: string) => Pr
 
 function lineText(ctx: CliContext, line: Page["lines"][number]): string {
   const paint = ctx.output.stdoutPaint();
-  const origin = [line.at, line.deployment === null ? null : `#${line.deployment}${line.replica === null ? "" : `.${line.replica}`}`];
+  const origin = [
+    line.at,
+    line.deployment === null ? null : `#${line.deployment}${line.replica === null ? "" : `.${line.replica}`}`,
+  ];
   const text = ctx.surroundings.stdout.isTTY ? terminalText(line.text) : line.text;
   return [paint.dim(origin.filter((part) => part !== null).join(" ")), text].filter((part) => part !== "").join(" ");
 }

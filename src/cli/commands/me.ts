@@ -6,7 +6,11 @@ import { oneLine, relativeTime } from "../render/text.ts";
 
 /** `berth whoami`: who the token is, and what the platform is. */
 export function addMe(program: Command, ctx: CliContext): void {
-  addCommand(program, { usage: "whoami", summary: "Show who you are and what the platform isolates", examples: ["berth whoami", "berth whoami --json"] }).action(async () => {
+  addCommand(program, {
+    usage: "whoami",
+    summary: "Show who you are and what the platform isolates",
+    examples: ["berth whoami", "berth whoami --json"],
+  }).action(async () => {
     const client = await ctx.client();
     const me = await client.call("me.get");
     const { platform, token, organization } = me;
@@ -19,7 +23,9 @@ export function addMe(program: Command, ctx: CliContext): void {
         ["scopes", token.scopes.join(" ")],
         ["runtime", `${platform.runtime}, network: ${platform.network}`],
         ["isolation", platform.isolation.join(", ") || "none"],
-        ...platform.missing.map(({ part, effect, remedy }) => [paint.yellow("missing"), oneLine(`${part}: ${effect} ${remedy}`)] as const),
+        ...platform.missing.map(
+          ({ part, effect, remedy }) => [paint.yellow("missing"), oneLine(`${part}: ${effect} ${remedy}`)] as const,
+        ),
       ]),
     );
   });

@@ -8,7 +8,11 @@ const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", linu
 
 /** `berth open`: where a project answers, and a browser there when a person is watching. */
 export function addOpen(program: Command, ctx: CliContext): void {
-  addCommand(program, { usage: "open [slug]", summary: "Print the project's URL and open it in a browser", examples: ["berth open", "berth open demo --no-browser"] })
+  addCommand(program, {
+    usage: "open [slug]",
+    summary: "Print the project's URL and open it in a browser",
+    examples: ["berth open", "berth open demo --no-browser"],
+  })
     .option("--no-browser", "only print the URL")
     .action(async (given: string | undefined, options: { browser: boolean }) => {
       const slug = await currentProject(ctx, given);

@@ -23,7 +23,12 @@ export function addProjects(program: Command, ctx: CliContext): void {
 type Project = Answer<"projects.get">;
 
 function addList(projects: Command, ctx: CliContext): void {
-  addCommand(projects, { usage: "list", summary: "List the projects", isDefault: true, examples: ["berth projects", "berth projects list --deleted --json"] })
+  addCommand(projects, {
+    usage: "list",
+    summary: "List the projects",
+    isDefault: true,
+    examples: ["berth projects", "berth projects list --deleted --json"],
+  })
     .option("--deleted", "show deleted projects too")
     .action(async (options: { deleted?: boolean }) => {
       const client = await ctx.client();
@@ -46,12 +51,14 @@ function listText(paint: Paint, projects: readonly Project[]): string {
 }
 
 function addShow(projects: Command, ctx: CliContext): void {
-  addCommand(projects, { usage: "show [slug]", summary: "Show one project", examples: ["berth projects show", "berth projects show demo --json"] }).action(
-    async (given: string | undefined) => {
-      const slug = await currentProject(ctx, given);
-      show(ctx, await (await ctx.client()).call("projects.get", { params: { slug } }));
-    },
-  );
+  addCommand(projects, {
+    usage: "show [slug]",
+    summary: "Show one project",
+    examples: ["berth projects show", "berth projects show demo --json"],
+  }).action(async (given: string | undefined) => {
+    const slug = await currentProject(ctx, given);
+    show(ctx, await (await ctx.client()).call("projects.get", { params: { slug } }));
+  });
 }
 
 function show(ctx: CliContext, project: Project): void {
@@ -62,7 +69,12 @@ function show(ctx: CliContext, project: Project): void {
       ["name", oneLine(project.name)],
       ["state", paintStatus(paint, project.state)],
       ["url", project.url],
-      ["deployment", active === null ? "none" : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`],
+      [
+        "deployment",
+        active === null
+          ? "none"
+          : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`,
+      ],
       ["replicas", String(project.replicas)],
       ["port", String(project.port ?? "standard")],
       ["health path", project.health_path ?? "none"],
@@ -75,12 +87,20 @@ function show(ctx: CliContext, project: Project): void {
 }
 
 function addSettings(projects: Command, ctx: CliContext): void {
-  const examples = ["berth projects settings demo --port 3000 --health-path /healthz", "berth projects settings --health-path none"];
-  addCommand(projects, { usage: "settings [slug]", summary: "Change port and health path from the next deploy on", examples })
+  const examples = [
+    "berth projects settings demo --port 3000 --health-path /healthz",
+    "berth projects settings --health-path none",
+  ];
+  addCommand(projects, {
+    usage: "settings [slug]",
+    summary: "Change port and health path from the next deploy on",
+    examples,
+  })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
     .option("--health-path <path>", "the path that says whether the application is well, or `none`")
     .action(async (given: string | undefined, options: { port?: string; healthPath?: string }) => {
-      if (options.port === undefined && options.healthPath === undefined) throw usageError("Nothing to change: give --port or --health-path.");
+      if (options.port === undefined && options.healthPath === undefined)
+        throw usageError("Nothing to change: give --port or --health-path.");
       const slug = await currentProject(ctx, given);
       const body = { ...portSetting(options.port), ...healthSetting(options.healthPath) };
       const client = await ctx.client();
@@ -100,18 +120,29 @@ function healthSetting(given: string | undefined): { health_path?: string | null
 }
 
 function addDelete(projects: Command, ctx: CliContext): void {
-  addCommand(projects, { usage: "delete <slug>", summary: "Stop serving a project; it can be undeleted", examples: ["berth projects delete demo", "berth projects delete demo --yes"] })
+  addCommand(projects, {
+    usage: "delete <slug>",
+    summary: "Stop serving a project; it can be undeleted",
+    examples: ["berth projects delete demo", "berth projects delete demo --yes"],
+  })
     .option("-y, --yes", "don't ask")
     .action(async (slug: string, options: { yes?: boolean }) => {
       const client = await ctx.client();
-      await confirm(ctx, `This stops ${slug} on ${client.baseUrl}; its code, database and backups are kept.`, { name: slug, yes: options.yes });
+      await confirm(ctx, `This stops ${slug} on ${client.baseUrl}; its code, database and backups are kept.`, {
+        name: slug,
+        yes: options.yes,
+      });
       const project = await client.call("projects.delete", { params: { slug } });
       ctx.output.result(project, () => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`);
     });
 }
 
 function addUndelete(projects: Command, ctx: CliContext): void {
-  addCommand(projects, { usage: "undelete <slug>", summary: "Bring a deleted project back", examples: ["berth projects undelete demo"] }).action(async (slug: string) => {
+  addCommand(projects, {
+    usage: "undelete <slug>",
+    summary: "Bring a deleted project back",
+    examples: ["berth projects undelete demo"],
+  }).action(async (slug: string) => {
     const client: Client = await ctx.client();
     const project = await client.call("projects.undelete", { params: { slug } });
     ctx.output.result(project, () => `${slug} is back: ${project.url}`);

@@ -20,23 +20,50 @@ export function addSshKeys(program: Command, ctx: CliContext): void {
 }
 
 function addList(keys: Command, ctx: CliContext): void {
-  addCommand(keys, { usage: "list", summary: "List the organization's public keys", isDefault: true, examples: ["berth keys", "berth keys list --json"] }).action(async () => {
+  addCommand(keys, {
+    usage: "list",
+    summary: "List the organization's public keys",
+    isDefault: true,
+    examples: ["berth keys", "berth keys list --json"],
+  }).action(async () => {
     const document = await (await ctx.client()).call("ssh-keys.list");
     ctx.output.result(document, (paint) => {
-      const rows = document.ssh_keys.map((key) => [oneLine(key.name, 40), key.fingerprint, relativeTime(key.created_at), key.id]);
-      return table(paint, ["NAME", "FINGERPRINT", "ADDED", "ID"], rows, "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.");
+      const rows = document.ssh_keys.map((key) => [
+        oneLine(key.name, 40),
+        key.fingerprint,
+        relativeTime(key.created_at),
+        key.id,
+      ]);
+      return table(
+        paint,
+        ["NAME", "FINGERPRINT", "ADDED", "ID"],
+        rows,
+        "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.",
+      );
     });
   });
 }
 
 function addAdd(keys: Command, ctx: CliContext): void {
-  const examples = ["berth keys add ~/.ssh/id_ed25519.pub", "berth keys add deploy.pub --name ci", "ssh-add -L | head -n 1 | berth keys add -"];
-  addCommand(keys, { usage: "add [file]", summary: "Register a public key; without a file the usual one of ~/.ssh", examples })
+  const examples = [
+    "berth keys add ~/.ssh/id_ed25519.pub",
+    "berth keys add deploy.pub --name ci",
+    "ssh-add -L | head -n 1 | berth keys add -",
+  ];
+  addCommand(keys, {
+    usage: "add [file]",
+    summary: "Register a public key; without a file the usual one of ~/.ssh",
+    examples,
+  })
     .option("--name <name>", "a name for people; the key's own comment if left out")
     .action(async (given: string | undefined, options: { name?: string }) => {
       const file = given ?? usualKey(ctx);
       const text = (await readInput(ctx, file)).trim();
-      if (text.includes("PRIVATE KEY")) throw usageError(`${file} is a private key; it was not sent.`, "The public key is in the file whose name ends with .pub.");
+      if (text.includes("PRIVATE KEY"))
+        throw usageError(
+          `${file} is a private key; it was not sent.`,
+          "The public key is in the file whose name ends with .pub.",
+        );
       const name = options.name ?? (text.split(/\s+/).slice(2).join(" ").slice(0, 100) || hostname());
       const key = await (await ctx.client()).call("ssh-keys.create", { body: { name, public_key: text } });
       ctx.output.result(key, () => `Added "${oneLine(key.name)}" (${key.fingerprint}).`);
@@ -51,12 +78,20 @@ function usualKey({ surroundings }: CliContext): string {
 }
 
 function addRemove(keys: Command, ctx: CliContext): void {
-  addCommand(keys, { usage: "remove <key>", summary: "Remove a key, named by id, name or fingerprint", examples: ["berth keys remove laptop", "berth keys remove key_06bq… --yes"] })
+  addCommand(keys, {
+    usage: "remove <key>",
+    summary: "Remove a key, named by id, name or fingerprint",
+    examples: ["berth keys remove laptop", "berth keys remove key_06bq… --yes"],
+  })
     .option("-y, --yes", "don't ask")
     .action(async (given: string, options: { yes?: boolean }) => {
       const client = await ctx.client();
       const key = await findKey(client, given);
-      await confirm(ctx, `This removes the key "${oneLine(key.name)}" (${key.fingerprint}); nobody can push with it any more.`, { name: oneLine(key.name), yes: options.yes });
+      await confirm(
+        ctx,
+        `This removes the key "${oneLine(key.name)}" (${key.fingerprint}); nobody can push with it any more.`,
+        { name: oneLine(key.name), yes: options.yes },
+      );
       await client.call("ssh-keys.delete", { params: { id: key.id } });
       ctx.output.note(() => `Removed "${oneLine(key.name)}".`);
     });
@@ -65,7 +100,15 @@ function addRemove(keys: Command, ctx: CliContext): void {
 async function findKey(client: Client, given: string) {
   const { ssh_keys } = await client.call("ssh-keys.list");
   const found = ssh_keys.filter((key) => [key.id, key.name, key.fingerprint].includes(given));
-  if (found.length > 1) throw new CliError("conflict", "ambiguous", { message: `Several keys are called "${given}".`, hint: "Use the id: `berth keys` lists them." });
-  if (found[0] === undefined) throw new CliError("notFound", "not_found", { message: `There is no key "${given}".`, hint: "`berth keys` lists them." });
+  if (found.length > 1)
+    throw new CliError("conflict", "ambiguous", {
+      message: `Several keys are called "${given}".`,
+      hint: "Use the id: `berth keys` lists them.",
+    });
+  if (found[0] === undefined)
+    throw new CliError("notFound", "not_found", {
+      message: `There is no key "${given}".`,
+      hint: "`berth keys` lists them.",
+    });
   return found[0];
 }

@@ -21,7 +21,12 @@ export function addTokens(program: Command, ctx: CliContext): void {
 type Token = Answer<"tokens.list">["api_tokens"][number];
 
 function addList(tokens: Command, ctx: CliContext): void {
-  addCommand(tokens, { usage: "list", summary: "List the organization's tokens", isDefault: true, examples: ["berth tokens", "berth tokens list --json"] }).action(async () => {
+  addCommand(tokens, {
+    usage: "list",
+    summary: "List the organization's tokens",
+    isDefault: true,
+    examples: ["berth tokens", "berth tokens list --json"],
+  }).action(async () => {
     const document = await (await ctx.client()).call("tokens.list");
     ctx.output.result(document, (paint) => listText(paint, document.api_tokens));
   });
@@ -52,14 +57,21 @@ function addCreateToken(tokens: Command, ctx: CliContext): void {
     "berth tokens create ci --scope deployments:write --scope deployments:read > ci-token",
     "berth tokens create colleague --role owner --expires-in-days 30",
   ];
-  addCommand(tokens, { usage: "create <name>", summary: "Create a token with a part of your own rights; its text is shown this once", examples })
+  addCommand(tokens, {
+    usage: "create <name>",
+    summary: "Create a token with a part of your own rights; its text is shown this once",
+    examples,
+  })
     .addOption(new Option("--role <role>", "what it may do").choices(roles).default("member"))
     .option("--scope <scope...>", "only these scopes; `berth capabilities` lists them")
     .option("--expires-in-days <days>", "1 to 365", "90")
     .option("--approval-mode", "its deletions wait for a human")
     .action(async (name: string, options: CreateOptions) => {
       const token = await (await ctx.client()).call("tokens.create", { body: bodyOf(name, options) });
-      ctx.output.note(() => `Created "${oneLine(token.name)}", a ${token.role} until ${token.expires_at ?? "revoked"}. This is the only time its text is shown:`);
+      ctx.output.note(
+        () =>
+          `Created "${oneLine(token.name)}", a ${token.role} until ${token.expires_at ?? "revoked"}. This is the only time its text is shown:`,
+      );
       ctx.output.result(token, () => token.token);
     });
 }
@@ -75,12 +87,19 @@ function bodyOf(name: string, options: CreateOptions) {
 }
 
 function addRevoke(tokens: Command, ctx: CliContext): void {
-  addCommand(tokens, { usage: "revoke <token>", summary: "Revoke a token, named by id, name or prefix", examples: ["berth tokens revoke ci", "berth tokens revoke tok_06bq… --yes"] })
+  addCommand(tokens, {
+    usage: "revoke <token>",
+    summary: "Revoke a token, named by id, name or prefix",
+    examples: ["berth tokens revoke ci", "berth tokens revoke tok_06bq… --yes"],
+  })
     .option("-y, --yes", "don't ask")
     .action(async (given: string, options: { yes?: boolean }) => {
       const client = await ctx.client();
       const token = await findToken(client, given);
-      await confirm(ctx, `This revokes the token "${oneLine(token.name)}"; it stops working at once.`, { name: oneLine(token.name), yes: options.yes });
+      await confirm(ctx, `This revokes the token "${oneLine(token.name)}"; it stops working at once.`, {
+        name: oneLine(token.name),
+        yes: options.yes,
+      });
       await client.call("tokens.delete", { params: { id: token.id } });
       ctx.output.note(() => `Revoked "${oneLine(token.name)}".`);
     });
@@ -90,7 +109,15 @@ function addRevoke(tokens: Command, ctx: CliContext): void {
 async function findToken(client: Client, given: string): Promise<Token> {
   const { api_tokens } = await client.call("tokens.list");
   const found = api_tokens.filter((token) => [token.id, token.name, token.prefix].includes(given));
-  if (found.length > 1) throw new CliError("conflict", "ambiguous", { message: "Several tokens are called that.", hint: "Use the id: `berth tokens` lists them." });
-  if (found[0] === undefined) throw new CliError("notFound", "not_found", { message: "There is no such token.", hint: "`berth tokens` lists them." });
+  if (found.length > 1)
+    throw new CliError("conflict", "ambiguous", {
+      message: "Several tokens are called that.",
+      hint: "Use the id: `berth tokens` lists them.",
+    });
+  if (found[0] === undefined)
+    throw new CliError("notFound", "not_found", {
+      message: "There is no such token.",
+      hint: "`berth tokens` lists them.",
+    });
   return found[0];
 }

@@ -39,7 +39,7 @@ export function zshCompletion(nodes: readonly CompletionNode[]): string {
 # Completion of berth for zsh.
 ${knowsFunction(nodes)}
 _berth() {
-${commandPath('"${words[@]:1:CURRENT-2}"').replace(/\bpath\b/g, "reached")}
+${commandPath('"${(@)words[2,CURRENT-1]}"').replace(/\bpath\b/g, "reached")}
   local -a answers
   case "$reached" in
 ${nodes.map((node) => `    '${pathOf(node)}') answers=(${[...node.words, ...node.options].map(zshAnswer).join(" ")}) ;;`).join("\n")}
@@ -54,8 +54,12 @@ if [ "$funcstack[1]" = "_berth" ]; then _berth "$@"; else compdef _berth berth; 
 export function fishCompletion(nodes: readonly CompletionNode[]): string {
   const lines = nodes.flatMap((node) => {
     const condition = `-n '__berth_reached ${quoteInFish(pathOf(node))}'`;
-    const words = node.words.map(({ word, summary }) => `complete -c berth -f ${condition} -a ${word} -d ${fishText(summary)}`);
-    const options = node.options.filter(({ word }) => word.startsWith("--")).map(({ word, summary }) => `complete -c berth ${condition} -l ${word.slice(2)} -d ${fishText(summary)}`);
+    const words = node.words.map(
+      ({ word, summary }) => `complete -c berth -f ${condition} -a ${word} -d ${fishText(summary)}`,
+    );
+    const options = node.options
+      .filter(({ word }) => word.startsWith("--"))
+      .map(({ word, summary }) => `complete -c berth ${condition} -l ${word.slice(2)} -d ${fishText(summary)}`);
     return [...words, ...options];
   });
   return `# Completion of berth for fish.
@@ -63,7 +67,9 @@ function __berth_reached
   set -l reached ""
   for word in (commandline -opc)[2..-1]
     switch "$reached $word"
-      case ${knownPaths(nodes).map((path) => `'${path}'`).join(" ")}
+      case ${knownPaths(nodes)
+        .map((path) => `'${path}'`)
+        .join(" ")}
         set reached "$reached $word"
     end
   end
@@ -76,7 +82,9 @@ ${lines.join("\n")}
 function knowsFunction(nodes: readonly CompletionNode[]): string {
   return `_berth_knows() {
   case "$1" in
-    ${knownPaths(nodes).map((path) => `'${path}'`).join("|")}) return 0 ;;
+    ${knownPaths(nodes)
+      .map((path) => `'${path}'`)
+      .join("|")}) return 0 ;;
   esac
   return 1
 }`;

@@ -23,7 +23,14 @@ interface ToldError {
 function describe(fault: unknown): ToldError {
   if (fault instanceof ApiError) {
     const { status, requestId } = fault;
-    return { ...fault.body, error: fault.message, code: fault.code, hint: hintFor(fault), status, request_id: requestId };
+    return {
+      ...fault.body,
+      error: fault.message,
+      code: fault.code,
+      hint: hintFor(fault),
+      status,
+      request_id: requestId,
+    };
   }
   if (fault instanceof CliError) return { error: fault.message, code: fault.code, hint: fault.hint };
   if (fault instanceof ConnectionError) return { error: fault.message, code: fault.kind, hint: fault.hint };
@@ -44,6 +51,7 @@ function inWords(ctx: CliContext, told: ToldError): string {
   for (const { path, message } of told.details ?? []) lines.push(`  ${oneLine(path)}: ${oneLine(message)}`);
   if (told.hint !== undefined) lines.push(`  ${paint.yellow("Hint:")} ${oneLine(told.hint)}`);
   // The CLI's own usage errors need no code to be understood or reported.
-  if (told.code !== "usage") lines.push(paint.dim(`  ${told.code}${told.request_id ? `, request ${oneLine(told.request_id)}` : ""}`));
+  if (told.code !== "usage")
+    lines.push(paint.dim(`  ${told.code}${told.request_id ? `, request ${oneLine(told.request_id)}` : ""}`));
   return lines.join("\n");
 }

@@ -4,7 +4,9 @@ import { oneLine, terminalText } from "./text.ts";
 
 /** Why a build or a deployment failed: stage, summary and hint, then the end of its log. */
 export function renderFailure(paint: Paint, failure: NonNullable<Build["failure"]>): string {
-  const lines = [`${paint.red(`Failed in ${failure.stage}:`)} ${oneLine(failure.summary)} ${paint.dim(`(${oneLine(failure.code)})`)}`];
+  const lines = [
+    `${paint.red(`Failed in ${failure.stage}:`)} ${oneLine(failure.summary)} ${paint.dim(`(${oneLine(failure.code)})`)}`,
+  ];
   if (failure.hint !== "") lines.push(`  ${paint.yellow("Hint:")} ${oneLine(failure.hint)}`);
   lines.push(...failure.log_tail.map((line) => `  ${paint.dim("|")} ${terminalText(line)}`));
   return lines.join("\n");

@@ -1,7 +1,11 @@
 import type { CliContext } from "../context.ts";
 
 /** Shows that long work goes on: a spinner line where a person watches, one plain line elsewhere, nothing with `--json`. */
-export async function withProgress<T>(ctx: CliContext, label: string, work: (say: (label: string) => void) => Promise<T>): Promise<T> {
+export async function withProgress<T>(
+  ctx: CliContext,
+  label: string,
+  work: (say: (label: string) => void) => Promise<T>,
+): Promise<T> {
   const line = ctx.output.watched() ? spinner(ctx, label) : plainLines(ctx, label);
   try {
     return await work(line.say);

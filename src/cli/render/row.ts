@@ -26,7 +26,10 @@ interface FieldSchema {
 }
 
 function fields(option: string, schema: z.ZodObject): string[] {
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" }) as { properties?: Record<string, FieldSchema>; required?: string[] };
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" }) as {
+    properties?: Record<string, FieldSchema>;
+    required?: string[];
+  };
   return Object.entries(properties).map(([name, field]) => {
     const standard = field.default === undefined ? "optional" : `default ${JSON.stringify(field.default)}`;
     return `  ${option} ${name}: ${typeName(field)} (${required.includes(name) ? "required" : standard})`;
@@ -37,6 +40,7 @@ function typeName(field: FieldSchema): string {
   if (field.anyOf !== undefined) return field.anyOf.map(typeName).join(" or ");
   if (field.enum !== undefined) return field.enum.length > 8 ? "string" : field.enum.join(" | ");
   if (field.type === "array") return `list of ${typeName(field.items ?? {})}`;
-  const range = field.minimum !== undefined && field.maximum !== undefined ? ` from ${field.minimum} to ${field.maximum}` : "";
+  const range =
+    field.minimum !== undefined && field.maximum !== undefined ? ` from ${field.minimum} to ${field.maximum}` : "";
   return `${String(field.type ?? "any")}${range}`;
 }

@@ -15,7 +15,13 @@ test("times are told by their distance, in the largest whole unit", () => {
 });
 
 test("sizes have binary units", () => {
-  assert.deepEqual([0, 1023, 1024, 1_572_864, 200 * 1024 ** 3].map(size), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "200 GiB"]);
+  assert.deepEqual([0, 1023, 1024, 1_572_864, 200 * 1024 ** 3].map(size), [
+    "0 B",
+    "1023 B",
+    "1.0 KiB",
+    "1.5 MiB",
+    "200 GiB",
+  ]);
 });
 
 test("one line keeps the words and loses line breaks, control sequences and what is too long", () => {

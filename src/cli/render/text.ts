@@ -1,16 +1,18 @@
 import { stripVTControlCharacters } from "node:util";
 
+/** Text of an application for a terminal: its colours stay, every other control sequence goes. */
+export function terminalText(text: string): string {
+  const parts = text.split(/(\x1b\[[0-9;]*m)/);
+  return parts
+    .map((part, index) => (index % 2 === 1 ? part : stripVTControlCharacters(part).replace(/[^\P{Cc}\n\t]/gu, "")))
+    .join("");
+}
+
 /** One line that a terminal shows as it is: what could move the cursor or retitle a window is gone, long text ends in an ellipsis. */
 export function oneLine(text: string, atMost = Infinity): string {
   const first = stripVTControlCharacters(text).split(/\r?\n/, 1)[0] ?? "";
   const letters = [...first.replace(/\p{Cc}/gu, " ").trim()];
   return letters.length > atMost ? `${letters.slice(0, atMost - 1).join("")}…` : letters.join("");
-}
-
-/** Text of an application for a terminal: its colours stay, every other control sequence goes. */
-export function terminalText(text: string): string {
-  const parts = text.split(/(\x1b\[[0-9;]*m)/);
-  return parts.map((part, index) => (index % 2 === 1 ? part : stripVTControlCharacters(part).replace(/[^\P{Cc}\n\t]/gu, ""))).join("");
 }
 
 /** `3 min ago`, `in 2 d`; "never" for null. */
