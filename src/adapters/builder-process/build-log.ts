@@ -11,9 +11,9 @@ export interface BuildLog {
   step(title: string): void;
   detail(text: string): void;
   error(text: string): void;
-  /** Takes a command's output in pieces of any size; complete lines come out as detail. Returns the writer's flush. */
-  output(): { write(chunk: Buffer): void; flush(): void };
-  /** The last lines, as they were printed. */
+  /** Takes a command's output in pieces of any size; complete lines that `keeps` wants come out as detail. */
+  output(keeps?: (line: string) => boolean): { write(chunk: Buffer): void; flush(): void };
+  /** The last lines that are not empty, as they were printed. */
   tail(): readonly string[];
 }
 
@@ -24,7 +24,7 @@ export function createBuildLog(onLine: (line: string) => void, secrets: Iterable
   const print = (prefix: string, text: string) => {
     for (const part of text.split("\n")) {
       const line = `${prefix}${cut(redact(part))}`.trimEnd();
-      if (tail.push(line) > tailLines) tail.shift();
+      if (line !== "" && tail.push(line) > tailLines) tail.shift();
       onLine(line);
     }
   };
@@ -33,7 +33,7 @@ export function createBuildLog(onLine: (line: string) => void, secrets: Iterable
     step: (title) => print("-----> ", title),
     detail,
     error: (text) => print(" !     ", text),
-    output: () => lineSplitter(detail),
+    output: (keeps = () => true) => lineSplitter((line) => void (keeps(line) && detail(line))),
     tail: () => [...tail],
   };
 }

@@ -1,26 +1,35 @@
-import { mkdir, rename, rm } from "node:fs/promises";
+import { lchown, mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isPlain } from "./workspace.ts";
 
 // What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
 const folders = [".next/cache", "node_modules/.cache", "node_modules/.vite", "node_modules/.astro", ".angular/cache", ".parcel-cache", ".turbo"];
 
-/** Moves the kept caches of build tools into the application's folder, where their parents are there. */
-export async function restoreBuildCaches(projectCacheDir: string, app: string): Promise<void> {
+/** Moves the kept caches of build tools into the application's folder, which belongs to `uid` (null: to whoever runs this). */
+export async function restoreBuildCaches(projectCacheDir: string, app: string, uid: number | null): Promise<void> {
   for (const folder of folders) {
+    const kept = keptPlace(projectCacheDir, folder);
+    if (!(await stat(kept).catch(() => null))) continue;
     const parent = dirname(folder);
-    const target = join(app, folder);
-    if (parent === ".next") await mkdir(join(app, parent), { mode: 0o777 }).catch(() => {});
-    if (parent !== "." && !isPlain(app, parent, "folder")) continue;
-    await rename(join(projectCacheDir, "build", folder.replaceAll("/", "+")), target).catch(() => {});
+    if (parent === ".next") await makeOwn(join(app, parent), uid);
+    if (parent === "." || isPlain(app, parent, "folder")) await rename(kept, join(app, folder)).catch(() => {});
   }
+}
+
+async function makeOwn(folder: string, uid: number | null): Promise<void> {
+  await mkdir(folder).catch(() => {});
+  if (uid !== null) await lchown(folder, uid, uid);
+}
+
+function keptPlace(projectCacheDir: string, folder: string): string {
+  return join(projectCacheDir, "build", folder.replaceAll("/", "+"));
 }
 
 /** Takes the caches of build tools out of the application's folder and keeps them for the next build. */
 export async function keepBuildCaches(projectCacheDir: string, app: string): Promise<void> {
   for (const folder of folders) {
     if (!isPlain(app, folder, "folder")) continue;
-    const target = join(projectCacheDir, "build", folder.replaceAll("/", "+"));
+    const target = keptPlace(projectCacheDir, folder);
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
     await rm(target, { recursive: true, force: true });
     await rename(join(app, folder), target).catch(() => {});

@@ -33,7 +33,7 @@ const judgedBytes = 256 * 1024;
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   const { log } = context;
   log.step(step.title);
-  const output = step.quiet ? null : log.output();
+  const output = step.quiet ? null : log.output(step.tool === "npm" ? withoutUsage() : undefined);
   const watch = watchSilence(context.limits.silenceMs, context.signal);
   const heard = (chunk: Buffer) => {
     watch.heard();
@@ -136,6 +136,17 @@ const ownEnv = {
   GOMODCACHE: "/cache/go-mod",
   GOPATH: "/home/app/go",
 };
+
+/** npm follows some errors with the whole manual of its command, which pushes the error itself out of sight. */
+function withoutUsage(): (line: string) => boolean {
+  let isUsage = false;
+  return (line) => {
+    if (/^npm (?:error|ERR!) (?:Usage:|Clean install a project)/.test(line)) isUsage = true;
+    const keeps = !isUsage && !/^npm (?:error|ERR!)\s*$/.test(line);
+    if (/^npm (?:error|ERR!) Run "npm help/.test(line)) isUsage = false;
+    return keeps;
+  };
+}
 
 function watchSilence(silenceMs: number, cancelled: AbortSignal) {
   const silence = new AbortController();
