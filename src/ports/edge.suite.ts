@@ -27,7 +27,8 @@ function routing(stage: Stage): void {
   test("a request goes to the project its host names, whatever its case, port or trailing dot", async () => {
     const [one, two] = [await stage.app(say("one")), await stage.app(say("two"))];
     await stage.serve({ "one.test": [one], "two.test": [two] });
-    for (const host of ["one.test", "ONE.Test", "one.test:8080", "one.test."]) assert.equal((await stage.ask({ host })).body, "one");
+    for (const host of ["one.test", "ONE.Test", "one.test:8080", "one.test."])
+      assert.equal((await stage.ask({ host })).body, "one");
     assert.equal((await stage.ask({ host: "two.test" })).body, "two");
   });
 
@@ -35,7 +36,10 @@ function routing(stage: Stage): void {
     const echo = await stage.app(async (req, res) => res.end(`${req.method} ${req.url} ${await text(req)}`));
     await stage.serve({ "echo.test": [echo] });
     const path = "/a//b/../c%2F%zz?q=%C3%A4&&=;+'\"";
-    assert.equal((await stage.ask({ host: "echo.test", path, method: "PATCH", body: "x\0y" })).body, `PATCH ${path} x\0y`);
+    assert.equal(
+      (await stage.ask({ host: "echo.test", path, method: "PATCH", body: "x\0y" })).body,
+      `PATCH ${path} x\0y`,
+    );
     for (const method of ["DELETE", "OPTIONS", "PUT", "POST"]) {
       assert.equal((await stage.ask({ host: "echo.test", method, body: "b" })).body, `${method} / b`);
     }
@@ -44,11 +48,16 @@ function routing(stage: Stage): void {
   test("HEAD, an empty answer and a redirect pass unchanged, and cookies stay apart", async () => {
     const app = await stage.app((req, res) => {
       if (req.url === "/none") return res.writeHead(204).end();
-      return res.writeHead(302, { location: "/x", "set-cookie": ["a=1", "b=2"], "content-length": 3 }).end(req.method === "HEAD" ? undefined : "abc");
+      return res
+        .writeHead(302, { location: "/x", "set-cookie": ["a=1", "b=2"], "content-length": 3 })
+        .end(req.method === "HEAD" ? undefined : "abc");
     });
     await stage.serve({ "head.test": [app] });
     const head = await stage.ask({ host: "head.test", method: "HEAD" });
-    assert.deepEqual([head.status, head.body, head.headers["content-length"], head.headers.location], [302, "", "3", "/x"]);
+    assert.deepEqual(
+      [head.status, head.body, head.headers["content-length"], head.headers.location],
+      [302, "", "3", "/x"],
+    );
     assert.deepEqual(head.headers["set-cookie"], ["a=1", "b=2"]);
     assert.equal((await stage.ask({ host: "head.test", path: "/none" })).status, 204);
   });
@@ -81,15 +90,24 @@ function routing(stage: Stage): void {
 
   test("a replica that refuses connections costs no request while another one answers", async () => {
     await stage.serve({ "pair.test": [await stage.deadTarget(), await stage.app(say("alive"))] });
-    for (let i = 0; i < 10; i += 1) assert.equal((await stage.ask({ host: "pair.test", method: "POST", body: "b" })).body, "alive");
+    for (let i = 0; i < 10; i += 1)
+      assert.equal((await stage.ask({ host: "pair.test", method: "POST", body: "b" })).body, "alive");
   });
 }
 
 function pages(stage: Stage): void {
-  const cases: [RouteState | undefined, number][] = [[undefined, 404], ["empty", 404], ["deleted", 503], ["suspended", 503], ["serving", 502]];
+  const cases: [RouteState | undefined, number][] = [
+    [undefined, 404],
+    ["empty", 404],
+    ["deleted", 503],
+    ["suspended", 503],
+    ["serving", 502],
+  ];
   for (const [state, status] of cases) {
     test(`a host that is ${state === "serving" ? "without a running instance" : (state ?? "unknown")} is answered with ${status}`, async () => {
-      await stage.serveRoutes(state === undefined ? [] : [{ hostname: "page.test", project_id: "prj_page", state, targets: [] }]);
+      await stage.serveRoutes(
+        state === undefined ? [] : [{ hostname: "page.test", project_id: "prj_page", state, targets: [] }],
+      );
       const answer = await stage.ask({ host: "page.test" });
       assert.equal(answer.status, status);
       if (status === 503) assert.match(`${answer.headers["cache-control"]}`, /no-store/);
@@ -116,11 +134,25 @@ function pages(stage: Stage): void {
 function forwarding(stage: Stage): void {
   test("what a client claims about forwarding is replaced", async () => {
     await stage.serve({ "fwd.test": [await stage.app((req, res) => res.end(JSON.stringify(req.headers)))] });
-    const claims = { "x-forwarded-for": "6.6.6.6", "x-forwarded-proto": "https", "x-forwarded-host": "evil", "x-real-ip": "6.6.6.6", forwarded: "for=6.6.6.6" };
-    const sly = { "x_forwarded_for": "6.6.6.6", "X-Forwarded-Prefix": "/evil", connection: "x-real-ip, x-secret", "x-secret": "1" };
+    const claims = {
+      "x-forwarded-for": "6.6.6.6",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "evil",
+      "x-real-ip": "6.6.6.6",
+      forwarded: "for=6.6.6.6",
+    };
+    const sly = {
+      x_forwarded_for: "6.6.6.6",
+      "X-Forwarded-Prefix": "/evil",
+      connection: "x-real-ip, x-secret",
+      "x-secret": "1",
+    };
     const answer = await stage.ask({ host: "fwd.test", headers: { ...claims, ...sly } });
     const seen = JSON.parse(answer.body) as Record<string, string>;
-    assert.deepEqual([seen["x-forwarded-for"], seen["x-real-ip"], seen["x-forwarded-proto"]], ["127.0.0.1", "127.0.0.1", "http"]);
+    assert.deepEqual(
+      [seen["x-forwarded-for"], seen["x-real-ip"], seen["x-forwarded-proto"]],
+      ["127.0.0.1", "127.0.0.1", "http"],
+    );
     assert.equal(seen["x-forwarded-host"], "fwd.test");
     assert.match(seen["x-request-id"] as string, /^\S{8,}$/);
     assert.ok(!answer.body.includes("6.6.6.6") && !answer.body.includes("evil") && !("x-secret" in seen));
@@ -135,7 +167,11 @@ function forwarding(stage: Stage): void {
 function streaming(stage: Stage): void {
   test("a response is passed on while the application still writes it", async () => {
     const gate = Promise.withResolvers<void>();
-    await stage.serve({ "sse.test": [await stage.app(async (_req, res) => (res.write("data: 1\n\n"), await gate.promise, res.end("data: 2\n\n")))] });
+    await stage.serve({
+      "sse.test": [
+        await stage.app(async (_req, res) => (res.write("data: 1\n\n"), await gate.promise, res.end("data: 2\n\n"))),
+      ],
+    });
     const response = await stage.open_({ host: "sse.test" });
     const [first] = (await once(response, "data")) as [Buffer];
     assert.equal(first.toString(), "data: 1\n\n");
@@ -167,7 +203,9 @@ function streaming(stage: Stage): void {
   });
 
   test("an application that answers early is heard, and the next request is served", async () => {
-    await stage.serve({ "early.test": [await stage.app((_req, res) => res.writeHead(413, { connection: "close" }).end("too large"))] });
+    await stage.serve({
+      "early.test": [await stage.app((_req, res) => res.writeHead(413, { connection: "close" }).end("too large"))],
+    });
     const body = "x".repeat(4 * 1024 * 1024);
     assert.equal((await stage.ask({ host: "early.test", method: "POST", body })).status, 413);
     assert.equal((await stage.ask({ host: "early.test" })).status, 413);
@@ -175,7 +213,11 @@ function streaming(stage: Stage): void {
 
   test("Expect: 100-continue is answered before the body", async () => {
     await stage.serve({ "expect.test": [await stage.app(async (req, res) => res.end(await text(req)))] });
-    const outgoing = stage.begin({ host: "expect.test", method: "POST", headers: { expect: "100-continue", "content-length": "4" } });
+    const outgoing = stage.begin({
+      host: "expect.test",
+      method: "POST",
+      headers: { expect: "100-continue", "content-length": "4" },
+    });
     outgoing.flushHeaders();
     await once(outgoing, "continue");
     const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
@@ -194,7 +236,13 @@ function streaming(stage: Stage): void {
   });
 
   test("an answer that breaks off is not passed on as a whole one", async () => {
-    await stage.serve({ "cut.test": [await stage.app((_req, res) => (res.writeHead(200, { "content-length": 100 }), void res.write("half", () => res.destroy())))] });
+    await stage.serve({
+      "cut.test": [
+        await stage.app(
+          (_req, res) => (res.writeHead(200, { "content-length": 100 }), void res.write("half", () => res.destroy())),
+        ),
+      ],
+    });
     await assert.rejects(stage.ask({ host: "cut.test" }));
   });
 }
@@ -232,7 +280,10 @@ function changes(stage: Stage): void {
     await stage.serve({ "load.test": [apps[0] as Target] });
     const load = startLoad(stage, "load.test");
     for (let i = 0; i < 50; i += 1) {
-      await stage.serve({ "load.test": [apps[i % 3] as Target, ...(i % 2 ? [apps[(i + 1) % 3] as Target] : [])], [`other-${i}.test`]: [] });
+      await stage.serve({
+        "load.test": [apps[i % 3] as Target, ...(i % 2 ? [apps[(i + 1) % 3] as Target] : [])],
+        [`other-${i}.test`]: [],
+      });
       await load.passed(4);
     }
     assert.deepEqual((await load.stop()).failures, []);
@@ -241,9 +292,11 @@ function changes(stage: Stage): void {
 
 function refusals(stage: Stage): void {
   const smuggled = {
-    "both a length and chunks": "POST / HTTP/1.1\r\nHost: raw.test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: raw.test\r\n\r\n",
+    "both a length and chunks":
+      "POST / HTTP/1.1\r\nHost: raw.test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: raw.test\r\n\r\n",
     "two lengths": "POST / HTTP/1.1\r\nHost: raw.test\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde",
-    "a malformed chunk": "POST / HTTP/1.1\r\nHost: raw.test\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
+    "a malformed chunk":
+      "POST / HTTP/1.1\r\nHost: raw.test\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
     "an unknown coding": "POST / HTTP/1.1\r\nHost: raw.test\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     "two hosts": "GET / HTTP/1.1\r\nHost: raw.test\r\nHost: other.test\r\nConnection: close\r\n\r\n",
     "a space before a colon": "GET / HTTP/1.1\r\nHost : raw.test\r\nConnection: close\r\n\r\n",
@@ -253,7 +306,18 @@ function refusals(stage: Stage): void {
   for (const [what, bytes] of Object.entries(smuggled)) {
     test(`a request with ${what} is refused`, async () => {
       const seen: string[] = [];
-      await stage.serve({ "raw.test": [await stage.app((req, res) => void (seen.push(`${req.url}`), text(req).then(() => res.end("reached"), () => {})))] });
+      await stage.serve({
+        "raw.test": [
+          await stage.app(
+            (req, res) =>
+              void (seen.push(`${req.url}`),
+              text(req).then(
+                () => res.end("reached"),
+                () => {},
+              )),
+          ),
+        ],
+      });
       const answer = await stage.raw(bytes);
       assert.match(answer, /^(?:HTTP\/1\.1 (?:4|501)|$)/);
       assert.ok(!answer.includes("reached") && !seen.includes("/evil"));
@@ -263,8 +327,15 @@ function refusals(stage: Stage): void {
 
 function counting(stage: Stage): void {
   test("requests, classes, bytes and latency are counted per project", async () => {
-    await stage.serve({ "count.test": [await stage.app((req, res) => void text(req).then(() => res.writeHead(req.url === "/bad" ? 500 : 200).end("12345")))] });
-    const count = async () => (await (await stage.edge()).measure()).find((each) => each.project_id === "prj_count.test");
+    await stage.serve({
+      "count.test": [
+        await stage.app(
+          (req, res) => void text(req).then(() => res.writeHead(req.url === "/bad" ? 500 : 200).end("12345")),
+        ),
+      ],
+    });
+    const count = async () =>
+      (await (await stage.edge()).measure()).find((each) => each.project_id === "prj_count.test");
     const before = await count();
     for (const path of ["/", "/", "/bad"]) await stage.ask({ host: "count.test", path, method: "POST", body: "abc" });
     const now = await count();
@@ -273,14 +344,19 @@ function counting(stage: Stage): void {
     assert.deepEqual(now.by_class, { "2": 2, "5": 1 });
     assert.ok(now.bytes_in >= 9 && now.bytes_out >= 15 && now.latency_sum_ms > 0);
     assert.equal(now.latency_buckets.at(-1), 3);
-    assert.deepEqual(now.latency_buckets, now.latency_buckets.toSorted((a, b) => a - b));
+    assert.deepEqual(
+      now.latency_buckets,
+      now.latency_buckets.toSorted((a, b) => a - b),
+    );
   });
 }
 
 function ending(stage: Stage): void {
   test("stop lets open requests end, and may be called twice", async () => {
     const gate = Promise.withResolvers<void>();
-    await stage.serve({ "stop.test": [await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")))] });
+    await stage.serve({
+      "stop.test": [await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")))],
+    });
     const response = await stage.open_({ host: "stop.test" });
     const edge = await stage.edge();
     const listen = await stage.listen();
@@ -333,7 +409,10 @@ export class Stage {
   async app(listener: RequestListener, echo = false): Promise<Target> {
     const server = createServer(listener);
     this.#servers.push(server);
-    if (echo) new WebSocketServer({ server }).on("connection", (socket) => socket.on("message", (message) => socket.send(message)));
+    if (echo)
+      new WebSocketServer({ server }).on("connection", (socket) =>
+        socket.on("message", (message) => socket.send(message)),
+      );
     return listening(server);
   }
 
@@ -365,14 +444,24 @@ export class Stage {
   begin(asked: Asked) {
     const [host, port] = this.#address();
     const headers = { host: asked.host, ...asked.headers };
-    return request({ host, port, path: asked.path ?? "/", method: asked.method ?? "GET", headers, agent: asked.agent ?? this.agent });
+    return request({
+      host,
+      port,
+      path: asked.path ?? "/",
+      method: asked.method ?? "GET",
+      headers,
+      agent: asked.agent ?? this.agent,
+    });
   }
 
   /** Sends a request and gives its response as soon as its head is there. */
   async open_(asked: Asked): Promise<IncomingMessage> {
     await this.learnAddress();
     // Node's client sends the body of a DELETE without any framing of its own.
-    const framed = asked.body === undefined || asked.headers?.["transfer-encoding"] ? {} : { "content-length": `${Buffer.byteLength(asked.body)}` };
+    const framed =
+      asked.body === undefined || asked.headers?.["transfer-encoding"]
+        ? {}
+        : { "content-length": `${Buffer.byteLength(asked.body)}` };
     const outgoing = this.begin({ ...asked, headers: { ...framed, ...asked.headers } });
     const response = once(outgoing, "response") as Promise<[IncomingMessage]>;
     outgoing.end(asked.body);
@@ -411,7 +500,10 @@ export class Stage {
   async close(): Promise<void> {
     this.agent.destroy();
     if (this.#edge !== undefined) await (await this.#edge).stop(0);
-    for (const server of this.#servers) (server.close(), server.closeAllConnections?.());
+    for (const server of this.#servers) {
+      server.close();
+      server.closeAllConnections?.();
+    }
   }
 
   /** Looks up where the edge listens now. */

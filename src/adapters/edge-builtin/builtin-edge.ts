@@ -3,11 +3,11 @@ import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/retry.ts";
 import type { Edge, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
-import { callEdge } from "./control-client.ts";
-import { EdgeProcesses } from "./edge-process.ts";
+import { callEdge } from "./call-edge.ts";
+import { EdgeProcesses } from "./edge-processes.ts";
 import { targetKey } from "./target.ts";
 import type { EdgeRecord } from "./edge-record.ts";
-import { controlSocket, edgePaths, fingerprintOf } from "./settings.ts";
+import { controlSocket, edgePaths, fingerprintOf } from "./edge-settings.ts";
 
 /** How the built-in edge runs. */
 export interface BuiltinEdgeOptions {
@@ -91,21 +91,32 @@ class ControlledEdge implements BuiltinEdge {
 
   async observe(): Promise<EdgeStatus> {
     const record = this.#processes.current();
-    if (record === undefined) return { running: false, listen: null, route_version: 0, detail: "The edge process does not run." };
+    if (record === undefined)
+      return { running: false, listen: null, route_version: 0, detail: "The edge process does not run." };
     const listen = targetKey(record.listen_host, record.port);
     try {
-      const status = (await callEdge(this.#socket(record), "GET", "/status")) as { version: number; connections: number };
+      const status = (await callEdge(this.#socket(record), "GET", "/status")) as {
+        version: number;
+        connections: number;
+      };
       const detail = `Serves ${listen} with ${status.connections} connections since ${record.started_at}.`;
       return { running: true, listen, route_version: Math.max(0, status.version), detail };
     } catch (error) {
-      return { running: false, listen, route_version: 0, detail: `The edge process does not answer: ${(error as Error).message}` };
+      return {
+        running: false,
+        listen,
+        route_version: 0,
+        detail: `The edge process does not answer: ${(error as Error).message}`,
+      };
     }
   }
 
   stop(graceMs: number): Promise<void> {
     this.detach();
     return this.#inTurn(async () => {
-      const pids = (await this.#processes.sockets()).map((path) => Number.parseInt(path.slice(path.lastIndexOf("/") + 1), 10));
+      const pids = (await this.#processes.sockets()).map((path) =>
+        Number.parseInt(path.slice(path.lastIndexOf("/") + 1), 10),
+      );
       const ending = pids.map((pid) => this.#end(pid, graceMs));
       await Promise.all(ending);
       rmSync(edgePaths(this.#options.stateDir).current, { force: true });
@@ -127,7 +138,10 @@ class ControlledEdge implements BuiltinEdge {
       // No edge listens there: the pid belongs to somebody else by now, or the process hangs and its record says that it is ours.
       if (this.#processes.current()?.identity.pid !== pid) return;
     }
-    const ended = await until(() => (isAlive(identity) ? undefined : true), { timeoutMs: graceMs + 2000, atMostMs: 50 });
+    const ended = await until(() => (isAlive(identity) ? undefined : true), {
+      timeoutMs: graceMs + 2000,
+      atMostMs: 50,
+    });
     if (ended === undefined) sendSignal(identity, "SIGKILL");
   }
 
@@ -144,7 +158,9 @@ class ControlledEdge implements BuiltinEdge {
   }
 
   async #askAll(method: "GET", path: string): Promise<unknown[]> {
-    const asked = (await this.#processes.sockets()).map((socket) => callEdge(socket, method, path).catch(() => undefined));
+    const asked = (await this.#processes.sockets()).map((socket) =>
+      callEdge(socket, method, path).catch(() => undefined),
+    );
     return (await Promise.all(asked)).filter((answer) => answer !== undefined);
   }
 
@@ -165,7 +181,10 @@ class ControlledEdge implements BuiltinEdge {
 
   async #restart(): Promise<void> {
     if (this.#watch === undefined) return;
-    this.#options.log.error({ pid: this.#current?.identity.pid }, "The edge process ended unexpectedly and is started again.");
+    this.#options.log.error(
+      { pid: this.#current?.identity.pid },
+      "The edge process ended unexpectedly and is started again.",
+    );
     const quiet = Date.now() - this.#restarts.lastAtMs > steadyAfterMs;
     this.#restarts = { count: quiet ? 1 : this.#restarts.count + 1, lastAtMs: Date.now() };
     try {

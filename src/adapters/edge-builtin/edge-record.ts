@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ProcessIdentity } from "../../kit/processes.ts";
-import { edgePaths } from "./settings.ts";
+import { edgePaths } from "./edge-settings.ts";
 
 /** Who is the edge process that accepts connections. It writes this itself once it does. */
 export interface EdgeRecord {

@@ -3,8 +3,8 @@ import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
 import { Exchange } from "./exchange.ts";
 import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
 import { readTarget, requestHead, type Client, type RequestHead } from "./request-head.ts";
-import type { LiveRoute, LiveRoutes } from "./route-table.ts";
-import type { EdgeSettings } from "./settings.ts";
+import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
+import type { EdgeSettings } from "./edge-settings.ts";
 import { Tunnel } from "./tunnel.ts";
 
 // A client gets this long to send a request's header (slowloris), and keeps an idle connection this long.
@@ -28,16 +28,29 @@ export class EdgeServer {
   constructor(routes: LiveRoutes, settings: EdgeSettings) {
     this.#routes = routes;
     this.#settings = settings;
-    const limits = { headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: clientKeepAliveMs, maxHeaderSize: maxHeaderBytes };
+    const limits = {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: 0,
+      keepAliveTimeout: clientKeepAliveMs,
+      maxHeaderSize: maxHeaderBytes,
+    };
     // HTTP/2 in clear text is not offered: passed on, it would hide requests from the edge.
     const shouldUpgradeCallback = (request: IncomingMessage) => !/\bh2c?\b/i.test(request.headers.upgrade ?? "");
-    this.#server = createServer({ ...limits, connectionsCheckingInterval: 2000, requireHostHeader: false, noDelay: true, shouldUpgradeCallback });
+    this.#server = createServer({
+      ...limits,
+      connectionsCheckingInterval: 2000,
+      requireHostHeader: false,
+      noDelay: true,
+      shouldUpgradeCallback,
+    });
     // Node drops what is beyond this number without a word; the size limit is enough.
     this.#server.maxHeadersCount = 0;
     this.#server.on("request", (request, response) => this.#serve(request, response, false));
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("upgrade", (request, socket, early) => this.#upgrade(request, socket as Socket, early));
-    this.#server.on("connect", (request, socket) => refuse(socket as Socket, "method_not_allowed", request.headers.accept));
+    this.#server.on("connect", (request, socket) =>
+      refuse(socket as Socket, "method_not_allowed", request.headers.accept),
+    );
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => malformed(error, socket as Socket));
     this.#server.on("connection", (socket) => this.#remember(socket));
     setInterval(() => this.#sweep(), sweepEveryMs).unref();
@@ -45,7 +58,8 @@ export class EdgeServer {
 
   /** Starts accepting, on an inherited listening socket when `fd` is given. Resolves with the port. */
   async listen(fd?: number): Promise<number> {
-    const where = fd === undefined ? { host: this.#settings.listen_host, port: this.#settings.listen_port, backlog: 1024 } : { fd };
+    const where =
+      fd === undefined ? { host: this.#settings.listen_host, port: this.#settings.listen_port, backlog: 1024 } : { fd };
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen(where, () => resolve(void this.#server.off("error", reject)));
@@ -109,7 +123,8 @@ export class EdgeServer {
     if (typeof found === "string") return refuse(socket, found, accept);
     const { route, target } = found;
     // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
-    const hasBody = request.headers["transfer-encoding"] !== undefined || (request.headers["content-length"] ?? "0") !== "0";
+    const hasBody =
+      request.headers["transfer-encoding"] !== undefined || (request.headers["content-length"] ?? "0") !== "0";
     const head = hasBody ? undefined : requestHead(request, target, this.#client(socket), true);
     const page = pageFor(route) ?? (head === undefined ? "bad_request" : undefined);
     if (head === undefined || page !== undefined) {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { sendPage, type PageCode } from "./pages.ts";
 import { RequestBody } from "./request-body.ts";
 import type { ResponseHead } from "./response-reader.ts";
-import type { LiveRoute } from "./route-table.ts";
+import type { LiveRoute } from "./live-routes.ts";
 import { pickTarget, type EdgeTarget } from "./target.ts";
 import type { ConnectionUser, UpstreamConnection } from "./upstream-connection.ts";
 

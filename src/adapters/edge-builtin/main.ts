@@ -1,14 +1,14 @@
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import type { EdgeUsage, RouteTable } from "../../ports/edge.ts";
-import { callEdge } from "./control-client.ts";
-import { listenControl } from "./control-server.ts";
+import { callEdge } from "./call-edge.ts";
+import { listenControl } from "./listen-control.ts";
 import { readRecord, writeRecord, writeWhole } from "./edge-record.ts";
 import { EdgeServer } from "./edge-server.ts";
-import { LiveRoutes } from "./route-table.ts";
-import { controlSocket, edgeCommand, edgePaths, readSettings, type EdgeSettings } from "./settings.ts";
+import { LiveRoutes } from "./live-routes.ts";
+import { controlSocket, edgeCommand, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
 import { UsageBook } from "./usage.ts";
 
 // The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
@@ -23,7 +23,10 @@ async function main([settingsPath, predecessor, inherit]: string[]): Promise<voi
   process.umask(0o077);
   const settings = readSettings(settingsPath as string);
   try {
-    await new EdgeProcess(settings).run(predecessor === undefined ? undefined : Number(predecessor), inherit === "inherit");
+    await new EdgeProcess(settings).run(
+      predecessor === undefined ? undefined : Number(predecessor),
+      inherit === "inherit",
+    );
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     writeFileSync(join(edgePaths(settings.state_dir).run, `${process.pid}.failed`), JSON.stringify({ code, message }));
@@ -53,14 +56,18 @@ class EdgeProcess {
     writeRecord(state_dir, { identity, fingerprint, listen_host, listen_port, port, started_at: this.#startedAt });
     process.on("SIGTERM", () => void this.#drain(stopGraceMs, true));
     process.on("SIGHUP", () => {});
-    carryOnAfterFaults(state_dir);
+    carryOnAfterFaults();
     if (predecessor !== undefined) await this.#relieve(predecessor);
   }
 
   #calls() {
     return {
       "PUT /routes": (body: unknown) => this.#apply(body as RouteTable),
-      "GET /status": () => ({ version: this.#routes.version, connections: this.#server.connections, draining: this.#draining }),
+      "GET /status": () => ({
+        version: this.#routes.version,
+        connections: this.#server.connections,
+        draining: this.#draining,
+      }),
       "GET /open": () => this.#routes.open(),
       "GET /usage": () => this.#usage.show(),
       "POST /usage": (body: unknown) => this.#usage.add(body as EdgeUsage[]),
@@ -74,7 +81,8 @@ class EdgeProcess {
 
   #apply(table: RouteTable): { version: number } {
     // Written before it is confirmed: what was confirmed is served again after a crash.
-    if (this.#routes.apply(table) && !this.#draining) writeWhole(edgePaths(this.#settings.state_dir).routes, JSON.stringify(table));
+    if (this.#routes.apply(table) && !this.#draining)
+      writeWhole(edgePaths(this.#settings.state_dir).routes, JSON.stringify(table));
     return { version: this.#routes.version };
   }
 
@@ -82,7 +90,8 @@ class EdgeProcess {
     try {
       this.#routes.apply(JSON.parse(readFileSync(edgePaths(this.#settings.state_dir).routes, "utf8")) as RouteTable);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") console.error("The saved routes are unreadable:", error);
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+        complain(`The saved routes are unreadable: ${String(error)}`);
     }
   }
 
@@ -95,9 +104,11 @@ class EdgeProcess {
 
   async #relieve(predecessor: number): Promise<void> {
     const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
-    await callEdge(controlSocket(this.#settings.state_dir, predecessor), "POST", "/drain", limit).catch((error: Error) => {
-      console.error("The edge process that was replaced does not answer:", error.message);
-    });
+    await callEdge(controlSocket(this.#settings.state_dir, predecessor), "POST", "/drain", limit).catch(
+      (error: Error) => {
+        complain(`The edge process that was replaced does not answer: ${error.message}`);
+      },
+    );
   }
 
   async #drain(limitMs: number, hurry: boolean): Promise<void> {
@@ -117,19 +128,26 @@ class EdgeProcess {
     if (successor === undefined || successor === process.pid) return;
     const counts = this.#usage.take();
     if (counts.length === 0) return;
-    await callEdge(controlSocket(this.#settings.state_dir, successor), "POST", "/usage", counts).catch(() => this.#usage.add(counts));
+    await callEdge(controlSocket(this.#settings.state_dir, successor), "POST", "/usage", counts).catch(() =>
+      this.#usage.add(counts),
+    );
   }
 }
 
 /** A fault in one request must not cut everybody else's; many of them mean that the process itself is sick. */
-function carryOnAfterFaults(stateDir: string): void {
+function carryOnAfterFaults(): void {
   let faults = 0;
   setInterval(() => (faults = 0), 60_000).unref();
   process.on("uncaughtException", (error) => {
     faults += 1;
-    appendFileSync(edgePaths(stateDir).log, `${new Date().toISOString()} fault: ${error.stack ?? error.message}\n`);
+    complain(error.stack ?? error.message);
     if (faults > mostFaultsAMinute) process.exit(70);
   });
+}
+
+/** To the log: stderr is appended to it. */
+function complain(text: string): void {
+  process.stderr.write(`${new Date().toISOString()} ${text}\n`);
 }
 
 await main(process.argv.slice(2));

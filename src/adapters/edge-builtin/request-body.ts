@@ -62,10 +62,12 @@ export class RequestBody {
 }
 
 // RFC 9110 §6.5.1: what frames, routes or authenticates a message is not taken from its end.
-const notInTrailers = /^(?:content-length|transfer-encoding|host|connection|trailer|te|authorization|cookie|expect|forwarded|x[-_]forwarded.*|x[-_]real[-_]ip)$/i;
+const notInTrailers =
+  /^(?:content-length|transfer-encoding|host|connection|trailer|te|authorization|cookie|expect|forwarded|x[-_]forwarded.*|x[-_]real[-_]ip)$/i;
 
 function trailers(raw: readonly string[]): string {
   let text = "";
-  for (let i = 0; i < raw.length; i += 2) if (!notInTrailers.test(raw[i] as string)) text += `${raw[i]}: ${raw[i + 1]}\r\n`;
+  for (let i = 0; i < raw.length; i += 2)
+    if (!notInTrailers.test(raw[i] as string)) text += `${raw[i]}: ${raw[i + 1]}\r\n`;
   return text;
 }

@@ -18,7 +18,16 @@ export interface ResponseSink {
   broken(reason: string): void;
 }
 
-type State = "idle" | "head" | "length" | "until-close" | "chunk-size" | "chunk-data" | "chunk-end" | "trailers" | "tunnel";
+type State =
+  | "idle"
+  | "head"
+  | "length"
+  | "until-close"
+  | "chunk-size"
+  | "chunk-data"
+  | "chunk-end"
+  | "trailers"
+  | "tunnel";
 
 const maxHeadBytes = 64 * 1024;
 const maxChunkLineBytes = 1024;
@@ -158,7 +167,8 @@ export class ResponseReader {
 
   #readChunkSize(rest: Buffer): number {
     const end = rest.indexOf(endOfLine);
-    if (end > maxChunkLineBytes || (end === -1 && rest.length > maxChunkLineBytes)) return this.#break("chunk line too long");
+    if (end > maxChunkLineBytes || (end === -1 && rest.length > maxChunkLineBytes))
+      return this.#break("chunk line too long");
     if (end === -1) return 0;
     const size = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?$/i.exec(rest.toString("latin1", 0, end))?.[1];
     if (size === undefined) return this.#break("malformed chunk size");
@@ -179,7 +189,11 @@ export class ResponseReader {
     const end = rest.indexOf(endOfHead);
     if (end === -1) return rest.length > maxHeadBytes ? this.#break("trailers too large") : 0;
     const trailers: string[] = [];
-    const sound = eachField(rest.toString("latin1", 0, end), 0, (name, value) => !isFraming(name.toLowerCase()) && trailers.push(name, value));
+    const sound = eachField(
+      rest.toString("latin1", 0, end),
+      0,
+      (name, value) => !isFraming(name.toLowerCase()) && trailers.push(name, value),
+    );
     return sound ? this.#ended(trailers, end + 4) : this.#break("malformed trailers");
   }
 
@@ -210,7 +224,9 @@ export class ResponseReader {
     this.keepAliveHintMs = undefined;
     const head = { status: Number(start[2]), reason: start[3] ?? "", headers: [] as string[], upgrade: "" };
     const fields = new HopByHop();
-    const sound = lineEnd === -1 || eachField(text, lineEnd + 2, (name, value) => void (fields.take(name, value) || head.headers.push(name, value)));
+    const sound =
+      lineEnd === -1 ||
+      eachField(text, lineEnd + 2, (name, value) => void (fields.take(name, value) || head.headers.push(name, value)));
     if (!sound || !this.#applyFraming(fields)) return undefined;
     head.upgrade = fields.upgrade;
     if (fields.named !== undefined || this.#chunked) dropFields(head.headers, fields.named, this.#chunked);
@@ -284,7 +300,11 @@ class HopByHop {
   }
 }
 
-const hopLengths = new Set(["content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "proxy-connection"].map((name) => name.length));
+const hopLengths = new Set(
+  ["content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "proxy-connection"].map(
+    (name) => name.length,
+  ),
+);
 
 function isFraming(name: string): boolean {
   return name === "content-length" || name === "transfer-encoding" || name === "host";

@@ -79,7 +79,11 @@ export function targetKey(host: string, port: number): string {
 }
 
 /** Picks the replica with the fewest open requests, in turn among equals; those that lately refused only when no other is left. */
-export function pickTarget(targets: readonly EdgeTarget[], turn: number, tried: readonly EdgeTarget[]): EdgeTarget | undefined {
+export function pickTarget(
+  targets: readonly EdgeTarget[],
+  turn: number,
+  tried: readonly EdgeTarget[],
+): EdgeTarget | undefined {
   if (targets.length === 1) return tried.length === 0 ? targets[0] : undefined;
   const now = performance.now();
   let best: EdgeTarget | undefined;

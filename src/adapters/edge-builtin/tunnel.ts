@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { pageStatus, rawPage, type PageCode } from "./pages.ts";
 import type { ResponseHead } from "./response-reader.ts";
-import type { LiveRoute } from "./route-table.ts";
+import type { LiveRoute } from "./live-routes.ts";
 import { pickTarget, type EdgeTarget } from "./target.ts";
 import type { ConnectionUser, UpstreamConnection } from "./upstream-connection.ts";
 
@@ -72,8 +72,12 @@ export class Tunnel implements ConnectionUser {
     const { socket, route } = this.#input;
     this.#answered = true;
     route.usage.count(head.status, performance.now() - this.#startedAtMs);
-    const lines = Array.from({ length: head.headers.length / 2 }, (_, i) => `${head.headers[2 * i]}: ${head.headers[2 * i + 1]}\r\n`);
-    const connection = head.status === 101 ? `Connection: Upgrade\r\nUpgrade: ${head.upgrade}\r\n` : "Connection: close\r\n";
+    const lines = Array.from(
+      { length: head.headers.length / 2 },
+      (_, i) => `${head.headers[2 * i]}: ${head.headers[2 * i + 1]}\r\n`,
+    );
+    const connection =
+      head.status === 101 ? `Connection: Upgrade\r\nUpgrade: ${head.upgrade}\r\n` : "Connection: close\r\n";
     socket.write(`HTTP/1.1 ${head.status} ${head.reason}\r\n${lines.join("")}${connection}\r\n`, "latin1");
     if (head.status === 101) setImmediate(() => this.#join());
   }

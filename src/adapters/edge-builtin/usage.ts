@@ -17,11 +17,11 @@ export class ProjectUsage {
   /** Counts one answered request. */
   count(status: number, latencyMs: number): void {
     this.requests += 1;
-    this.#classes[Math.min(5, Math.floor(status / 100))]! += 1;
+    increase(this.#classes, Math.min(5, Math.floor(status / 100)), 1);
     this.latencySumMs += latencyMs;
     let bucket = 0;
     while (bucket < latencyBucketsMs.length && latencyMs > (latencyBucketsMs[bucket] as number)) bucket += 1;
-    this.#buckets[bucket]! += 1;
+    increase(this.#buckets, bucket, 1);
   }
 
   /** The counts as the port shows them: buckets are cumulative. */
@@ -55,9 +55,15 @@ export class ProjectUsage {
     this.bytesIn += other.bytes_in;
     this.bytesOut += other.bytes_out;
     this.latencySumMs += other.latency_sum_ms;
-    for (const [digit, count] of Object.entries(other.by_class)) this.#classes[Number(digit)]! += count;
-    other.latency_buckets.forEach((count, i) => (this.#buckets[i]! += count - (other.latency_buckets[i - 1] ?? 0)));
+    for (const [digit, count] of Object.entries(other.by_class)) increase(this.#classes, Number(digit), count);
+    other.latency_buckets.forEach((count, i) =>
+      increase(this.#buckets, i, count - (other.latency_buckets[i - 1] ?? 0)),
+    );
   }
+}
+
+function increase(counts: Float64Array, at: number, by: number): void {
+  counts[at] = (counts[at] ?? 0) + by;
 }
 
 /** Counts of all projects since the edge started. */

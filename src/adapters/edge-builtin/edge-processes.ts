@@ -4,18 +4,13 @@ import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/retry.ts";
-import { callEdge } from "./control-client.ts";
+import { callEdge } from "./call-edge.ts";
 import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
-import { controlSocket, edgeCommand, edgePaths, type EdgeSettings } from "./settings.ts";
+import { controlSocket, edgeCommand, edgePaths, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
 // sun_path of Linux' struct sockaddr_un holds 108 bytes with its end (unix(7)).
 const longestSocketPath = 107;
-
-/** Thrown when no edge process could be brought up; the message is meant for the operator. */
-export class EdgeStartFailed extends Error {
-  override name = "EdgeStartFailed";
-}
 
 /** Brings up the right edge process and finds those that run. */
 export class EdgeProcesses {
@@ -37,7 +32,7 @@ export class EdgeProcesses {
 
   /**
    * Adopts the process that runs with these settings and this code; lets another one be replaced without a lost request; starts one when none
-   * lives. Rejects with `EdgeStartFailed`; a process that was to be replaced then goes on serving.
+   * lives. Rejects with a sentence for the operator; a process that was to be replaced then goes on serving.
    */
   async ensure(): Promise<EdgeRecord> {
     const running = this.current();
@@ -83,8 +78,14 @@ export class EdgeProcesses {
     this.#prepare();
     const { state_dir, listen_host, listen_port } = this.#settings;
     const inherit = old.listen_host === listen_host && old.listen_port === listen_port;
-    this.#log.info({ pid: old.identity.pid, inherit }, "The edge process is replaced by one with the present settings and code.");
-    const started = await callEdge(controlSocket(state_dir, old.identity.pid), "POST", "/successor", { node_bin: this.#nodeBin, inherit });
+    this.#log.info(
+      { pid: old.identity.pid, inherit },
+      "The edge process is replaced by one with the present settings and code.",
+    );
+    const started = await callEdge(controlSocket(state_dir, old.identity.pid), "POST", "/successor", {
+      node_bin: this.#nodeBin,
+      inherit,
+    });
     return this.#ready((started as { pid: number }).pid);
   }
 
@@ -92,7 +93,9 @@ export class EdgeProcesses {
     const { state_dir } = this.#settings;
     const paths = edgePaths(state_dir);
     if (Buffer.byteLength(controlSocket(state_dir, 4_194_304)) > longestSocketPath) {
-      throw new EdgeStartFailed(`The data folder's path is too long for the edge's control socket: choose a shorter BERTH_DATA.`);
+      throw new EdgeStartFailed(
+        `The data folder's path is too long for the edge's control socket: choose a shorter BERTH_DATA.`,
+      );
     }
     mkdirSync(paths.run, { recursive: true, mode: 0o700 });
     writeWhole(paths.settings, JSON.stringify(this.#settings));
@@ -101,7 +104,10 @@ export class EdgeProcesses {
 
   async #ready(pid: number): Promise<EdgeRecord> {
     const identity = identify(pid);
-    const outcome = await until(() => this.#outcome(pid, identity !== undefined && isAlive(identity)), { timeoutMs: readyWithinMs, atMostMs: 50 });
+    const outcome = await until(() => this.#outcome(pid, identity !== undefined && isAlive(identity)), {
+      timeoutMs: readyWithinMs,
+      atMostMs: 50,
+    });
     if (typeof outcome === "object") {
       this.#log.info({ pid, port: outcome.port }, "The edge process runs.");
       return outcome;
@@ -145,9 +151,14 @@ export class EdgeProcesses {
   }
 }
 
+/** Thrown when no edge process could be brought up; the message is meant for the operator. */
+class EdgeStartFailed extends Error {
+  override name = "EdgeStartFailed";
+}
+
 function readFailure(path: string): { code: string; message: string } | undefined {
   try {
-    return JSON.parse(readFileSync(path, "utf8"));
+    return JSON.parse(readFileSync(path, "utf8")) as { code: string; message: string };
   } catch {
     return undefined;
   }

@@ -44,13 +44,16 @@ export function controlSocket(stateDir: string, pid: number): string {
   return join(edgePaths(stateDir).run, `${pid}.sock`);
 }
 
-/** Reads the settings file an edge process was started with. */
-export function readSettings(path: string): EdgeSettings {
-  return { ...(JSON.parse(readFileSync(path, "utf8")) as EdgeSettings), state_dir: dirname(path) };
-}
-
 /** How an edge process is started; `words` follow its settings file. */
 export function edgeCommand(nodeBin: string, stateDir: string, words: readonly string[] = []): Command {
   const flags = ["--disable-warning=ExperimentalWarning"];
-  return { file: nodeBin, args: [...flags, join(import.meta.dirname, "main.ts"), edgePaths(stateDir).settings, ...words] };
+  return {
+    file: nodeBin,
+    args: [...flags, join(import.meta.dirname, "main.ts"), edgePaths(stateDir).settings, ...words],
+  };
+}
+
+/** Reads the settings file an edge process was started with. */
+export function readSettings(path: string): EdgeSettings {
+  return { ...(JSON.parse(readFileSync(path, "utf8")) as EdgeSettings), state_dir: dirname(path) };
 }

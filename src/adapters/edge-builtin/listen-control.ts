@@ -21,7 +21,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, calls:
     const text = JSON.stringify((await call(await readBody(request))) ?? {});
     response.writeHead(200, { "content-type": "application/json" }).end(text);
   } catch (error) {
-    response.writeHead(500, { "content-type": "text/plain" }).end(error instanceof Error ? error.message : String(error));
+    response
+      .writeHead(500, { "content-type": "text/plain" })
+      .end(error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -33,7 +33,12 @@ export class LiveRoutes {
     const named = new Set<string>();
     for (const route of table.routes) {
       const targets = route.targets.map((target) => this.#target(target.host, target.port, named));
-      routes.set(route.hostname, { state: route.state, targets, usage: this.#usage.of(route.project_id), turn: this.#turn(route) });
+      routes.set(route.hostname, {
+        state: route.state,
+        targets,
+        usage: this.#usage.of(route.project_id),
+        turn: this.#turn(route),
+      });
     }
     this.#routes = routes;
     this.version = table.version;
