@@ -1,0 +1,29 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+// Debian and Alpine, Fedora and RHEL, openSUSE, Arch and others.
+const systemBundles = [
+  "/etc/ssl/certs/ca-certificates.crt",
+  "/etc/pki/tls/certs/ca-bundle.crt",
+  "/etc/ssl/ca-bundle.pem",
+  "/etc/ca-certificates/extracted/tls-ca-bundle.pem",
+  "/etc/ssl/cert.pem",
+];
+
+/** The file of certificates that sandboxes trust: the system's, with the given one added; null when there is none. */
+export function trustedCertificates(stateDir: string, caFile?: string): string | null {
+  const system = systemBundles.find((path) => existsSync(path)) ?? null;
+  if (caFile === undefined) return system;
+  const text = [system, caFile].flatMap((path) => (path === null ? [] : [readFileSync(path, "utf8").trim()])).join("\n");
+  const path = join(stateDir, "ca-certificates.pem");
+  mkdirSync(stateDir, { recursive: true });
+  writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o644 });
+  renameSync(`${path}.${process.pid}`, path);
+  return path;
+}
+
+/** The variables by which OpenSSL, Node, curl, git, pip, Python's requests and Go find a file of certificates. */
+export function certificateVariables(path: string): Record<string, string> {
+  const names = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "REQUESTS_CA_BUNDLE"];
+  return Object.fromEntries(names.map((name) => [name, path]));
+}

@@ -1,0 +1,234 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
+
+/** Control groups of version 1, 2 or both, one group a sandbox below `name` in each hierarchy that can be written. */
+export interface Cgroups {
+  /** Which of `memory_limit`, `process_limit`, `cpu_limit`, `group_kill` work here. */
+  readonly parts: readonly string[];
+  /** Makes the group of a sandbox; answers the files a process writes 0 to in order to join. */
+  open(id: string, limits: SandboxLimits | null): readonly string[];
+  /** What of it the sandbox itself sees, so that Node sizes its heap by the limit. */
+  visible(id: string): readonly SandboxBind[];
+  usage(id: string): SandboxUsage | undefined;
+  outOfMemory(id: string): boolean;
+  kill(id: string): boolean;
+  remove(id: string): Promise<void>;
+  ids(): readonly string[];
+  /** Removes the empty parents. */
+  dismantle(): void;
+}
+
+/** Finds the hierarchies by really making a group with limits in each. */
+export function openCgroups(name: string): Cgroups {
+  const hierarchies = findHierarchies().flatMap((hierarchy) => usable(hierarchy, name));
+  return new WrittenCgroups(hierarchies);
+}
+
+type Controller = "memory" | "pids" | "cpu" | "cpuacct";
+interface Hierarchy {
+  readonly version: 1 | 2;
+  readonly root: string;
+  readonly controllers: readonly Controller[];
+}
+
+const wanted: readonly Controller[] = ["memory", "pids", "cpu", "cpuacct"];
+const isWanted = (text: string): text is Controller => (wanted as readonly string[]).includes(text);
+const probeLimits: SandboxLimits = { memoryBytes: 64 * 1024 * 1024, processes: 16, cpus: 1 };
+const quotaPeriodUs = 100_000;
+
+function findHierarchies(): Hierarchy[] {
+  const found: Hierarchy[] = [];
+  for (const line of readText("/proc/self/mounts").split("\n")) {
+    const [, root = "", type, options = ""] = line.split(" ");
+    if (type === "cgroup") found.push({ version: 1, root, controllers: options.split(",").filter(isWanted) });
+    // A machine may mount an empty version 2 beside version 1: only the controllers listed there count.
+    if (type === "cgroup2") found.push({ version: 2, root, controllers: readText(join(root, "cgroup.controllers")).trim().split(" ").filter(isWanted) });
+  }
+  return found.filter((hierarchy) => hierarchy.version === 2 || hierarchy.controllers.length > 0);
+}
+
+function usable(hierarchy: Hierarchy, name: string): Hierarchy[] {
+  const own = { ...hierarchy, root: join(hierarchy.root, name) };
+  const probe = join(own.root, `probe-${process.pid}-${probeCount++}`);
+  try {
+    if (hierarchy.version === 2) delegate(hierarchy.root, hierarchy.controllers);
+    mkdirSync(own.root, { recursive: true });
+    if (hierarchy.version === 2) delegate(own.root, hierarchy.controllers);
+    mkdirSync(probe);
+    for (const [file, value] of limitFiles(own, probeLimits)) writeFileSync(join(probe, file), value);
+    return [own];
+  } catch {
+    return [];
+  } finally {
+    tryRemove(probe);
+  }
+}
+let probeCount = 0;
+
+function delegate(folder: string, controllers: readonly Controller[]): void {
+  const names = controllers.filter((name) => name !== "cpuacct");
+  if (names.length > 0) writeFileSync(join(folder, "cgroup.subtree_control"), names.map((name) => `+${name}`).join(" "));
+}
+
+/** cgroups(7); kernel: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst. */
+function limitFiles(hierarchy: Hierarchy, limits: SandboxLimits): [string, string][] {
+  const has = (controller: Controller) => hierarchy.controllers.includes(controller);
+  const memory = String(limits.memoryBytes);
+  const quota = String(Math.max(1000, Math.round(limits.cpus * quotaPeriodUs)));
+  const files: [string, string][] = [];
+  if (hierarchy.version === 1) {
+    if (has("memory")) files.push(["memory.limit_in_bytes", memory]);
+    if (has("cpu")) files.push(["cpu.cfs_period_us", String(quotaPeriodUs)], ["cpu.cfs_quota_us", quota]);
+  } else {
+    if (has("memory")) files.push(["memory.max", memory]);
+    if (has("cpu")) files.push(["cpu.max", `${quota} ${quotaPeriodUs}`]);
+  }
+  if (has("pids")) files.push(["pids.max", String(limits.processes)]);
+  return files;
+}
+
+/** Swap counts as memory where the kernel accounts for it; where it does not, these files are absent. */
+function noSwap(hierarchy: Hierarchy, limits: SandboxLimits): [string, string][] {
+  if (!hierarchy.controllers.includes("memory")) return [];
+  return hierarchy.version === 1 ? [["memory.memsw.limit_in_bytes", String(limits.memoryBytes)]] : [["memory.swap.max", "0"]];
+}
+
+class WrittenCgroups implements Cgroups {
+  readonly parts: readonly string[];
+  readonly #hierarchies: readonly Hierarchy[];
+
+  constructor(hierarchies: readonly Hierarchy[]) {
+    this.#hierarchies = hierarchies;
+    const has = (controller: Controller) => hierarchies.some((hierarchy) => hierarchy.controllers.includes(controller));
+    const kill = hierarchies.some((hierarchy) => hierarchy.version === 2);
+    const parts = { memory_limit: has("memory"), process_limit: has("pids"), cpu_limit: has("cpu"), group_kill: kill };
+    this.parts = Object.entries(parts).flatMap(([part, works]) => (works ? [part] : []));
+  }
+
+  open(id: string, limits: SandboxLimits | null): readonly string[] {
+    return this.#hierarchies.map((hierarchy) => {
+      const folder = join(hierarchy.root, id);
+      mkdirSync(folder, { recursive: true });
+      if (limits) {
+        for (const [file, value] of limitFiles(hierarchy, limits)) writeFileSync(join(folder, file), value);
+        for (const [file, value] of noSwap(hierarchy, limits)) tryWrite(join(folder, file), value);
+      }
+      return join(folder, "cgroup.procs");
+    });
+  }
+
+  visible(id: string): readonly SandboxBind[] {
+    const memory = this.#with("memory");
+    if (!memory) return [];
+    const target = memory.version === 2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    return [{ source: join(memory.root, id), target, writable: false }];
+  }
+
+  usage(id: string): SandboxUsage | undefined {
+    const memory = this.#with("memory");
+    const pids = this.#with("pids");
+    if (!memory || !pids || !existsSync(join(memory.root, id))) return undefined;
+    return {
+      memoryBytes: usedMemory(memory.version, join(memory.root, id)),
+      cpuSeconds: this.#cpuSeconds(id),
+      processes: Number(readText(join(pids.root, id, "pids.current"))),
+    };
+  }
+
+  outOfMemory(id: string): boolean {
+    const memory = this.#with("memory");
+    if (!memory) return false;
+    const file = memory.version === 1 ? "memory.oom_control" : "memory.events";
+    return field(readText(join(memory.root, id, file)), "oom_kill") > 0;
+  }
+
+  kill(id: string): boolean {
+    return this.#hierarchies.some((hierarchy) => hierarchy.version === 2 && tryWrite(join(hierarchy.root, id, "cgroup.kill"), "1"));
+  }
+
+  async remove(id: string): Promise<void> {
+    // A group can be removed only when its last process is reaped, which takes a moment after a kill.
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      if (this.#hierarchies.map((hierarchy) => tryRemove(join(hierarchy.root, id))).every(Boolean)) return;
+      if (!this.kill(id)) this.#killMembers(id);
+      await sleep(20);
+    }
+  }
+
+  ids(): readonly string[] {
+    const names = this.#hierarchies.flatMap((hierarchy) => readdirSync(hierarchy.root, { withFileTypes: true }));
+    return [...new Set(names.filter((entry) => entry.isDirectory()).map((entry) => entry.name))];
+  }
+
+  dismantle(): void {
+    for (const hierarchy of this.#hierarchies) tryRemove(hierarchy.root);
+  }
+
+  #with(controller: Controller): Hierarchy | undefined {
+    return this.#hierarchies.find((hierarchy) => hierarchy.controllers.includes(controller));
+  }
+
+  #cpuSeconds(id: string): number {
+    const old = this.#with("cpuacct");
+    if (old) return Number(readText(join(old.root, id, "cpuacct.usage"))) / 1e9;
+    const cpu = this.#with("cpu");
+    return cpu ? field(readText(join(cpu.root, id, "cpu.stat")), "usage_usec") / 1e6 : 0;
+  }
+
+  #killMembers(id: string): void {
+    for (const hierarchy of this.#hierarchies) {
+      for (const pid of readText(join(hierarchy.root, id, "cgroup.procs")).split("\n")) {
+        if (pid !== "") tryKill(Number(pid));
+      }
+    }
+  }
+}
+
+/** Without the page cache, which the kernel gives back before it kills. */
+function usedMemory(version: 1 | 2, folder: string): number {
+  const stat = readText(join(folder, "memory.stat"));
+  if (version === 1) return field(stat, "total_rss") + field(stat, "total_shmem");
+  return field(stat, "anon") + field(stat, "shmem");
+}
+
+function field(text: string, name: string): number {
+  const line = text.split("\n").find((each) => each.startsWith(`${name} `));
+  return line === undefined ? 0 : Number(line.slice(name.length + 1));
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function tryWrite(path: string, value: string): boolean {
+  try {
+    if (!existsSync(path)) return false;
+    writeFileSync(path, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function tryRemove(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch {
+    return !existsSync(folder);
+  }
+}
+
+function tryKill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself in between.
+  }
+}

@@ -1,0 +1,100 @@
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import type { SandboxBind } from "./spec.ts";
+
+/** Numbers of the descriptors that carry made-up files into bubblewrap. */
+export interface DataDescriptors {
+  readonly passwd: number;
+  readonly group: number;
+  readonly hosts: number;
+  readonly resolv: number;
+}
+
+export interface FileSystemPlan {
+  readonly binds: readonly SandboxBind[];
+  readonly hide: readonly string[];
+  readonly data: DataDescriptors;
+  readonly tmpBytes: number;
+  readonly homeBytes: number;
+  readonly ownProc: boolean;
+}
+
+/** The bubblewrap options that build a sandbox's file system: the system's programs, a made-up /etc, private memory file systems, and the binds. */
+export function fileSystemArguments(plan: FileSystemPlan): string[] {
+  return [
+    ...systemFolders(),
+    ...plan.hide.filter(isBelowUsr).flatMap((folder) => ["--perms", "0755", "--tmpfs", folder]),
+    ...etc(plan.data),
+    ...(plan.ownProc ? ["--proc", "/proc"] : ["--ro-bind", "/proc", "/proc"]),
+    ...["--dev", "/dev"],
+    ...memory("/dev/shm", plan.tmpBytes),
+    ...memory("/tmp", plan.tmpBytes),
+    ...[...folder("/run"), ...folder("/var"), "--symlink", "../tmp", "/var/tmp", ...folder("/home")],
+    ...memory("/home/app", plan.homeBytes),
+    ...binds(plan.binds),
+    ...["--remount-ro", "/"],
+  ];
+}
+
+const isBelowUsr = (path: string): boolean => path.startsWith("/usr/") && existsSync(path);
+// bubblewrap as real root makes the parents of a mount 0700, so each one is made by hand.
+const folder = (path: string): string[] => ["--perms", "0755", "--dir", path];
+const memory = (path: string, size: number): string[] => ["--perms", "1777", "--size", String(size), "--tmpfs", path];
+const readOnly = (path: string): string[] => ["--ro-bind-try", path, path];
+
+function systemFolders(): string[] {
+  const args = ["--ro-bind", "/usr", "/usr"];
+  for (const path of ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"]) {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink()) args.push("--symlink", readlinkSync(path), path);
+    else if (found) args.push("--ro-bind", path, path);
+  }
+  return args;
+}
+
+/** Only what programs need to find libraries, names, certificates and the time; no host keys, no passwords. */
+function etc(data: DataDescriptors): string[] {
+  const wanted = [
+    ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf", "localtime", "timezone", "mime.types"],
+    ...["protocols", "services", "gai.conf", "host.conf", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/tls/openssl.cnf", "pki/ca-trust/extracted"],
+  ];
+  const present = wanted.map((name) => `/etc/${name}`).filter((path) => existsSync(path));
+  return [
+    ...parents(present, new Set(["/"])),
+    ...present.flatMap(readOnly),
+    ...madeUp(data.passwd, "/etc/passwd"),
+    ...madeUp(data.group, "/etc/group"),
+    ...madeUp(data.hosts, "/etc/hosts"),
+    ...madeUp(data.resolv, "/etc/resolv.conf"),
+  ];
+}
+
+const madeUp = (fd: number, path: string): string[] => ["--perms", "0644", "--ro-bind-data", String(fd), path];
+
+function binds(list: readonly SandboxBind[]): string[] {
+  const made = new Set(["/", "/run", "/var", "/home", "/home/app", "/tmp", "/usr", "/etc"]);
+  const args: string[] = [];
+  for (const bind of list) {
+    if (!isInside(bind.target, list, bind)) args.push(...parents([bind.target], made));
+    args.push(bind.writable ? "--bind" : "--ro-bind", bind.source, bind.target);
+  }
+  return args;
+}
+
+/** Below /usr or another bind nothing can be made: the mount point has to exist there. */
+function isInside(target: string, list: readonly SandboxBind[], self: SandboxBind): boolean {
+  return target.startsWith("/usr/") || list.some((other) => other !== self && target.startsWith(`${other.target}/`));
+}
+
+function parents(paths: readonly string[], made: Set<string>): string[] {
+  const args: string[] = [];
+  for (const path of paths) {
+    const names = path.split("/").slice(1, -1);
+    names.forEach((_, index) => {
+      const parent = `/${names.slice(0, index + 1).join("/")}`;
+      if (made.has(parent)) return;
+      made.add(parent);
+      args.push(...folder(parent));
+    });
+  }
+  return args;
+}

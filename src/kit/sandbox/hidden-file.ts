@@ -1,0 +1,38 @@
+import { closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+
+/**
+ * A readable descriptor at offset 0 with these bytes, of a file without a name: nobody else can open it, and it is gone with
+ * its last descriptor. It lives in memory where the machine has /dev/shm. The caller closes it.
+ */
+export function hiddenFile(bytes: Uint8Array | string, fallbackDir: string): number {
+  const content = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
+  const fd = openNameless("/dev/shm") ?? openNameless(fallbackDir) ?? openUnlinked(fallbackDir);
+  try {
+    // Written by position, so that the descriptor's own offset stays at 0 for the reader.
+    for (let done = 0; done < content.length; ) done += writeSync(fd, content, done, content.length - done, done);
+    return fd;
+  } catch (cause) {
+    closeSync(fd);
+    throw cause;
+  }
+}
+
+/** open(2): O_TMPFILE includes O_DIRECTORY, whose value differs between processors. */
+const nameless = 0o20000000 | constants.O_DIRECTORY;
+
+function openNameless(folder: string): number | undefined {
+  try {
+    return openSync(folder, constants.O_RDWR | nameless, 0o600);
+  } catch {
+    return undefined;
+  }
+}
+
+function openUnlinked(folder: string): number {
+  const path = join(folder, `.${randomUUID()}`);
+  const fd = openSync(path, "wx+", 0o600);
+  unlinkSync(path);
+  return fd;
+}

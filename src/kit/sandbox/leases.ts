@@ -1,0 +1,53 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Numbers (ports, subnets) handed out to sandboxes. A number is a folder, so two processes never get the same one and a restart forgets none. */
+export interface Leases {
+  /** The number that `owner` has, or a free one for which `isFree` holds. Throws when there is none left. */
+  claim(owner: string, isFree: (number: number) => Promise<boolean>): Promise<number>;
+  /** The numbers that an owner has. */
+  held(owner: string): readonly number[];
+  release(number: number): void;
+  owners(): readonly string[];
+}
+
+/** Leases of `first` … `first + count - 1`, kept in `folder`. The search starts at a random one, so that a number rests before it comes again. */
+export function openLeases(folder: string, first: number, count: number): Leases {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const entries = () => readdirSync(folder).map((name) => ({ number: Number(name), owner: ownerOf(folder, name) }));
+  const held = (owner: string) => entries().flatMap((entry) => (entry.owner === owner ? [entry.number] : []));
+  const release = (number: number) => rmSync(join(folder, String(number)), { recursive: true, force: true });
+  const claim: Leases["claim"] = async (owner, isFree) => {
+    const own = held(owner)[0];
+    if (own !== undefined) return own;
+    const start = Math.floor(Math.random() * count);
+    for (let step = 0; step < count; step += 1) {
+      const number = first + ((start + step) % count);
+      if (!take(folder, number, owner)) continue;
+      if (await isFree(number)) return number;
+      release(number);
+    }
+    throw new Error(`no free number between ${first} and ${first + count - 1} is left in ${folder}`);
+  };
+  return { claim, held, release, owners: () => [...new Set(entries().map((entry) => entry.owner))] };
+}
+
+function take(folder: string, number: number, owner: string): boolean {
+  const path = join(folder, String(number));
+  try {
+    mkdirSync(path);
+  } catch {
+    return false;
+  }
+  writeFileSync(join(path, "owner"), owner);
+  return true;
+}
+
+/** Empty between the making of the folder and of the file, and after a crash there: then nobody's. */
+function ownerOf(folder: string, name: string): string {
+  try {
+    return readFileSync(join(folder, name, "owner"), "utf8");
+  } catch {
+    return "";
+  }
+}

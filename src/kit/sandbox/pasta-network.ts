@@ -1,0 +1,33 @@
+import type { Leases } from "./leases.ts";
+import type { NetworkDriver } from "./network.ts";
+import { isFreePort } from "./shared-network.ts";
+
+/**
+ * A network namespace of an ordinary user's own, with egress and one forwarded port by pasta(1).
+ * The host's loopback is not mapped (`--no-map-gw`), and nothing is forwarded but that port.
+ */
+export function pastaNetwork(pasta: string, ports: Leases): NetworkDriver {
+  return {
+    mode: "pasta",
+    async open(id, network) {
+      const port = network.kind === "serve" ? await ports.claim(id, isFreePort) : null;
+      const inside = network.kind === "serve" ? network.port : 0;
+      return {
+        prefix: [pasta, ...pastaArguments(port === null ? null : { host: port, inside }), "--"],
+        isolate: false,
+        ownLoopback: true,
+        serve: port === null ? null : { port: inside, address: { host: "127.0.0.1", port } },
+      };
+    },
+    async close(id) {
+      for (const port of ports.held(id)) ports.release(port);
+    },
+    ids: () => ports.owners(),
+    dismantle: async () => {},
+  };
+}
+
+function pastaArguments(forward: { host: number; inside: number } | null): string[] {
+  const inbound = forward ? `127.0.0.1/${forward.host}:${forward.inside}` : "none";
+  return ["--config-net", "--quiet", "--no-map-gw", "-t", inbound, "-u", "none", "-T", "none", "-U", "none"];
+}

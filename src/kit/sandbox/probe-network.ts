@@ -1,0 +1,181 @@
+import { accessSync, constants, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { run, runOk, start, startDetached, systemPath, type Command } from "../exec.ts";
+import { until } from "../retry.ts";
+import { openLeases } from "./leases.ts";
+import type { NetworkDriver } from "./network.ts";
+import { pastaNetwork } from "./pasta-network.ts";
+import type { Resolvers } from "./resolvers.ts";
+import { sharedNetwork } from "./shared-network.ts";
+import type { SandboxOptions } from "./spec.ts";
+import { openVethNetwork, type VethNetwork } from "./veth-network.ts";
+
+export interface NetworkFindings {
+  readonly driver: NetworkDriver;
+  /** Why a stronger one is not used; empty when there is none stronger or the settings ask for this one. */
+  readonly reason: string;
+  readonly guessedResolvers: boolean;
+}
+
+// Outside 32768-60999, from which the kernel takes the local ports of outgoing connections.
+const firstPort = 20_000;
+const portCount = 10_000;
+
+/** The strongest kind of network that is allowed by the options and really works here: veth for root, pasta for others, else the host's own. */
+export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers): Promise<NetworkFindings> {
+  const folder = join(options.stateDir, "network");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const ports = openLeases(join(folder, "ports"), firstPort, portCount);
+  const wanted = options.network ?? "auto";
+  const guessedResolvers = resolvers.guessed;
+  const reasons: string[] = [];
+  const attempt = async (make: () => Promise<NetworkDriver>) => {
+    try {
+      return await make();
+    } catch (fault) {
+      reasons.push(fault instanceof Error ? fault.message : String(fault));
+      return undefined;
+    }
+  };
+  const isRoot = process.geteuid?.() === 0;
+  const veth = wanted === "veth" || (wanted === "auto" && isRoot) ? await attempt(() => tryVeth(options, folder, resolvers)) : undefined;
+  const pasta = wanted === "pasta" || (wanted === "auto" && !isRoot) ? await attempt(() => tryPasta(options, folder, pastaOn(options, ports))) : undefined;
+  return { driver: veth ?? pasta ?? sharedNetwork(ports), reason: reasons.join("; "), guessedResolvers };
+}
+
+function pastaOn(options: SandboxOptions, ports: ReturnType<typeof openLeases>): NetworkDriver {
+  if (!options.parts.pasta) throw new Error("pasta is not installed");
+  return pastaNetwork(options.parts.pasta, ports);
+}
+
+async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resolvers): Promise<NetworkDriver> {
+  const { ip, nft } = options.parts;
+  if (!ip || !nft) throw new Error(`${ip ? "nft" : "ip"} is not installed`);
+  const network = await openVethNetwork({ ip, nft }, folder, resolvers.addresses);
+  const first = await vethFault(options, network);
+  if (first === undefined) return network;
+  // Docker sets the policy of the forward chain to drop and leaves one chain to others.
+  await admitThroughDocker(network.interfacePrefix);
+  const second = await vethFault(options, network);
+  if (second === undefined) return network;
+  throw new Error(second);
+}
+
+/**
+ * Two sandboxes are made: one stands for the world outside, named so that our rules do not know it. The other must reach it through the
+ * host and must not reach the host itself. Undefined when that holds.
+ */
+async function vethFault(options: SandboxOptions, network: VethNetwork): Promise<string | undefined> {
+  const id = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
+  const host = createServer((socket) => socket.end());
+  await new Promise<void>((resolve) => host.listen(0, "0.0.0.0", resolve));
+  const world = await openWorld(options);
+  try {
+    const opened = await network.open(id, { kind: "egress" });
+    const hostPort = (host.address() as { port: number }).port;
+    const targets = [`${world.address}:${world.port}`, `${network.hostAddress(id)}:${hostPort}`];
+    const result = await runOk(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, ...targets]), { timeoutMs: 15_000 });
+    const [reachesWorld, reachesHost] = JSON.parse(result.stdout) as boolean[];
+    if (!reachesWorld) return "packets of a sandbox are not forwarded by this machine's firewall";
+    return reachesHost ? "this machine's addresses cannot be shut off from a sandbox" : undefined;
+  } finally {
+    await network.close(id);
+    await world.close();
+    host.close();
+  }
+}
+
+const tryTargets = `
+const net = require("node:net");
+const reach = (target) => new Promise((resolve) => {
+  const [host, port] = target.split(":");
+  const socket = net.connect({ host, port: Number(port), timeout: 2000 });
+  const end = (answer) => { socket.destroy(); resolve(answer); };
+  socket.on("connect", () => end(true)).on("error", () => end(false)).on("timeout", () => end(false));
+});
+Promise.all(process.argv.slice(1).map(reach)).then((answers) => console.log(JSON.stringify(answers)));
+`;
+const listen = `require("node:net").createServer((socket) => socket.end()).listen(0, "0.0.0.0", function () { console.log(this.address().port); });`;
+
+/** A server in a network namespace of its own beside the host, at an address of the range for tests (RFC 5737, TEST-NET-3). */
+async function openWorld({ parts, nodeBin }: SandboxOptions) {
+  const ip = parts.ip as string;
+  const name = `bprobe${process.pid % 100000}`;
+  const pick = 4 * Math.floor(Math.random() * 63);
+  const [near, far] = [`203.0.113.${pick + 1}`, `203.0.113.${pick + 2}`];
+  const close = async () => {
+    server?.kill("SIGKILL");
+    await run({ file: ip, args: ["link", "del", name] }, { timeoutMs: 10_000 });
+    await run({ file: ip, args: ["netns", "del", name] }, { timeoutMs: 10_000 });
+  };
+  let server: ReturnType<typeof start> | undefined;
+  try {
+    await runOk({ file: ip, args: ["netns", "add", name] }, { timeoutMs: 10_000 });
+    const outside = [`link add ${name} type veth peer name eth0 netns ${name}`, `addr add ${near}/30 dev ${name}`, `link set ${name} up`];
+    const inside = ["link set lo up", `addr add ${far}/30 dev eth0`, "link set eth0 up", `route add default via ${near}`];
+    await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: 10_000 });
+    await runOk({ file: ip, args: ["-n", name, "-batch", "-"] }, { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 });
+    const started = start(prefixed([ip, "netns", "exec", name], nodeBin, ["-e", listen]), { env: { PATH: systemPath } });
+    server = started;
+    const port = await firstLine(started.stdout);
+    return { address: far, port, close };
+  } catch (cause) {
+    await close();
+    throw cause;
+  }
+}
+
+function prefixed(prefix: readonly string[], file: string, args: readonly string[]): Command {
+  const words = [...prefix, file, ...args];
+  return { file: words[0] as string, args: words.slice(1) };
+}
+
+async function firstLine(stream: NodeJS.ReadableStream): Promise<number> {
+  const line = new Promise<string>((resolve) => stream.once("data", (chunk: Buffer) => resolve(chunk.toString())));
+  const late = sleep(10_000, undefined, { ref: false }).then(() => {
+    throw new Error("a probe in a network namespace did not start");
+  });
+  return Number(await Promise.race([line, late]));
+}
+
+async function admitThroughDocker(interfacePrefix: string): Promise<void> {
+  const iptables = (...args: string[]) => run({ file: "iptables", args: ["-w", ...args] }, { timeoutMs: 10_000 }).catch(() => undefined);
+  for (const rule of [["-i", `${interfacePrefix}+`], ["-o", `${interfacePrefix}+`]]) {
+    const known = await iptables("-C", "DOCKER-USER", ...rule, "-j", "ACCEPT");
+    if (known && known.exitCode !== 0) await iptables("-I", "DOCKER-USER", ...rule, "-j", "ACCEPT");
+  }
+}
+
+/** Really starts pasta: its namespace must come up, and the host's loopback must be out of reach from it. */
+async function tryPasta(options: SandboxOptions, folder: string, driver: NetworkDriver): Promise<NetworkDriver> {
+  accessSync("/dev/net/tun", constants.R_OK | constants.W_OK);
+  const id = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
+  const log = join(folder, id);
+  const host = createServer((socket) => socket.end());
+  await new Promise<void>((resolve) => host.listen(0, "127.0.0.1", resolve));
+  try {
+    const opened = await driver.open(id, { kind: "egress" });
+    const target = `127.0.0.1:${(host.address() as { port: number }).port}`;
+    const pid = await startDetached(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, target]), log);
+    const said = await until(() => readFileSync(log, "utf8").match(/\[(true|false)\]/)?.[1], { timeoutMs: 10_000 });
+    // A pasta that fails leaves a waiting child behind, in its process group.
+    killGroup(pid);
+    if (said === undefined) throw new Error(`pasta: ${readFileSync(log, "utf8").trim().slice(-300) || "it did not start"}`);
+    if (said === "true") throw new Error("pasta does not shut the host's loopback off");
+    return driver;
+  } finally {
+    await driver.close(id);
+    host.close();
+    rmSync(log, { force: true });
+  }
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of it has ended.
+  }
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+
+/** What a sandbox's /etc/resolv.conf says: the host's own text, and one that also works where 127.0.0.1 is not the host's. */
+export interface Resolvers {
+  readonly shared: string;
+  readonly isolated: string;
+  /** The isolated ones that have an IPv4 address. */
+  readonly addresses: readonly string[];
+  /** True when the host only names resolvers on its loopback, so that public ones are used instead. */
+  readonly guessed: boolean;
+}
+
+// systemd-resolved lists the real servers there and puts only its own 127.0.0.53 in /etc/resolv.conf.
+const candidates = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
+const publicServers = ["1.1.1.1", "8.8.8.8"];
+
+/** Reads the host's resolvers. */
+export function readResolvers(): Resolvers {
+  const texts = candidates.map(readText);
+  const usable = texts.find((text) => servers(text).length > 0);
+  const addresses = usable === undefined ? publicServers : servers(usable);
+  const search = (usable ?? "").split("\n").filter((line) => /^(search|options)\s/.test(line));
+  const isolated = `${[...addresses.map((address) => `nameserver ${address}`), ...search].join("\n")}\n`;
+  return { shared: texts[0] ?? "", isolated, addresses, guessed: usable === undefined };
+}
+
+function servers(text: string): string[] {
+  return [...text.matchAll(/^nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)].flatMap(([, address = ""]) => (address.startsWith("127.") ? [] : [address]));
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

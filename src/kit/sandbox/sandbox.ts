@@ -1,0 +1,114 @@
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync } from "node:fs";
+import { run as runCommand, systemPath } from "../exec.ts";
+import { trustedCertificates } from "./certificates.ts";
+import { openCgroups, type Cgroups } from "./cgroups.ts";
+import { compose, type Composition, type Containment } from "./compose.ts";
+import { noNetwork, type NetworkDriver, type OpenedNetwork } from "./network.ts";
+import { probeContainment, type ContainmentFindings } from "./probe-containment.ts";
+import { probeNetwork, type NetworkFindings } from "./probe-network.ts";
+import { readResolvers, type Resolvers } from "./resolvers.ts";
+import { seccompProgram } from "./seccomp.ts";
+import { describeSandbox } from "./describe-sandbox.ts";
+import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpec } from "./spec.ts";
+
+/**
+ * The one way in which Berth runs code of its users, for applications and for builds. Tries out at once what this machine allows
+ * and uses the strongest of it; `describe` says what is missing. Throws only when the state folder cannot be used.
+ */
+export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
+  mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
+  const context = prepare(options);
+  const containment = await probeContainment(options, (probe, spec) => composeIn({ ...context, containment: probe }, spec, noNetwork));
+  for (const id of context.cgroups.ids()) if (id.startsWith(`probe-${process.pid}-`)) await context.cgroups.remove(id);
+  const network = await probeNetwork(options, context.resolvers);
+  return assemble({ ...context, containment: containment.found }, containment, network);
+}
+
+interface Context {
+  readonly options: SandboxOptions;
+  readonly cgroups: Cgroups;
+  readonly certificates: string | null;
+  readonly resolvers: Resolvers;
+  readonly program: Buffer | undefined;
+  readonly containment: Containment;
+}
+
+function prepare(options: SandboxOptions): Omit<Context, "containment"> {
+  const tag = createHash("sha256").update(options.stateDir).digest("hex").slice(0, 8);
+  return {
+    options,
+    cgroups: openCgroups(`berth-${tag}`),
+    certificates: trustedCertificates(options.stateDir, options.caFile),
+    resolvers: readResolvers(),
+    program: seccompProgram(),
+  };
+}
+
+function assemble(context: Context, containment: ContainmentFindings, network: NetworkFindings): Sandbox {
+  const { cgroups } = context;
+  const { driver } = network;
+  const command = (spec: SandboxSpec) => open(context, driver, spec);
+  const remove = async (id: string) => {
+    await cgroups.remove(id);
+    await driver.close(id);
+  };
+  return {
+    hostUid: (uid) => (switchesUser(context.containment) ? uid : ownUid()),
+    describe: () => describeSandbox(containment, network, cgroups.parts),
+    command,
+    run: async (spec, options = {}): Promise<SandboxResult> => {
+      const ready = await command(spec);
+      try {
+        const result = await runCommand(ready.command, { ...options, ...ready.options });
+        return { ...result, outOfMemory: cgroups.outOfMemory(spec.id) };
+      } finally {
+        ready.close();
+        await remove(spec.id);
+      }
+    },
+    usage: (id) => cgroups.usage(id),
+    outOfMemory: (id) => cgroups.outOfMemory(id),
+    kill: (id) => cgroups.kill(id),
+    remove,
+    sweep: async (family, keep) => {
+      const ids = new Set([...cgroups.ids(), ...driver.ids()]);
+      for (const id of ids) if (id.startsWith(`${family}-`) && !keep.includes(id)) await remove(id);
+    },
+    dismantle: async () => {
+      cgroups.dismantle();
+      await driver.dismantle();
+    },
+  };
+}
+
+async function open(context: Context, driver: NetworkDriver, spec: SandboxSpec): Promise<SandboxCommand> {
+  if (!/^[a-z0-9_-]{1,100}$/.test(spec.id)) throw new Error(`not an id of a sandbox: ${spec.id}`);
+  const network = spec.network.kind === "none" ? noNetwork : await driver.open(spec.id, spec.network);
+  const { command, fds } = composeIn(context, spec, network);
+  const close = () => fds.splice(0).forEach((fd) => closeSync(fd));
+  return { command, options: { cwd: "/", env: { PATH: systemPath }, fds: [...fds] }, address: network.serve?.address ?? null, close };
+}
+
+function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork) {
+  const { options, cgroups, resolvers, containment } = context;
+  const spec = isRoot() ? given : { ...given, uid: ownUid() };
+  const plan: Composition = {
+    ...{ spec, containment, network },
+    ...{ parts: options.parts, stateDir: options.stateDir, nodeBin: options.nodeBin, hide: options.hide ?? [] },
+    certificates: context.certificates,
+    resolvConf: network.ownLoopback ? resolvers.isolated : resolvers.shared,
+    seccompProgram: context.program,
+    groupFiles: cgroups.open(spec.id, spec.limits),
+    groupBinds: spec.limits ? cgroups.visible(spec.id) : [],
+    processLimit: spec.limits && !cgroups.parts.includes("process_limit") ? spec.limits.processes : null,
+  };
+  const { command, fds } = compose(plan);
+  return { command, fds: [...fds] };
+}
+
+const isRoot = (): boolean => process.geteuid?.() === 0;
+const ownUid = (): number => process.geteuid?.() ?? 0;
+const switchesUser = ({ level }: Containment): boolean => level === "staged" || level === "privileged" || level === "switched";
+
+export type * from "./spec.ts";

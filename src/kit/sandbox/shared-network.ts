@@ -1,0 +1,30 @@
+import { createServer } from "node:net";
+import type { Leases } from "./leases.ts";
+import type { NetworkDriver } from "./network.ts";
+
+/** The host's own network: no isolation, each serving sandbox gets a free port of the host. The last resort. */
+export function sharedNetwork(ports: Leases): NetworkDriver {
+  return {
+    mode: "shared",
+    async open(id, network) {
+      const base = { prefix: [], isolate: false, ownLoopback: false };
+      if (network.kind !== "serve") return { ...base, serve: null };
+      const port = await ports.claim(id, isFreePort);
+      return { ...base, serve: { port, address: { host: "127.0.0.1", port } } };
+    },
+    async close(id) {
+      for (const port of ports.held(id)) ports.release(port);
+    },
+    ids: () => ports.owners(),
+    dismantle: async () => {},
+  };
+}
+
+/** Whether a server could listen there now, on every address. */
+export function isFreePort(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,132 @@
+import type { Command, ExecOptions, ExecResult, RunOptions } from "../exec.ts";
+
+/** What runs in a sandbox and what it may see. Everything that is not named here, the sandbox does not have. */
+export interface SandboxSpec {
+  /** Names its control group and its network. Unique among living sandboxes, `[a-z0-9_-]`; the part before the first `-` is its family, see `sweep`. */
+  readonly id: string;
+  /** The user it runs as when Berth is root (`uidBase + project_number`); an ordinary user's sandboxes run as that user. */
+  readonly uid: number;
+  readonly argv: readonly string[];
+  /** The environment, exact but for the defaults a sandbox adds when they are left out: PATH, HOME, LANG, the CA variables. May hold secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Mounted at /app. */
+  readonly app: { readonly source: string; readonly writable: boolean } | null;
+  /** Mounted at /storage, writable; sets STORAGE_DIR. */
+  readonly storageDir: string | null;
+  /** Toolchains, caches and the like, mounted in this order. */
+  readonly binds: readonly SandboxBind[];
+  /** Folders of the sandbox put before the system's PATH. */
+  readonly path?: readonly string[];
+  /** Default /app, or / without one. */
+  readonly cwd?: string;
+  /** Sizes of the two memory file systems /tmp and /home/app (64 MiB each by default). They count against the memory limit. */
+  readonly tmpBytes?: number;
+  readonly homeBytes?: number;
+  readonly network: SandboxNetwork;
+  readonly limits: SandboxLimits | null;
+}
+
+export interface SandboxBind {
+  readonly source: string;
+  /** An absolute path; its parents are made. A target below another bind must exist there. */
+  readonly target: string;
+  readonly writable: boolean;
+}
+
+/** `none`: not even the host's loopback. `egress`: outgoing connections. `serve`: also reachable at the command's `address`. */
+export type SandboxNetwork =
+  | { readonly kind: "none" }
+  | { readonly kind: "egress"; readonly reach?: readonly ReachedService[] }
+  | { readonly kind: "serve"; readonly port: number; readonly reach: readonly ReachedService[] };
+
+/** A unix socket of the host that the sandbox reaches at 127.0.0.1:<port>. */
+export interface ReachedService {
+  readonly port: number;
+  readonly socket_path: string;
+}
+
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpus: number;
+}
+
+/** A sandbox ready to be started, once, by `run`, `start` or `startDetached` of exec.ts. */
+export interface SandboxCommand {
+  readonly command: Command;
+  readonly options: ExecOptions;
+  /** Where the host reaches it; null unless it serves. */
+  readonly address: { readonly host: string; readonly port: number } | null;
+  /** Closes this process's copies of the descriptors. Call it once the process is started or has failed to. */
+  close(): void;
+}
+
+export interface SandboxResult extends ExecResult {
+  readonly outOfMemory: boolean;
+}
+
+export interface SandboxUsage {
+  readonly memoryBytes: number;
+  readonly cpuSeconds: number;
+  readonly processes: number;
+}
+
+export interface Sandbox {
+  /** The host's user that a sandbox with this `uid` runs as: folders it shall write must belong to it. */
+  hostUid(uid: number): number;
+  /** What was really tried on this machine when the sandbox was made. */
+  describe(): SandboxDescription;
+  /** Makes the control group and network of one sandbox and the command that enters it. `remove` frees them. Faults are thrown. */
+  command(spec: SandboxSpec): Promise<SandboxCommand>;
+  /** Runs a sandbox to its end and removes it. Abort or time-out kills everything in it at once. */
+  run(spec: SandboxSpec, options?: Omit<RunOptions, keyof ExecOptions>): Promise<SandboxResult>;
+  /** CPU, memory and process counts; undefined where control groups cannot be written. */
+  usage(id: string): SandboxUsage | undefined;
+  /** Whether the kernel killed something in it for want of memory. */
+  outOfMemory(id: string): boolean;
+  /** Kills everything in it; false where no control group can do so. */
+  kill(id: string): boolean;
+  /** Frees the control group and the network of an ended sandbox, killing what is left. Idempotent. */
+  remove(id: string): Promise<void>;
+  /** Removes every sandbox of a family (`run`, `build` …) but those named: what a crash left behind. */
+  sweep(family: string, keep: readonly string[]): Promise<void>;
+  /** Takes back the rules and groups made for all sandboxes. Only when none lives: for tests and for leaving a machine. */
+  dismantle(): Promise<void>;
+}
+
+export interface SandboxDescription {
+  readonly network: NetworkMode;
+  readonly isolation: readonly string[];
+  readonly missing: readonly MissingSandboxPart[];
+}
+
+export interface MissingSandboxPart {
+  readonly part: string;
+  readonly effect: string;
+  readonly remedy: string;
+}
+
+export type NetworkMode = "veth" | "pasta" | "shared";
+
+/** Absolute paths of the programs a sandbox is made with; null for those the machine lacks. */
+export interface SandboxParts {
+  readonly bwrap: string | null;
+  readonly setpriv: string | null;
+  readonly nft: string | null;
+  readonly ip: string | null;
+  readonly pasta: string | null;
+  readonly socat: string | null;
+}
+
+export interface SandboxOptions {
+  readonly parts: SandboxParts;
+  /** Where leases of addresses and ports are kept; made when it is missing. */
+  readonly stateDir: string;
+  /** The platform's own Node, seen at /opt/node/bin/node unless a bind covers /opt/node. */
+  readonly nodeBin: string;
+  readonly network?: "auto" | NetworkMode;
+  /** A certificate (PEM file) that applications trust besides the system's. */
+  readonly caFile?: string;
+  /** Folders below /usr that must not be seen; the data folder when it is there. */
+  readonly hide?: readonly string[];
+}

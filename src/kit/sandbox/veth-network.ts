@@ -1,0 +1,186 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run, runOk } from "../exec.ts";
+import { openLeases, type Leases } from "./leases.ts";
+import type { NetworkDriver } from "./network.ts";
+
+export interface VethParts {
+  readonly ip: string;
+  readonly nft: string;
+}
+
+export interface VethNetwork extends NetworkDriver {
+  /** Every host-side interface starts with this. */
+  readonly interfacePrefix: string;
+  /** The host's end of a sandbox's link. */
+  hostAddress(id: string): string | undefined;
+}
+
+/**
+ * A network namespace a sandbox, joined to the host by a veth pair with a /30 of its own, made by root. Egress is masqueraded; the host's
+ * addresses, the other sandboxes and link-local addresses (cloud metadata) are rejected by an nft table of our own.
+ * Throws when the machine refuses any of it.
+ */
+export async function openVethNetwork(parts: VethParts, stateDir: string, resolvers: readonly string[]): Promise<VethNetwork> {
+  const tag = createHash("sha256").update(stateDir).digest("hex").slice(0, 4);
+  const block = await settleBlock(stateDir, tag);
+  const names: Names = { tag, block, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
+  writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
+  await runOk({ file: parts.nft, args: ["-f", "-"] }, { stdin: rules(names, resolvers), timeoutMs: 10_000 });
+  return driver(parts, names, openLeases(join(stateDir, "subnets"), 0, subnetsInBlock));
+}
+
+interface Names {
+  readonly tag: string;
+  readonly block: number;
+  readonly interfacePrefix: string;
+  readonly table: string;
+}
+
+// 10.64.0.0/10 is cut into 1024 blocks of /20, one a data folder, each with 1024 subnets of /30.
+const firstBlockAddress = ipToNumber("10.64.0.0");
+const blockCount = 1024;
+const blockSize = 4096;
+const subnetsInBlock = 1024;
+
+function driver(parts: VethParts, names: Names, leases: Leases): VethNetwork {
+  const destroy = async (subnet: number) => {
+    await run({ file: parts.ip, args: ["link", "del", linkName(names, subnet)] }, { timeoutMs: 10_000 });
+    await run({ file: parts.ip, args: ["netns", "del", spaceName(names, subnet)] }, { timeoutMs: 10_000 });
+  };
+  return {
+    mode: "veth",
+    interfacePrefix: names.interfacePrefix,
+    hostAddress: (id) => leases.held(id).map((subnet) => addresses(names, subnet).host)[0],
+    async open(id, network) {
+      const subnet = await leases.claim(id, async () => true);
+      await destroy(subnet);
+      await create(parts.ip, names, subnet);
+      const port = network.kind === "serve" ? network.port : null;
+      const host = addresses(names, subnet).sandbox;
+      return {
+        // Not `ip netns exec`: it mounts another /sys, without the control groups. nsenter comes with setpriv (util-linux).
+        prefix: ["nsenter", `--net=/run/netns/${spaceName(names, subnet)}`, "--"],
+        isolate: false,
+        ownLoopback: true,
+        serve: port === null ? null : { port, address: { host, port } },
+      };
+    },
+    async close(id) {
+      for (const subnet of leases.held(id)) {
+        await destroy(subnet);
+        leases.release(subnet);
+      }
+    },
+    ids: () => leases.owners(),
+    async dismantle() {
+      for (const family of ["inet", "ip"]) await run({ file: parts.nft, args: ["delete", "table", family, names.table] }, { timeoutMs: 10_000 });
+    },
+  };
+}
+
+async function create(ip: string, names: Names, subnet: number): Promise<void> {
+  const space = spaceName(names, subnet);
+  const link = linkName(names, subnet);
+  const { host, sandbox } = addresses(names, subnet);
+  const outside = [
+    `link add ${link} type veth peer name eth0 netns ${space}`,
+    `addr add ${host}/30 dev ${link}`,
+    `link set ${link} up`,
+  ];
+  const inside = ["link set lo up", `addr add ${sandbox}/30 dev eth0`, "link set eth0 up", `route add default via ${host}`];
+  await runOk({ file: ip, args: ["netns", "add", space] }, { timeoutMs: 10_000 });
+  await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: 10_000 });
+  await runOk({ file: ip, args: ["-n", space, "-batch", "-"] }, { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 });
+}
+
+const linkName = (names: Names, subnet: number): string => `${names.interfacePrefix}${subnet}`;
+const spaceName = (names: Names, subnet: number): string => `berth-${names.tag}-${subnet}`;
+
+function addresses(names: Names, subnet: number) {
+  const start = firstBlockAddress + names.block * blockSize + subnet * 4;
+  return { host: numberToIp(start + 1), sandbox: numberToIp(start + 2) };
+}
+
+/**
+ * Declared and flushed first, so that loading it again replaces it in one transaction. Rejected rather than dropped, so that an
+ * application learns at once. Packets of a table that accepts still pass the host's other tables.
+ */
+function rules({ table, interfacePrefix, block }: Names, resolvers: readonly string[]): string {
+  // A resolver may be an address of the host itself.
+  const names = resolvers.length === 0 ? "" : `iifname "${interfacePrefix}*" ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
+  const ours = `"${interfacePrefix}*"`;
+  const subnet = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
+  return `
+table inet ${table}
+flush table inet ${table}
+table inet ${table} {
+  chain to_host {
+    type filter hook input priority filter - 5; policy accept;
+    iifname ${ours} ct state established,related accept
+    ${names}
+    iifname ${ours} reject
+  }
+  chain through_host {
+    type filter hook forward priority filter - 5; policy accept;
+    iifname ${ours} meta nfproto ipv6 reject
+    iifname ${ours} ip daddr { 10.64.0.0/10, 169.254.0.0/16 } reject
+    iifname != ${ours} oifname ${ours} ct state established,related accept
+    oifname ${ours} reject
+  }
+}
+table ip ${table}
+flush table ip ${table}
+table ip ${table} {
+  chain to_world {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${subnet} oifname != ${ours} masquerade
+  }
+}
+`;
+}
+
+/** The block of this data folder: remembered, else the first from one that its name gives which no route or address here overlaps. */
+async function settleBlock(stateDir: string, tag: string): Promise<number> {
+  const file = join(stateDir, "address-block");
+  if (existsSync(file)) return Number(readFileSync(file, "utf8"));
+  const taken = usedBlocks();
+  const start = Number.parseInt(tag, 16) % blockCount;
+  for (let step = 0; step < blockCount; step += 1) {
+    const block = (start + step) % blockCount;
+    if (taken.has(block)) continue;
+    writeFileSync(file, String(block));
+    return block;
+  }
+  throw new Error("every part of 10.64.0.0/10 is already routed on this machine");
+}
+
+/** /proc/net/route: destination and mask in hexadecimal, least significant byte first; a mask of 0 is the default route. */
+function usedBlocks(): Set<number> {
+  const used = new Set<number>();
+  for (const line of readFileSync("/proc/net/route", "utf8").split("\n").slice(1)) {
+    const fields = line.split("\t");
+    const [first, mask] = [hexToNumber(fields[1]), hexToNumber(fields[7])];
+    if (mask === 0) continue;
+    const last = first + (2 ** 32 - 1 - mask);
+    for (let block = 0; block < blockCount; block += 1) {
+      const address = firstBlockAddress + block * blockSize;
+      // A route that covers all of 10.0.0.0/8 is a gateway's, not a neighbour's: more specific routes of ours win over it.
+      if (address <= last && address + blockSize > first && last - first < 2 ** 22) used.add(block);
+    }
+  }
+  return used;
+}
+
+function hexToNumber(text = "0"): number {
+  return Buffer.from(text.padStart(8, "0"), "hex").readUInt32LE(0);
+}
+
+function ipToNumber(ip: string): number {
+  return ip.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+function numberToIp(value: number): string {
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
+}
