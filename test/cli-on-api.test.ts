@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { cliUser, type CliUser } from "./support/cli.ts";
+import { testApi, testOrganization, type TestApi } from "./support/world.ts";
+
+let api: TestApi;
+let owner: CliUser;
+let member: CliUser;
+
+before(async () => {
+  api = await testApi();
+  const organization = await testOrganization(api.database.db, "acme");
+  owner = await cliUser({ url: api.baseUrl, token: organization.owner });
+  member = await cliUser({ url: api.baseUrl, token: organization.member });
+});
+
+after(async () => {
+  await owner[Symbol.asyncDispose]();
+  await member[Symbol.asyncDispose]();
+  await api.close();
+});
+
+async function json(user: CliUser, args: string[]): Promise<unknown> {
+  const { exitCode, stdout, stderr } = await user.berth([...args, "--json"]);
+  assert.equal(exitCode, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+test("the CLI and the API agree about a project's whole life", async () => {
+  const created = (await json(owner, ["create", "demo", "--name", "Demo"])) as { slug: string };
+  assert.equal(created.slug, "demo");
+  assert.equal((await owner.berth(["create", "demo"])).exitCode, 5);
+  assert.equal((await member.berth(["projects", "settings", "demo", "--port", "3000"])).exitCode, 1);
+  const settings = (await json(owner, [
+    "projects",
+    "settings",
+    "demo",
+    "--port",
+    "3000",
+    "--health-path",
+    "/healthz",
+  ])) as {
+    port: number;
+  };
+  assert.equal(settings.port, 3000);
+  await json(owner, ["projects", "delete", "demo", "--yes"]);
+  assert.deepEqual(await json(owner, ["projects"]), { projects: [] });
+  assert.equal((await owner.berth(["env", "set", "A=1", "-p", "demo"])).exitCode, 5);
+  await json(owner, ["projects", "undelete", "demo"]);
+});
+
+test("variables set by the CLI are listed masked, and removed again", async () => {
+  await json(owner, ["create", "vars"]);
+  const set = await owner.berth(["env", "set", "GREETING=planted-value", "-p", "vars"]);
+  assert.equal(set.exitCode, 0, set.stderr);
+  const { stdout } = await owner.berth(["env", "-p", "vars"]);
+  assert.match(stdout, /GREETING +•+ +you/);
+  assert.ok(!stdout.includes("planted-value"));
+  assert.equal((await owner.berth(["env", "unset", "GREETING", "-p", "vars", "--yes"])).exitCode, 0);
+});
+
+test("a token made by the CLI logs in, and a revoked one does not", async () => {
+  const made = await owner.berth(["tokens", "create", "ci", "--scope", "projects:read"]);
+  const token = made.stdout.trim();
+  assert.match(token, /^berth_m_[0-9A-Za-z]{49}$/);
+  const asCi = { BERTH_TOKEN: token };
+  assert.equal((await owner.berth(["projects"], { env: asCi })).exitCode, 0);
+  assert.equal((await owner.berth(["keys"], { env: asCi })).exitCode, 1);
+  assert.equal((await owner.berth(["tokens", "revoke", "ci", "--yes"])).exitCode, 0);
+  assert.equal((await owner.berth(["projects"], { env: asCi })).exitCode, 3);
+});
+
+test("every list and every description of the API is one that the CLI can show", async () => {
+  await json(owner, ["create", "shown"]);
+  for (const args of [
+    ["whoami"],
+    ["capabilities"],
+    ["projects"],
+    ["deployments"],
+    ["builds"],
+    ["env"],
+    ["logs"],
+    ["keys"],
+    ["tokens"],
+  ]) {
+    const { exitCode, stderr } = await owner.berth([...args, "-p", "shown"]);
+    assert.equal(exitCode, 0, `${args.join(" ")}: ${stderr}`);
+  }
+  const missing: [string[], number][] = [
+    [["projects", "show", "missing"], 4],
+    [["builds", "log", "-p", "shown"], 4],
+    [["rollback", "-p", "shown"], 5],
+    [["deploy", "-p", "shown"], 5],
+    [["db", "-p", "shown"], 5],
+    [["scale", "2", "-p", "shown"], 1],
+  ];
+  for (const [args, expected] of missing) {
+    const { exitCode, stderr } = await owner.berth(args);
+    assert.equal(exitCode, expected, `${args.join(" ")}: ${stderr}`);
+  }
+});
