@@ -7,7 +7,10 @@ const blockBytes = 64 * 1024;
  * Adds `bytes` at the end of a file, all or nothing: what an earlier crash left of a half-written line goes first, and a
  * failed write (a full disk) is taken back. `choose` sees the file's size and says what to write. Resolves with where it begins.
  */
-export async function appendFile(path: string, choose: (size: number, file: FileHandle) => Promise<Buffer> | Buffer): Promise<number> {
+export async function appendFile(
+  path: string,
+  choose: (size: number, file: FileHandle) => Promise<Buffer> | Buffer,
+): Promise<number> {
   const file = await open(path, "a+", 0o600);
   try {
     const size = await dropHalfLine(file);

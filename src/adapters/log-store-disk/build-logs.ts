@@ -17,7 +17,11 @@ export async function appendBuildLog(path: string, lines: readonly string[], lim
 }
 
 /** Whole lines from `offset` on, at most `maxBytes`; a single longer line comes alone, so that reading always gets on. */
-export async function readBuildLog(path: string, offset: number, maxBytes: number): Promise<{ text: string; next_offset: number }> {
+export async function readBuildLog(
+  path: string,
+  offset: number,
+  maxBytes: number,
+): Promise<{ text: string; next_offset: number }> {
   const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;

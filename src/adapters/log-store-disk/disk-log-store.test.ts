@@ -30,7 +30,8 @@ describe("logs on disk after a crash", () => {
     const folder = join(dir, "runtime", project);
     return join(folder, readdirSync(folder).toSorted().at(-1) as string);
   };
-  const texts = async (project: string) => (await store.readRuntime(project, { limit: 100 })).lines.map(({ text }) => text);
+  const texts = async (project: string) =>
+    (await store.readRuntime(project, { limit: 100 })).lines.map(({ text }) => text);
 
   it("are closed to other users", async () => {
     const project = newId("prj");
@@ -89,7 +90,10 @@ describe("logs on disk after a crash", () => {
     const stored = Number(await store.readPosition("killed"));
     await store.appendRuntime(project, [line(String(stored))], { instance: "killed", cursor: String(stored + 1) });
     const page = await store.readRuntime(project, { limit: 1_000_000 });
-    assert.deepEqual(page.lines.map(({ text }) => Number(text)), Array.from({ length: stored + 1 }, (_, n) => n));
+    assert.deepEqual(
+      page.lines.map(({ text }) => Number(text)),
+      Array.from({ length: stored + 1 }, (_, n) => n),
+    );
   });
 
   it("refuse a name that is not an id", async () => {

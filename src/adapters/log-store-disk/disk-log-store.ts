@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogStore } from "../../ports/log-store.ts";
 import { appendBuildLog, buildLogFile, readBuildLog, removeBuildLog } from "./build-logs.ts";
-import { createTurns } from "./in-turn.ts";
+import { createTurns } from "./turns.ts";
 import { intendPosition, readPositionState, removePositions } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 
@@ -43,7 +43,9 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
         if (position === undefined) return appendBatch(dir, batch, limits, async () => {});
         const { cursor: before, interrupted } = await readPositionState(positions, position.instance, logDir);
         if (interrupted) await dropPart(dir, interrupted, interrupted.length);
-        return appendBatch(dir, batch, limits, (at) => intendPosition(positions, projectId, position, { at, batch, before }));
+        return appendBatch(dir, batch, limits, (at) =>
+          intendPosition(positions, projectId, position, { at, batch, before }),
+        );
       }),
     readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
     readPosition: async (instance) => (await readPositionState(positions, instance, logDir)).cursor,

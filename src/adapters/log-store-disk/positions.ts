@@ -25,10 +25,20 @@ export interface PositionState {
 }
 
 /** Writes down that `batch` is about to be stored at `at`, and the instance's position with it. */
-export async function intendPosition(dir: string, projectId: string, position: IngestPosition, stored: { at: StoredBatch; batch: Buffer; before: string | null }): Promise<void> {
+export async function intendPosition(
+  dir: string,
+  projectId: string,
+  position: IngestPosition,
+  stored: { at: StoredBatch; batch: Buffer; before: string | null },
+): Promise<void> {
   const { at, batch, before } = stored;
   const { instance, cursor } = position;
-  const intention: Intention = { project_id: projectId, before, cursor, batch: { ...at, length: batch.length, sha256: digest(batch) } };
+  const intention: Intention = {
+    project_id: projectId,
+    before,
+    cursor,
+    batch: { ...at, length: batch.length, sha256: digest(batch) },
+  };
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const path = positionFile(dir, instance);
   const next = `${path}.${randomBytes(4).toString("hex")}.new`;
@@ -37,7 +47,11 @@ export async function intendPosition(dir: string, projectId: string, position: I
 }
 
 /** The position in force; its cursor is null when nothing of the instance has been stored. `logDir` finds a project's log. */
-export async function readPositionState(dir: string, instance: string, logDir: (projectId: string) => string): Promise<PositionState> {
+export async function readPositionState(
+  dir: string,
+  instance: string,
+  logDir: (projectId: string) => string,
+): Promise<PositionState> {
   const intention = await readIntention(positionFile(dir, instance));
   if (intention === undefined) return { cursor: null };
   const { batch, before, cursor } = intention;

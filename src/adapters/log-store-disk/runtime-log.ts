@@ -20,14 +20,21 @@ const blockBytes = 256 * 1024;
 
 /** The lines as they are stored: a JSON object each, on a line of its own. */
 export function encodeLines(lines: readonly RuntimeLine[]): Buffer {
-  return Buffer.from(lines.map(({ at, deployment, replica, text }) => `${JSON.stringify({ at, deployment, replica, text })}\n`).join(""));
+  return Buffer.from(
+    lines.map(({ at, deployment, replica, text }) => `${JSON.stringify({ at, deployment, replica, text })}\n`).join(""),
+  );
 }
 
 /**
  * Adds a batch to the newest file of the folder, or to a new one when that is full, and deletes the oldest beyond the limit.
  * Files are numbered and never renamed, so that a cursor stays right. `intend` is told where the batch is going to be, first.
  */
-export async function appendBatch(dir: string, batch: Buffer, limits: RuntimeLimits, intend: (at: StoredBatch) => Promise<void>): Promise<void> {
+export async function appendBatch(
+  dir: string,
+  batch: Buffer,
+  limits: RuntimeLimits,
+  intend: (at: StoredBatch) => Promise<void>,
+): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const segments = await listSegments(dir);
   const newest = segments.at(-1);
@@ -49,7 +56,10 @@ export async function readBatch(dir: string, at: StoredBatch, length: number): P
 /** Takes back what a crash left of a batch, as long as nothing lies behind it. */
 export async function dropPart(dir: string, at: StoredBatch, length: number): Promise<void> {
   const path = segmentFile(dir, at.segment);
-  const size = await stat(path).then((found) => found.size, () => 0);
+  const size = await stat(path).then(
+    (found) => found.size,
+    () => 0,
+  );
   if (size > at.offset && size < at.offset + length) await truncate(path, at.offset);
 }
 
@@ -57,7 +67,9 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
   const segments = await listSegments(dir);
   const after = query.after === undefined ? undefined : parseCursor(query.after);
-  return after === undefined ? readNewest(dir, segments, query.limit) : readBehind(dir, segments, { after, limit: query.limit });
+  return after === undefined
+    ? readNewest(dir, segments, query.limit)
+    : readBehind(dir, segments, { after, limit: query.limit });
 }
 
 async function readNewest(dir: string, segments: readonly number[], limit: number): Promise<RuntimePage> {
@@ -75,7 +87,11 @@ async function readNewest(dir: string, segments: readonly number[], limit: numbe
   return { lines: parts.flat().map(decodeLine), cursor: formatCursor(cursor ?? { segment: 0, offset: 0 }) };
 }
 
-async function readBehind(dir: string, segments: readonly number[], query: { after: StoredBatch; limit: number }): Promise<RuntimePage> {
+async function readBehind(
+  dir: string,
+  segments: readonly number[],
+  query: { after: StoredBatch; limit: number },
+): Promise<RuntimePage> {
   const lines: string[] = [];
   let cursor = query.after;
   for (const segment of segments.filter((number) => number >= query.after.segment)) {
@@ -150,7 +166,11 @@ async function listSegments(dir: string): Promise<number[]> {
   return names.flatMap((name) => (/^\d+\.ndjson$/.test(name) ? [Number.parseInt(name, 10)] : [])).sort((a, b) => a - b);
 }
 
-async function withSegment<T>(dir: string, segment: number, work: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
+async function withSegment<T>(
+  dir: string,
+  segment: number,
+  work: (file: FileHandle) => Promise<T>,
+): Promise<T | undefined> {
   const file = await open(segmentFile(dir, segment), "r").catch((error: NodeJS.ErrnoException) => {
     // Deleted by a rotation since the folder was listed.
     if (error.code === "ENOENT") return undefined;

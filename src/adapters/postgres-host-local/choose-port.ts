@@ -9,14 +9,16 @@ export interface PortRange {
   readonly count: number;
 }
 
-/** Below the range that Linux takes ports for outgoing connections from (32768–60999): one of those may be in use at any time. */
-export const usualPorts: PortRange = { first: 15_500, count: 15_500 };
-
 /**
  * The port of the instance in `dir/id`: the one it has had, else one made from its number or the next that is free.
  * It is remembered, so it stays the same over restarts. `except` is given when that port turned out to be taken.
  */
-export async function choosePort(dir: string, id: string, number: number, options: { range: PortRange; except?: number | undefined }): Promise<number> {
+export async function choosePort(
+  dir: string,
+  id: string,
+  number: number,
+  options: { range: PortRange; except?: number | undefined },
+): Promise<number> {
   const known = readPort(dir, id);
   if (known !== undefined && known !== options.except) return known;
   const used = new Set([options.except, ...portsOfOthers(dir, id)]);
@@ -29,6 +31,9 @@ export async function choosePort(dir: string, id: string, number: number, option
   }
   throw new Error(`no port between ${first} and ${first + count - 1} is free for a database`);
 }
+
+/** Below the range that Linux takes ports for outgoing connections from (32768–60999): one of those may be in use at any time. */
+export const usualPorts: PortRange = { first: 15_500, count: 15_500 };
 
 /** The port that an instance has; undefined before it got one. */
 export function readPort(dir: string, id: string): number | undefined {

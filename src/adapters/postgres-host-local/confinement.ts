@@ -11,6 +11,14 @@ export interface Confinement {
   readonly uid: number | null;
 }
 
+/** Whether bubblewrap works here, really tried: a kernel or a container around us may forbid it. */
+export async function confinementWorks(confinement: Confinement): Promise<boolean> {
+  if (confinement.bwrap === null) return false;
+  const args = [...namespaces(confinement), ...systemFolders(confinement), "--", "/usr/bin/env", "true"];
+  const result = await run({ file: confinement.bwrap, args }, { timeoutMs: 10_000 }).catch(() => undefined);
+  return result?.exitCode === 0;
+}
+
 /** The folders of an instance as its server sees them. */
 export interface Places {
   readonly binDir: string;
@@ -48,17 +56,22 @@ export interface Bindings {
  */
 export function confined(confinement: Confinement, program: Command, bindings: Bindings): Command {
   if (confinement.bwrap === null) return program;
-  const inside = confinement.uid === null ? [program.file, ...program.args] : [...becoming(confinement.uid), program.file, ...program.args];
-  const args = [...namespaces(confinement), ...systemFolders(confinement), ...ownFolders(bindings), "--remount-ro", "/", "--chdir", "/", "--", ...inside];
+  const inside =
+    confinement.uid === null
+      ? [program.file, ...program.args]
+      : [...becoming(confinement.uid), program.file, ...program.args];
+  const args = [
+    ...namespaces(confinement),
+    ...systemFolders(confinement),
+    ...ownFolders(bindings),
+    "--remount-ro",
+    "/",
+    "--chdir",
+    "/",
+    "--",
+    ...inside,
+  ];
   return { file: confinement.bwrap, args };
-}
-
-/** Whether bubblewrap works here, really tried: a kernel or a container around us may forbid it. */
-export async function confinementWorks(confinement: Confinement): Promise<boolean> {
-  if (confinement.bwrap === null) return false;
-  const args = [...namespaces(confinement), ...systemFolders(confinement), "--", "/usr/bin/env", "true"];
-  const result = await run({ file: confinement.bwrap, args }, { timeoutMs: 10_000 }).catch(() => undefined);
-  return result?.exitCode === 0;
 }
 
 function namespaces(confinement: Confinement): string[] {
@@ -73,7 +86,12 @@ function becoming(uid: number): string[] {
 
 // Parents that bubblewrap makes by itself as root are closed to others, so each is made first with its mode.
 function systemFolders(confinement: Confinement): string[] {
-  const folders = ["/etc", "/etc/ssl", "/berth", "/berth/postgres"].flatMap((path) => ["--perms", "0755", "--dir", path]);
+  const folders = ["/etc", "/etc/ssl", "/berth", "/berth/postgres"].flatMap((path) => [
+    "--perms",
+    "0755",
+    "--dir",
+    path,
+  ]);
   const system = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf"];
   const shown = system.flatMap((path) => ["--ro-bind-try", path, path]);
   const own = isSystemFolder(confinement.binDir) ? [] : ["--ro-bind", dirname(confinement.binDir), "/berth/postgres"];
@@ -84,7 +102,19 @@ function ownFolders(bindings: Bindings): string[] {
   const { data, config, sockets, initialPassword } = bindings;
   const password = initialPassword === undefined ? [] : ["--ro-bind", initialPassword, "/berth/initial-password"];
   const users = ["--ro-bind", `${config}/passwd`, "/etc/passwd", "--ro-bind", `${config}/group`, "/etc/group"];
-  return [...users, "--bind", data, "/berth/data", "--ro-bind", config, "/berth/config", "--bind", sockets, "/berth/sockets", ...password];
+  return [
+    ...users,
+    "--bind",
+    data,
+    "/berth/data",
+    "--ro-bind",
+    config,
+    "/berth/config",
+    "--bind",
+    sockets,
+    "/berth/sockets",
+    ...password,
+  ];
 }
 
 function isSystemFolder(path: string): boolean {

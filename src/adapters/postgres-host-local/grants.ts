@@ -19,7 +19,9 @@ export async function applyRole(client: Client, spec: DatabaseSpec): Promise<voi
   await client.query("REVOKE CONNECT, TEMP ON DATABASE postgres, template1 FROM PUBLIC");
   await createRole(client, spec.role_name);
   const role = name(spec.role_name);
-  await client.query(`ALTER ROLE ${role} ${attributes} CONNECTION LIMIT ${connectionLimit} PASSWORD ${text(scramVerifier(spec.password))} VALID UNTIL 'infinity'`);
+  await client.query(
+    `ALTER ROLE ${role} ${attributes} CONNECTION LIMIT ${connectionLimit} PASSWORD ${text(scramVerifier(spec.password))} VALID UNTIL 'infinity'`,
+  );
   await setForRole(client, role, limits);
 }
 
@@ -29,14 +31,19 @@ export async function applyRole(client: Client, spec: DatabaseSpec): Promise<voi
  */
 export async function applyDatabase(client: Client, database: string, role: string): Promise<void> {
   const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [database]);
-  if (rowCount === 0) await client.query(`CREATE DATABASE ${name(database)} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'`);
+  if (rowCount === 0)
+    await client.query(
+      `CREATE DATABASE ${name(database)} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'`,
+    );
   await client.query(`REVOKE ALL ON DATABASE ${name(database)} FROM PUBLIC`);
   await client.query(`GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${name(database)} TO ${name(role)}`);
 }
 
 /** Hands the schema `public` of the connected database to the role; a schema that its owner dropped stays dropped. */
 export async function applySchema(client: Client, role: string): Promise<void> {
-  const { rows } = await client.query<{ owner: string }>("SELECT nspowner::regrole::text AS owner FROM pg_namespace WHERE nspname = 'public'");
+  const { rows } = await client.query<{ owner: string }>(
+    "SELECT nspowner::regrole::text AS owner FROM pg_namespace WHERE nspname = 'public'",
+  );
   if (rows.length === 0) return;
   await client.query(`ALTER SCHEMA public OWNER TO ${name(role)}`);
 }
@@ -47,7 +54,10 @@ export async function dropDatabase(client: Client, database: string): Promise<vo
 }
 
 /** Size and connections of a database, without entering it. */
-export async function measureDatabase(client: Client, database: string): Promise<{ size_bytes: number; connections: number } | undefined> {
+export async function measureDatabase(
+  client: Client,
+  database: string,
+): Promise<{ size_bytes: number; connections: number } | undefined> {
   const { rows } = await client.query<{ size: string; connections: string }>(
     `SELECT pg_database_size(oid) AS size, (SELECT count(*) FROM pg_stat_activity WHERE datid = d.oid) AS connections FROM pg_database d WHERE datname = $1`,
     [database],
@@ -69,5 +79,6 @@ async function createRole(client: Client, roleName: string): Promise<void> {
 }
 
 async function setForRole(client: Client, role: string, settings: Readonly<Record<string, string>>): Promise<void> {
-  for (const [setting, value] of Object.entries(settings)) await client.query(`ALTER ROLE ${role} SET ${setting} = ${text(value)}`);
+  for (const [setting, value] of Object.entries(settings))
+    await client.query(`ALTER ROLE ${role} SET ${setting} = ${text(value)}`);
 }

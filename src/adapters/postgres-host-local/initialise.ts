@@ -6,9 +6,6 @@ import { confined, placesOf, type Confinement, type Places } from "./confinement
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./settings.ts";
 
-/** What the server's programs get as their environment, and nothing else. */
-export const serverEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
-
 const initdbTimeoutMs = 120_000;
 const unfinishedPrefix = "data.new.";
 
@@ -23,18 +20,34 @@ export async function initialise(confinement: Confinement, dir: string, socketDi
   writeWhole(files.initialPassword, ensureSecret(files.secret));
   if (confinement.uid !== null) chownSync(files.initialPassword, confinement.uid, confinement.uid);
   try {
-    const bindings = { data: unfinished, config: files.config, sockets: socketDir, initialPassword: files.initialPassword };
-    const places = { ...placesOf(confinement, dir, socketDir), ...(confinement.bwrap === null ? { data: unfinished } : {}) };
-    await runOk(confined(confinement, initdb(places), bindings), { env: serverEnvironment, timeoutMs: initdbTimeoutMs });
+    const bindings = {
+      data: unfinished,
+      config: files.config,
+      sockets: socketDir,
+      initialPassword: files.initialPassword,
+    };
+    const places = {
+      ...placesOf(confinement, dir, socketDir),
+      ...(confinement.bwrap === null ? { data: unfinished } : {}),
+    };
+    await runOk(confined(confinement, initdb(places), bindings), {
+      env: serverEnvironment,
+      timeoutMs: initdbTimeoutMs,
+    });
   } finally {
     rmSync(files.initialPassword, { force: true });
   }
   renameSync(unfinished, files.data);
 }
 
+/** What the server's programs get as their environment, and nothing else. */
+export const serverEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
+
 // Retried, because a program that is still writing puts new files into the folder under our hands.
 function removeUnfinished(dir: string): void {
-  const names = readdirSync(dir).filter((name) => name.startsWith(unfinishedPrefix));
+  const names = readdirSync(dir).filter(
+    (name) => name.startsWith(unfinishedPrefix) || name.startsWith("initial-password"),
+  );
   for (const name of names) rmSync(join(dir, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
@@ -44,7 +57,11 @@ export function isInitialised(dir: string): boolean {
 }
 
 /** Writes the server's configuration, which it can read and not change. In effect from its next start on. */
-export function configure(confinement: Confinement, dir: string, settings: Omit<ServerSettings, "socketFolder"> & { socketDir: string }): void {
+export function configure(
+  confinement: Confinement,
+  dir: string,
+  settings: Omit<ServerSettings, "socketFolder"> & { socketDir: string },
+): void {
   const { config } = instanceFiles(dir);
   const uid = confinement.uid ?? process.getuid?.() ?? 0;
   ensureFolder(config, 0o755);
@@ -60,17 +77,28 @@ export function configure(confinement: Confinement, dir: string, settings: Omit<
 export function requireSameVersion(dir: string, engineVersion: string): void {
   const made = readFileSync(join(instanceFiles(dir).data, "PG_VERSION"), "utf8").trim();
   if (engineVersion.split(".")[0] === made) return;
-  throw new Error(`the database in ${dir} was made by PostgreSQL ${made}, the programs found are ${engineVersion}: install PostgreSQL ${made}`);
+  throw new Error(
+    `the database in ${dir} was made by PostgreSQL ${made}, the programs found are ${engineVersion}: install PostgreSQL ${made}`,
+  );
 }
 
-/** The version of the programs, such as `15.14`. */
+/** The version of the programs, such as `15.14`. Throws, in words for the operator, when there are none. */
 export async function engineVersionOf(binDir: string): Promise<string> {
+  if (!existsSync(join(binDir, "postgres"))) {
+    throw new Error("PostgreSQL 15 or later is not installed on this machine: apt-get install postgresql");
+  }
   const { stdout } = await runOk({ file: join(binDir, "postgres"), args: ["--version"] }, { timeoutMs: 10_000 });
   return /(\d+(?:\.\d+)?)/.exec(stdout)?.[1] ?? "unknown";
 }
 
 function initdb(places: Places): Command {
   const access = ["--auth=scram-sha-256", `--username=${superuser}`, `--pwfile=${places.initialPassword}`];
-  const content = ["--encoding=UTF8", "--locale-provider=libc", "--locale=C.UTF-8", "--data-checksums", "--no-instructions"];
+  const content = [
+    "--encoding=UTF8",
+    "--locale-provider=libc",
+    "--locale=C.UTF-8",
+    "--data-checksums",
+    "--no-instructions",
+  ];
   return { file: join(places.binDir, "initdb"), args: [`--pgdata=${places.data}`, ...access, ...content] };
 }

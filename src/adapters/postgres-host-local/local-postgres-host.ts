@@ -12,7 +12,7 @@ import { PortTaken } from "./start-server.ts";
 import { socketFile, withConnection } from "./superuser-connection.ts";
 
 export interface LocalPostgresHostOptions {
-  /** The folder with the PostgreSQL programs (see `findPrograms`). */
+  /** The folder with `initdb` and `postgres`, 15 or later. */
   readonly binDir: string;
   /** The bubblewrap program; null where there is none, which is for ordinary users only. */
   readonly bwrap: string | null;
@@ -63,7 +63,10 @@ async function ensureRunning(options: LocalPostgresHostOptions, spec: DatabaseSp
   const uid = options.uidBase === null ? null : options.uidBase + spec.project_number;
   let taken: number | undefined;
   for (let attempt = 1; attempt <= portAttempts; attempt += 1) {
-    const port = await choosePort(options.dir, spec.id, spec.project_number, { range: options.ports ?? usualPorts, except: taken });
+    const port = await choosePort(options.dir, spec.id, spec.project_number, {
+      range: options.ports ?? usualPorts,
+      except: taken,
+    });
     const instance = instanceOf(options, spec.id, { port, uid });
     try {
       await instance.server.ensure();
@@ -139,14 +142,19 @@ async function removeDatabase(options: LocalPostgresHostOptions, spec: DatabaseS
 }
 
 function refuseOwn(spec: DatabaseSpec, name: string): void {
-  if (name === spec.database_name || ownDatabases.includes(name)) throw new Error(`${name} is not a further database of ${spec.id}`);
+  if (name === spec.database_name || ownDatabases.includes(name))
+    throw new Error(`${name} is not a further database of ${spec.id}`);
 }
 
 function listInstances(dir: string): string[] {
   return existsSync(dir) ? readdirSync(dir).filter((id) => isId(id) && statSync(join(dir, id)).isDirectory()) : [];
 }
 
-function instanceOf(options: LocalPostgresHostOptions, id: string, placement: { port: number; uid: number | null }): Instance {
+function instanceOf(
+  options: LocalPostgresHostOptions,
+  id: string,
+  placement: { port: number; uid: number | null },
+): Instance {
   const { binDir, bwrap } = options;
   const dir = instanceFolder(options, id);
   const socketDir = join(runFolder(options.dir, options.runBase), id);
@@ -183,7 +191,10 @@ function endpointOf({ port, socketPath }: Instance, engineVersion: string): Data
 
 function versionSeenByRole(instance: Instance, spec: DatabaseSpec): Promise<string> {
   const { host, port } = instance.server.superuserConnection();
-  return withConnection({ host, port, user: spec.role_name, password: spec.password, database: spec.database_name }, readVersion);
+  return withConnection(
+    { host, port, user: spec.role_name, password: spec.password, database: spec.database_name },
+    readVersion,
+  );
 }
 
 function versionSeenByPlatform(instance: Instance): Promise<string> {
@@ -197,5 +208,7 @@ async function readVersion(client: { query(sql: string): Promise<{ rows: { versi
 
 function fingerprint(spec: DatabaseSpec): string {
   const { role_name, database_name, password } = spec;
-  return createHash("sha256").update(JSON.stringify([grantsVersion, role_name, database_name, password])).digest("hex");
+  return createHash("sha256")
+    .update(JSON.stringify([grantsVersion, role_name, database_name, password]))
+    .digest("hex");
 }

@@ -6,7 +6,7 @@ import { findProcesses } from "./find-processes.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { configure, engineVersionOf, initialise, isInitialised, requireSameVersion } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles, readRunning, writeWhole } from "./instance-files.ts";
-import { startServer, type StartPlan } from "./start-server.ts";
+import { startServer } from "./start-server.ts";
 import { stopServer } from "./stop-server.ts";
 import { askServer, superuserConnection, type ServerConnection } from "./superuser-connection.ts";
 
@@ -52,10 +52,11 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
     ensure: () => ensureServer(options),
     observe: () => observeServer(options),
     stop: async () => {
-      if (!existsSync(options.dir)) return;
-      await withFolderLock(instanceFiles(options.dir).lock, async () => {
-        await stopServer(markOf(options.dir), uidOf(options));
-        rmSync(instanceFiles(options.dir).running, { force: true });
+      const { lock, mark, running } = instanceFiles(options.dir);
+      if (!existsSync(mark)) return;
+      await withFolderLock(lock, async () => {
+        await stopServer(readFileSync(mark, "utf8"), uidOf(options));
+        rmSync(running, { force: true });
       });
     },
     superuserConnection: (database) => superuserConnection(address, database),
@@ -68,37 +69,36 @@ async function ensureServer(options: LocalServerOptions): Promise<void> {
   ensureFolder(dir, 0o700);
   capLog(instanceFiles(dir).log);
   if ((await observeServer(options)) === "running") return;
+  const version = await engineVersionOf(options.binDir);
   await withFolderLock(instanceFiles(dir).lock, async () => {
     const confinement = await chooseConfinement(options);
     ensureSecret(instanceFiles(dir).secret);
+    const mark = ensureMark(dir);
     ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
     if ((await observeServer(options)) === "running") return;
     configure(confinement, dir, { port, socketDir, socketMode, overrides: settings });
     await initialise(confinement, dir, socketDir);
-    requireSameVersion(dir, await engineVersionOf(options.binDir));
-    await startServer(planOf(options, confinement));
+    requireSameVersion(dir, version);
+    await startServer({ dir, socketDir, port, confinement, mark, uid: uidOf(options) });
   });
 }
 
 async function observeServer(options: LocalServerOptions): Promise<"absent" | "stopped" | "running"> {
   if (!isInitialised(options.dir)) return "absent";
-  const known = readRunning(options.dir);
-  const alive = (known && isAlive(known)) || findProcesses(markOf(options.dir), uidOf(options)).postmaster !== undefined;
-  return alive && (await askServer(options)) === "ready" ? "running" : "stopped";
-}
-
-function planOf(options: LocalServerOptions, confinement: Confinement): StartPlan {
-  const { dir, socketDir, port } = options;
-  return { dir, socketDir, port, confinement, mark: markOf(dir), uid: uidOf(options) };
+  return isRunning(options) && (await askServer(options)) === "ready" ? "running" : "stopped";
 }
 
 async function chooseConfinement(options: LocalServerOptions): Promise<Confinement> {
   const { binDir, bwrap, uid } = options;
   const asked = { binDir, bwrap, uid };
   const isRoot = process.getuid?.() === 0;
-  if (isRoot && uid === null) throw new Error("PostgreSQL does not run as root: an instance needs a user id of its own");
+  if (isRoot && uid === null)
+    throw new Error("PostgreSQL does not run as root: an instance needs a user id of its own");
   if (await confinementWorks(asked)) return asked;
-  if (isRoot) throw new Error("as root, PostgreSQL is started with bubblewrap, which is missing or does not work here: apt-get install bubblewrap");
+  if (isRoot)
+    throw new Error(
+      "as root, PostgreSQL is started with bubblewrap, which is missing or does not work here: apt-get install bubblewrap",
+    );
   return { ...asked, bwrap: null };
 }
 
@@ -107,10 +107,17 @@ function uidOf(options: LocalServerOptions): number {
 }
 
 /** The word by which the instance's processes are known; random, because a title can be borrowed. */
-function markOf(dir: string): string {
+function ensureMark(dir: string): string {
   const { mark } = instanceFiles(dir);
   if (!existsSync(mark)) writeWhole(mark, `berth-${randomBytes(8).toString("hex")}`);
   return readFileSync(mark, "utf8");
+}
+
+function isRunning(options: LocalServerOptions): boolean {
+  const known = readRunning(options.dir);
+  if (known && isAlive(known)) return true;
+  const { mark } = instanceFiles(options.dir);
+  return existsSync(mark) && findProcesses(readFileSync(mark, "utf8"), uidOf(options)).postmaster !== undefined;
 }
 
 // The server appends, so that its log can be cut under it.

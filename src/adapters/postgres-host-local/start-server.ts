@@ -18,14 +18,6 @@ export interface StartPlan extends ServerAddress {
   readonly uid: number;
 }
 
-/** The server could not have its port on 127.0.0.1, because something else listens there. */
-export class PortTaken extends Error {
-  constructor(port: number | null) {
-    super(`port ${port} of 127.0.0.1 is in use by another program`);
-    this.name = "PortTaken";
-  }
-}
-
 const attempts = 5;
 // Crash recovery of a busy database may take minutes; a server that says it is starting is waited for.
 const readyTimeoutMs = 300_000;
@@ -48,6 +40,14 @@ export async function startServer(plan: StartPlan): Promise<void> {
     await sleep(150 * 2 ** attempt);
   }
   throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it says nothing"}`);
+}
+
+/** The server could not have its port on 127.0.0.1, because something else listens there. */
+export class PortTaken extends Error {
+  constructor(port: number | null) {
+    super(`port ${port} of 127.0.0.1 is in use by another program`);
+    this.name = "PortTaken";
+  }
 }
 
 async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute"> {
@@ -73,8 +73,15 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   const files = instanceFiles(dir);
   if (confinement.bwrap === null) dropStaleLockFile(files.data);
   const places = placesOf(confinement, dir, socketDir);
-  const settings = [`config_file=${places.config}/postgresql.conf`, `hba_file=${places.config}/pg_hba.conf`, `cluster_name=${mark}`];
-  const program = { file: join(places.binDir, "postgres"), args: ["-D", places.data, ...settings.flatMap((setting) => ["-c", setting])] };
+  const settings = [
+    `config_file=${places.config}/postgresql.conf`,
+    `hba_file=${places.config}/pg_hba.conf`,
+    `cluster_name=${mark}`,
+  ];
+  const program = {
+    file: join(places.binDir, "postgres"),
+    args: ["-D", places.data, ...settings.flatMap((setting) => ["-c", setting])],
+  };
   const command = confined(confinement, program, { data: files.data, config: files.config, sockets: socketDir });
   const pid = await startDetached(command, files.log, { env: serverEnvironment });
   return identify(pid) ?? { pid, start_time: "0", boot_id: "" };

@@ -12,17 +12,25 @@ const killMs = 5000;
  * left behind. Resolves when none of its processes lives; throws when one outlives even SIGKILL.
  */
 export async function stopServer(mark: string, uid: number): Promise<void> {
-  for (const [signal, waitMs] of [["SIGINT", fastShutdownMs], ["SIGQUIT", immediateShutdownMs]] as const) {
+  for (const [signal, waitMs] of [
+    ["SIGINT", fastShutdownMs],
+    ["SIGQUIT", immediateShutdownMs],
+  ] as const) {
     const { postmaster } = findProcesses(mark, uid);
     if (postmaster) await endProcesses([postmaster], signal, waitMs);
   }
   const { postmaster, others } = findProcesses(mark, uid);
   const left = postmaster ? [postmaster, ...others] : others;
-  if (!(await endProcesses(left, "SIGKILL", killMs))) throw new Error(`processes of PostgreSQL do not end: ${left.map(({ pid }) => pid).join(", ")}`);
+  if (!(await endProcesses(left, "SIGKILL", killMs)))
+    throw new Error(`processes of PostgreSQL do not end: ${left.map(({ pid }) => pid).join(", ")}`);
 }
 
 /** Sends a signal to each and waits for all of them to end; false when the time is over before. */
-export async function endProcesses(processes: readonly ProcessIdentity[], signal: NodeJS.Signals, waitMs: number): Promise<boolean> {
+async function endProcesses(
+  processes: readonly ProcessIdentity[],
+  signal: NodeJS.Signals,
+  waitMs: number,
+): Promise<boolean> {
   for (const process of processes) sendSignal(process, signal);
   const ended = await until(() => (processes.some(isAlive) ? undefined : true), { timeoutMs: waitMs, atMostMs: 50 });
   return ended === true;

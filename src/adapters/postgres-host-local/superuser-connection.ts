@@ -35,7 +35,10 @@ export function socketFile(address: ServerAddress): string {
 }
 
 /** Logs in, does `work` and leaves. Names without a schema are PostgreSQL's own, whatever the database's owner has made. */
-export async function withConnection<T>(connection: ServerConnection, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withConnection<T>(
+  connection: ServerConnection,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({
     ...connection,
     options: "-c search_path=pg_catalog",
@@ -59,12 +62,12 @@ export async function askServer(address: ServerAddress): Promise<"ready" | "star
     await withConnection(superuserConnection(address), (client) => client.query("select 1"));
     return "ready";
   } catch (error) {
-    return meaningOf(error as { code?: string });
+    return meaningOf(error as Error & { code?: string });
   }
 }
 
 // 57P03: starting up, recovering or shutting down. 53300: every connection is taken, so it runs.
-function meaningOf(error: { code?: string }): "ready" | "starting" | "down" {
+function meaningOf(error: Error & { code?: string }): "ready" | "starting" | "down" {
   if (error.code === "57P03") return "starting";
   if (error.code === "53300") return "ready";
   if (error.code === "28P01" || error.code === "28000") throw error;

@@ -18,7 +18,8 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
   const host = createLocalPostgresHost(place.options);
   const spec = newDatabaseSpec();
   const folder = join(place.dir, spec.id);
-  const processes = () => findProcesses(readFileSync(join(folder, "process-mark"), "utf8"), statSync(join(folder, "data")).uid);
+  const processes = () =>
+    findProcesses(readFileSync(join(folder, "process-mark"), "utf8"), statSync(join(folder, "data")).uid);
 
   afterEach(() => host.ensure(spec));
   after(async () => {
@@ -37,7 +38,11 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
 
   it("lets its superuser in over the socket alone", async () => {
     const endpoint = await host.ensure(spec);
-    const as = { user: superuser, password: readFileSync(join(folder, "superuser-secret"), "utf8"), database: "postgres" };
+    const as = {
+      user: superuser,
+      password: readFileSync(join(folder, "superuser-secret"), "utf8"),
+      database: "postgres",
+    };
     await (await login(endpoint, { ...as, way: "socket" })).end();
     await assert.rejects(login(endpoint, { ...as, way: "tcp" }), { code: "28000" });
   });
@@ -46,7 +51,9 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     const { port } = await host.ensure(spec);
     const listening = readFileSync("/proc/net/tcp", "utf8") + readFileSync("/proc/net/tcp6", "utf8");
     const hex = port.toString(16).toUpperCase().padStart(4, "0");
-    const addresses = [...listening.matchAll(new RegExp(`: ([0-9A-F]+):${hex} [0-9A-F]+:0000 0A`, "g"))].map((match) => match[1]);
+    const addresses = [...listening.matchAll(new RegExp(`: ([0-9A-F]+):${hex} [0-9A-F]+:0000 0A`, "g"))].map(
+      (match) => match[1],
+    );
     assert.deepEqual(addresses, ["0100007F"]);
     assert.ok(port < 32_768);
   });
@@ -131,15 +138,27 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     await host.ensure(other);
     await host.destroy(other.id);
     assert.ok(!existsSync(dir));
-    const child = ensureInAnotherProcess(place.options, other, () => existsSync(dir) && readdirSync(dir).some((name) => name.startsWith("data.new")));
+    const child = ensureInAnotherProcess(
+      place.options,
+      other,
+      () => existsSync(dir) && readdirSync(dir).some((name) => name.startsWith("data.new")),
+    );
     await assert.rejects(child);
     assert.equal(await answer(await host.ensure(other), other, "tcp"), 1);
-    assert.deepEqual(readdirSync(dir).filter((name) => /data\.new|initial-password/.test(name)), []);
+    assert.deepEqual(
+      readdirSync(dir).filter((name) => /data\.new|initial-password/.test(name)),
+      [],
+    );
     await host.destroy(other.id);
   });
 });
 
-async function answer(endpoint: DatabaseEndpoint, spec: DatabaseSpec, way: "tcp" | "socket", sql = "select 1 as n"): Promise<unknown> {
+async function answer(
+  endpoint: DatabaseEndpoint,
+  spec: DatabaseSpec,
+  way: "tcp" | "socket",
+  sql = "select 1 as n",
+): Promise<unknown> {
   const session = await login(endpoint, loginOf(spec, way));
   try {
     return (await session.query(sql))[0]?.["n"];
@@ -149,7 +168,11 @@ async function answer(endpoint: DatabaseEndpoint, spec: DatabaseSpec, way: "tcp"
 }
 
 /** Calls `ensure` in a process of its own, which is then killed; with `killWhen` as soon as that holds. */
-async function ensureInAnotherProcess(options: unknown, spec: DatabaseSpec, killWhen?: () => boolean): Promise<DatabaseEndpoint> {
+async function ensureInAnotherProcess(
+  options: unknown,
+  spec: DatabaseSpec,
+  killWhen?: () => boolean,
+): Promise<DatabaseEndpoint> {
   const module = new URL("./local-postgres-host.ts", import.meta.url).href;
   const script = `
     const [options, spec] = JSON.parse(await new Response(process.stdin).text());
@@ -161,7 +184,10 @@ async function ensureInAnotherProcess(options: unknown, spec: DatabaseSpec, kill
   child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
   child.stdin.end(JSON.stringify([options, spec]));
   const identity = identify(child.pid as number);
-  await until(() => (printed.endsWith("\n") || killWhen?.() || child.exitCode !== null ? true : undefined), { timeoutMs: 60_000, atMostMs: 10 });
+  await until(() => (printed.endsWith("\n") || killWhen?.() || child.exitCode !== null ? true : undefined), {
+    timeoutMs: 60_000,
+    atMostMs: 10,
+  });
   if (identity) sendSignal(identity, "SIGKILL");
   return JSON.parse(printed) as DatabaseEndpoint;
 }

@@ -1,10 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import type { SuiteLogin, SuiteSession } from "../../ports/postgres-host.suite.ts";
-import { findPrograms } from "./find-programs.ts";
 import type { LocalPostgresHostOptions } from "./local-postgres-host.ts";
 
 /** A place for a test's instances, below a folder that is closed to all but its owner. */
@@ -16,11 +15,13 @@ export interface TestPlace {
 }
 
 const bubblewrap = "/usr/bin/bwrap";
+const installed = "/usr/lib/postgresql";
 const asRoot = process.getuid?.() === 0;
 
 /** Why the tests with real servers cannot run on this machine; false when they can. */
 export const missingPart: string | false =
-  (findPrograms() === undefined && "PostgreSQL 15 or later is not installed") || (asRoot && !existsSync(bubblewrap) && "bubblewrap is not installed");
+  (findPrograms() === undefined && "PostgreSQL 15 or later is not installed") ||
+  (asRoot && !existsSync(bubblewrap) && "bubblewrap is not installed");
 
 /** Makes a place for instances. `below` makes its path longer; ports are another file's neighbours by chance only. */
 export function makeTestPlace(below = ""): TestPlace {
@@ -48,7 +49,13 @@ export function makeTestPlace(below = ""): TestPlace {
 /** Logs in as a project's application does. */
 export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise<SuiteSession> {
   const host = as.way === "tcp" ? endpoint.host : dirname(endpoint.socket_path);
-  const client = new pg.Client({ host, port: endpoint.port, user: as.user, password: as.password, database: as.database });
+  const client = new pg.Client({
+    host,
+    port: endpoint.port,
+    user: as.user,
+    password: as.password,
+    database: as.database,
+  });
   client.on("error", () => {});
   await client.connect();
   return {
@@ -58,4 +65,11 @@ export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise
     },
     end: () => client.end(),
   };
+}
+
+/** The newest installed PostgreSQL, as Debian lays it out. */
+function findPrograms(): string | undefined {
+  const versions = existsSync(installed) ? readdirSync(installed).map(Number) : [];
+  const folders = versions.sort((a, b) => b - a).map((version) => join(installed, String(version), "bin"));
+  return folders.find((bin) => existsSync(join(bin, "initdb")) && existsSync(join(bin, "postgres")));
 }
