@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import ssh2, { type Connection } from "ssh2";
 import type { GitHost } from "./git-process.ts";
 import { authenticate, type SshIdentity } from "./ssh-authentication.ts";
-import { serveSession } from "./ssh-session.ts";
+import { serveSshSession } from "./ssh-session.ts";
 
 export interface SshServer {
   listen(at: { host: string; port: number }): Promise<number>;
@@ -98,7 +98,7 @@ function serveChannels(host: GitHost, client: Connection, { socket, identity }: 
       channels -= 1;
       if (channels === 0) idle = setTimeout(() => client.end(), host.limits.idleMs);
     });
-    serveSession(host, identity, session);
+    serveSshSession(host, identity, session);
   });
   socket.once("close", () => clearTimeout(idle));
 }

@@ -10,7 +10,7 @@ import type { SshIdentity } from "./ssh-authentication.ts";
 const failedCode = 128;
 
 /** Serves one session channel: a push, a fetch, or a greeting. No shell, no terminal, no forwarding. */
-export function serveSession(host: GitHost, identity: SshIdentity, session: Session): void {
+export function serveSshSession(host: GitHost, identity: SshIdentity, session: Session): void {
   let protocol: string | null = null;
   let isUsed = false;
   session.on("env", (accept, reject, info) => {

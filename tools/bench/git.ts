@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { start } from "../../src/kit/exec.ts";
+import {
+  commitFile,
+  git,
+  makeKey,
+  makeWorkTree,
+  ScriptedGate,
+  startGitHost,
+  type Host,
+} from "../../test/support/git-servers.ts";
+
+const sizeBytes = 50_000_000;
+const rounds = 3;
+const sshdBin = "/usr/sbin/sshd";
+
+/** One line of the bench: what was measured against what, in milliseconds (medians), and their ratio. */
+export interface GitRow {
+  readonly name: string;
+  readonly against: string;
+  readonly oursMs: number;
+  readonly theirsMs: number;
+  readonly ratio: number;
+}
+
+/** Pushes 50 MB over Berth's SSH, and over OpenSSH's where it is installed, else over git's file transport. */
+export async function measureGitPush(): Promise<GitRow> {
+  const gate = new ScriptedGate();
+  const host = await startGitHost(gate);
+  const { keyFile, fingerprint } = await makeKey(host.root, "ed25519");
+  gate.register(fingerprint);
+  const work = await makeWorkTree(host.root, "bench");
+  await commitFile(host.root, work, "big.bin", randomBytes(sizeBytes));
+  const rival = await openRival(host, keyFile);
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    ours.push(await timePush(host, work, { keyFile, url: host.sshUrl(), ref: `main:refs/heads/ours-${round}` }));
+    theirs.push(await timePush(host, work, { keyFile, url: await rival.url(round), ref: "main" }));
+    await git(host.root, ["-C", host.repositoryDir, "update-ref", "-d", `refs/heads/ours-${round}`]);
+    await git(host.root, ["-C", host.repositoryDir, "prune-packed"]);
+    await dropPacks(host);
+  }
+  rival.close();
+  await host.close();
+  const [oursMs, theirsMs] = [median(ours), median(theirs)];
+  return { name: "git push of 50 MB over SSH", against: rival.name, oursMs, theirsMs, ratio: oursMs / theirsMs };
+}
+
+interface Push {
+  readonly keyFile: string;
+  readonly url: string;
+  readonly ref: string;
+}
+
+async function timePush({ root }: Host, work: string, { keyFile, url, ref }: Push): Promise<number> {
+  const from = performance.now();
+  await git(root, ["-C", work, "push", "-q", url, ref], { keyFile, timeoutMs: 120_000 });
+  return performance.now() - from;
+}
+
+/** Each round must send everything again. */
+async function dropPacks({ root, repositoryDir }: Host): Promise<void> {
+  await git(root, ["-C", repositoryDir, "repack", "-a", "-d", "-q"]);
+  await git(root, ["-C", repositoryDir, "prune", "--expire=now"]);
+}
+
+interface Rival {
+  readonly name: string;
+  /** A fresh repository's address for each round. */
+  readonly url: (round: number) => Promise<string>;
+  readonly close: () => void;
+}
+
+async function openRival(host: Host, keyFile: string): Promise<Rival> {
+  const fresh = async (round: number) => {
+    const dir = join(host.root, "rival", `${round}.git`);
+    await git(host.root, ["init", "-q", "--bare", dir]);
+    // The same work for both: check every object, keep the pack as it came.
+    for (const [key, value] of [
+      ["receive.fsckObjects", "true"],
+      ["receive.unpackLimit", "1"],
+    ] as const)
+      await git(host.root, ["-C", dir, "config", key, value]);
+    return dir;
+  };
+  if (!existsSync(sshdBin)) return { name: "git's file transport", url: fresh, close: () => {} };
+  const { port, close } = await startOpenSsh(host, keyFile);
+  const url = async (round: number) => `ssh://root@127.0.0.1:${port}${await fresh(round)}`;
+  return { name: "git-receive-pack over OpenSSH", url, close };
+}
+
+async function startOpenSsh({ root }: Host, keyFile: string): Promise<{ port: number; close: () => void }> {
+  const port = await freePort();
+  const dir = join(root, "openssh");
+  await mkdir(dir);
+  await writeFile(join(dir, "authorized_keys"), await readFile(`${keyFile}.pub`), { mode: 0o600 });
+  await writeFile(join(dir, "host_key"), await readFile(join(root, "ssh", "host_ed25519")));
+  await chmod(join(dir, "host_key"), 0o600);
+  const options = {
+    ListenAddress: "127.0.0.1",
+    AuthorizedKeysFile: join(dir, "authorized_keys"),
+    HostKey: join(dir, "host_key"),
+    PidFile: "none",
+    StrictModes: "no",
+    UsePAM: "no",
+    PermitRootLogin: "yes",
+  };
+  const args = ["-D", "-e", "-f", "/dev/null", "-p", String(port)];
+  for (const [name, value] of Object.entries(options)) args.push("-o", `${name}=${value}`);
+  const child = start({ file: sshdBin, args });
+  child.stderr.resume();
+  await sleep(500);
+  return { port, close: () => void child.kill() };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+if (import.meta.main) {
+  const { name, against, oursMs, theirsMs, ratio } = await measureGitPush();
+  console.log(`${name}: ${oursMs.toFixed(0)} ms, ${against}: ${theirsMs.toFixed(0)} ms, ratio ${ratio.toFixed(2)}`);
+}
