@@ -3,7 +3,10 @@ export const scopeNouns = ["projects", "deployments", "env", "database", "logs",
 export type Scope = `${(typeof scopeNouns)[number]}:${"read" | "write"}`;
 
 /** Every scope there is. */
-export const scopes: readonly Scope[] = scopeNouns.flatMap((noun) => [`${noun}:read` as const, `${noun}:write` as const]);
+export const scopes: readonly Scope[] = scopeNouns.flatMap((noun) => [
+  `${noun}:read` as const,
+  `${noun}:write` as const,
+]);
 
 /** Who may call a row: anyone, any token of an organization, its owners, or the platform's operator. */
 export type Access = "public" | "member" | "owner" | "operator";
@@ -21,7 +24,10 @@ export interface Rights {
 export type Refusal = "owner_only" | "operator_only" | "insufficient_scope";
 
 /** Whether these rights suffice for a row; undefined means yes. Asked before any lookup, so the answer reveals nothing. */
-export function refusal(rights: Rights, need: { readonly access: Access; readonly scope: Scope | null }): Refusal | undefined {
+export function refusal(
+  rights: Rights,
+  need: { readonly access: Access; readonly scope: Scope | null },
+): Refusal | undefined {
   if (need.access === "operator" && !rights.platform_admin) return "operator_only";
   if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
   if (need.scope !== null && !rights.scopes.includes(need.scope)) return "insufficient_scope";

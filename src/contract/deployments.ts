@@ -49,7 +49,12 @@ export const rows = [
     access: "member",
     scope: "deployments:write",
     params: slugParam,
-    body: z.strictObject({ commit: z.string().regex(/^[0-9a-f]{40}$/, "must be a full commit hash").optional() }),
+    body: z.strictObject({
+      commit: z
+        .string()
+        .regex(/^[0-9a-f]{40}$/, "must be a full commit hash")
+        .optional(),
+    }),
     result: z.object({ build_id: id, commit: z.string() }),
     success: [201],
     errors: ["project_deleted", "nothing_to_deploy", "deploy_in_progress"],

@@ -6,11 +6,26 @@ import { row } from "./table.ts";
 export const mask = "••••••••";
 
 // POSIX environment names; see semantics for the limits.
-const key = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "use letters, digits and underscores, at most 128, not starting with a digit");
+const key = z
+  .string()
+  .regex(
+    /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
+    "use letters, digits and underscores, at most 128, not starting with a digit",
+  );
 const params = slugParam.extend({ key });
 
 /** The variables that the platform sets itself. */
-export const systemVariables = ["PORT", "HOST", "DATABASE_URL", "CRON_SECRET", "STORAGE_DIR", "BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", "BERTH_URL"] as const;
+export const systemVariables = [
+  "PORT",
+  "HOST",
+  "DATABASE_URL",
+  "CRON_SECRET",
+  "STORAGE_DIR",
+  "BERTH_PROJECT",
+  "BERTH_DEPLOYMENT",
+  "BERTH_GIT_SHA",
+  "BERTH_URL",
+] as const;
 
 /** Whether a variable belongs to the platform: one of the list, or one of libpq's `PG…`. */
 export function isSystemVariable(name: string): boolean {
@@ -26,7 +41,9 @@ export const rows = [
     scope: "env:read",
     params: slugParam,
     result: z.object({
-      variables: z.array(z.object({ key: z.string(), value: z.literal(mask), system: z.boolean(), updated_at: timestamp.nullable() })),
+      variables: z.array(
+        z.object({ key: z.string(), value: z.literal(mask), system: z.boolean(), updated_at: timestamp.nullable() }),
+      ),
     }),
     success: [200],
     errors: ["project_deleted"],

@@ -1,31 +1,75 @@
 /** Every error code: its HTTP status, what it means, and whether sending the same request again can help. */
 export const errors = {
-  invalid_request: { status: 400, retry: "after_change", meaning: "The request is malformed; `details` names each wrong field." },
-  unauthorized: { status: 401, retry: "after_change", meaning: "No valid token: send `Authorization: Bearer <token>`." },
+  invalid_request: {
+    status: 400,
+    retry: "after_change",
+    meaning: "The request is malformed; `details` names each wrong field.",
+  },
+  unauthorized: {
+    status: 401,
+    retry: "after_change",
+    meaning: "No valid token: send `Authorization: Bearer <token>`.",
+  },
   forbidden: { status: 403, retry: "no", meaning: "This token may not do this." },
-  insufficient_scope: { status: 403, retry: "after_change", meaning: "The token lacks the scope that the error names." },
+  insufficient_scope: {
+    status: 403,
+    retry: "after_change",
+    meaning: "The token lacks the scope that the error names.",
+  },
   owner_only: { status: 403, retry: "no", meaning: "Only an owner of the organization may do this." },
   operator_only: { status: 403, retry: "no", meaning: "Only a platform admin may do this." },
   org_suspended: { status: 403, retry: "no", meaning: "The organization is suspended by the platform's operator." },
-  project_limit_reached: { status: 403, retry: "after_change", meaning: "The organization has as many projects as it may." },
+  project_limit_reached: {
+    status: 403,
+    retry: "after_change",
+    meaning: "The organization has as many projects as it may.",
+  },
   not_found: { status: 404, retry: "no", meaning: "There is no such thing in your organization." },
   method_not_allowed: { status: 405, retry: "no", meaning: "The path exists, but not with this method." },
   conflict: { status: 409, retry: "after_change", meaning: "The request contradicts the present state." },
   slug_taken: { status: 409, retry: "after_change", meaning: "The organization already has a project with this slug." },
   key_taken: { status: 409, retry: "no", meaning: "The organization already has this SSH key." },
   system_variable: { status: 409, retry: "no", meaning: "The platform sets this variable itself." },
-  variables_too_large: { status: 409, retry: "after_change", meaning: "The project's variables would exceed 64 KiB together." },
+  variables_too_large: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The project's variables would exceed 64 KiB together.",
+  },
   project_deleted: { status: 409, retry: "after_change", meaning: "The project is deleted; undelete it first." },
   nothing_to_roll_back: { status: 409, retry: "no", meaning: "There is no earlier good deployment." },
-  nothing_to_deploy: { status: 409, retry: "after_change", meaning: "Nothing was pushed yet, or the commit is unknown." },
+  nothing_to_deploy: {
+    status: 409,
+    retry: "after_change",
+    meaning: "Nothing was pushed yet, or the commit is unknown.",
+  },
   deploy_in_progress: { status: 409, retry: "yes", meaning: "Another deployment of this project is in progress." },
   no_database: { status: 409, retry: "after_change", meaning: "The project has no database yet." },
-  last_owner_token: { status: 409, retry: "after_change", meaning: "The organization's last owner token cannot be deleted." },
+  last_owner_token: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The organization's last owner token cannot be deleted.",
+  },
   payload_too_large: { status: 413, retry: "after_change", meaning: "The request is larger than the limit." },
-  unsupported_media_type: { status: 415, retry: "after_change", meaning: "Bodies are JSON: send `content-type: application/json`." },
-  internal: { status: 500, retry: "yes", meaning: "A fault of the platform; the operator's log has it under the request id." },
-  previous_unhealthy: { status: 502, retry: "after_change", meaning: "The earlier deployment did not become healthy; the present one still serves." },
-  unavailable: { status: 503, retry: "yes", meaning: "A part of the platform is not ready; `Retry-After` says when to try again." },
+  unsupported_media_type: {
+    status: 415,
+    retry: "after_change",
+    meaning: "Bodies are JSON: send `content-type: application/json`.",
+  },
+  internal: {
+    status: 500,
+    retry: "yes",
+    meaning: "A fault of the platform; the operator's log has it under the request id.",
+  },
+  previous_unhealthy: {
+    status: 502,
+    retry: "after_change",
+    meaning: "The earlier deployment did not become healthy; the present one still serves.",
+  },
+  unavailable: {
+    status: 503,
+    retry: "yes",
+    meaning: "A part of the platform is not ready; `Retry-After` says when to try again.",
+  },
 } as const satisfies Record<string, ErrorDefinition>;
 
 export interface ErrorDefinition {

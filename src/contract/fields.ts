@@ -1,7 +1,22 @@
 import { z } from "zod";
 
 // Words that would collide with hosts and paths of the platform itself.
-const reservedSlugs = ["admin", "api", "app", "berth", "git", "healthz", "internal", "metrics", "platform", "readyz", "static", "status", "v1", "www"];
+const reservedSlugs = [
+  "admin",
+  "api",
+  "app",
+  "berth",
+  "git",
+  "healthz",
+  "internal",
+  "metrics",
+  "platform",
+  "readyz",
+  "static",
+  "status",
+  "v1",
+  "www",
+];
 
 /** A project's or organization's name in paths: lower case letters, digits, inner hyphens, at most 40 characters. */
 export const slug = z
@@ -10,7 +25,12 @@ export const slug = z
   .refine((value) => !reservedSlugs.includes(value), "this name is reserved");
 
 /** A name for people. */
-export const name = z.string().trim().min(1, "must not be empty").max(100).regex(/^\P{Cc}*$/u, "must not contain control characters");
+export const name = z
+  .string()
+  .trim()
+  .min(1, "must not be empty")
+  .max(100)
+  .regex(/^\P{Cc}*$/u, "must not contain control characters");
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });

@@ -2,7 +2,12 @@ import { z } from "zod";
 import { queryInteger, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-const line = z.object({ at: timestamp.nullable(), deployment: z.number().int().nullable(), replica: z.number().int().nullable(), text: z.string() });
+const line = z.object({
+  at: timestamp.nullable(),
+  deployment: z.number().int().nullable(),
+  replica: z.number().int().nullable(),
+  text: z.string(),
+});
 
 export const rows = [
   row({
@@ -12,8 +17,16 @@ export const rows = [
     access: "member",
     scope: "logs:read",
     params: slugParam,
-    query: z.object({ source: z.enum(["build", "runtime"]).default("runtime"), limit: queryInteger(1, 5000, 200), after: z.string().max(200).optional() }),
-    result: z.object({ source: z.enum(["build", "runtime"]), lines: z.array(line), next_cursor: z.string().nullable() }),
+    query: z.object({
+      source: z.enum(["build", "runtime"]).default("runtime"),
+      limit: queryInteger(1, 5000, 200),
+      after: z.string().max(200).optional(),
+    }),
+    result: z.object({
+      source: z.enum(["build", "runtime"]),
+      lines: z.array(line),
+      next_cursor: z.string().nullable(),
+    }),
     success: [200],
     errors: ["project_deleted"],
     summary: "Read the newest lines, oldest first; give `next_cursor` as `after` to read on",

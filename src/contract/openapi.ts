@@ -21,7 +21,12 @@ export function openapi(version: string): Json & { openapi: string } {
   components["Error"] = errorSchema;
   return {
     openapi: "3.1.0",
-    info: { title: "Berth control API", version, description, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    info: {
+      title: "Berth control API",
+      version,
+      description,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
     servers: [{ url: "/" }],
     tags: nouns.map((name) => ({ name })),
     paths,
@@ -64,7 +69,11 @@ const errorSchema: Json = {
     details: {
       type: "array",
       description: "Each wrong field of a malformed request.",
-      items: { type: "object", required: ["path", "message"], properties: { path: { type: "string" }, message: { type: "string" } } },
+      items: {
+        type: "object",
+        required: ["path", "message"],
+        properties: { path: { type: "string" }, message: { type: "string" } },
+      },
     },
   },
 };
@@ -77,7 +86,14 @@ function operation(row: Row, components: Json): Json {
     description: rights(row),
     security: row.access === "public" ? [] : [{ token: [] }],
     parameters: [...parameters("path", row.params), ...parameters("query", row.query)],
-    ...(row.body === null ? {} : { requestBody: { required: !row.body.safeParse({}).success, content: content(schemaOf(row.body, "input", components)) } }),
+    ...(row.body === null
+      ? {}
+      : {
+          requestBody: {
+            required: !row.body.safeParse({}).success,
+            content: content(schemaOf(row.body, "input", components)),
+          },
+        }),
     responses: { ...successes(row, components), ...failures(row) },
     "x-access": row.access,
     "x-scope": row.scope,
@@ -85,7 +101,12 @@ function operation(row: Row, components: Json): Json {
 }
 
 function rights(row: Row): string {
-  const who = { public: "Needs no token.", member: "Any token of the organization.", owner: "Owners only.", operator: "Platform admins only." }[row.access];
+  const who = {
+    public: "Needs no token.",
+    member: "Any token of the organization.",
+    owner: "Owners only.",
+    operator: "Platform admins only.",
+  }[row.access];
   return row.scope === null ? who : `${who} Scope: \`${row.scope}\`.`;
 }
 
@@ -101,7 +122,9 @@ function parameters(where: "path" | "query", schema: z.ZodObject): Json[] {
 
 function successes(row: Row, components: Json): Json {
   const body = row.result === null ? {} : { content: content(schemaOf(row.result, "output", components)) };
-  return Object.fromEntries(row.success.map((status) => [status, { description: status === 204 ? "Done." : row.summary, ...body }]));
+  return Object.fromEntries(
+    row.success.map((status) => [status, { description: status === 204 ? "Done." : row.summary, ...body }]),
+  );
 }
 
 /** One response a status; its description lists the codes that come with it. */
@@ -122,7 +145,12 @@ function content(schema: Json): Json {
 
 /** The JSON schema of a zod schema; what has a name goes into `components` and is referred to. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", components: Json): Json {
-  const made = z.toJSONSchema(schema, { io, metadata: registry, unrepresentable: "any", override: ({ jsonSchema }) => tidy(jsonSchema, io) }) as Json;
+  const made = z.toJSONSchema(schema, {
+    io,
+    metadata: registry,
+    unrepresentable: "any",
+    override: ({ jsonSchema }) => tidy(jsonSchema, io),
+  }) as Json;
   const moved = JSON.parse(JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
   const { $defs = {}, $schema: _, ...rest } = moved;
   for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {

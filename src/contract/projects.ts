@@ -23,7 +23,10 @@ const port = z.number().int().min(1).max(65535).nullable();
 const healthPath = z
   .string()
   .max(512)
-  .regex(/^\/(?![/\\])[^\s\\\p{Cc}]*$/u, "must start with one slash and contain no space, backslash or control character")
+  .regex(
+    /^\/(?![/\\])[^\s\\\p{Cc}]*$/u,
+    "must start with one slash and contain no space, backslash or control character",
+  )
   .nullable();
 
 export const rows = [

@@ -16,7 +16,14 @@ const described = z.object({
       errors: z.array(z.string()),
     }),
   ),
-  error_codes: z.array(z.object({ code: z.string(), status: z.number().int(), meaning: z.string(), retry: z.enum(["yes", "no", "after_change"]) })),
+  error_codes: z.array(
+    z.object({
+      code: z.string(),
+      status: z.number().int(),
+      meaning: z.string(),
+      retry: z.enum(["yes", "no", "after_change"]),
+    }),
+  ),
   limits: z.record(z.string(), z.number()),
 });
 

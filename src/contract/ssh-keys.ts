@@ -2,7 +2,13 @@ import { z } from "zod";
 import { id, name, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-export const sshKey = z.object({ id, name: z.string(), public_key: z.string(), fingerprint: z.string(), created_at: timestamp });
+export const sshKey = z.object({
+  id,
+  name: z.string(),
+  public_key: z.string(),
+  fingerprint: z.string(),
+  created_at: timestamp,
+});
 
 export const rows = [
   row({
@@ -11,7 +17,13 @@ export const rows = [
     path: "/v1/ssh-keys",
     access: "member",
     scope: "ssh-keys:write",
-    body: z.strictObject({ name, public_key: z.string().min(1).max(16 * 1024) }),
+    body: z.strictObject({
+      name,
+      public_key: z
+        .string()
+        .min(1)
+        .max(16 * 1024),
+    }),
     result: sshKey,
     success: [201],
     errors: ["key_taken"],

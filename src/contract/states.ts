@@ -28,11 +28,16 @@ export type DeploymentStatus = keyof typeof deploymentStates;
 export type DatabaseStatus = keyof typeof databaseStates;
 
 /** The names of a machine's states, for a schema. */
-export function statesOf<T extends Record<string, readonly string[]>>(machine: T): [keyof T & string, ...(keyof T & string)[]] {
+export function statesOf<T extends Record<string, readonly string[]>>(
+  machine: T,
+): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(machine) as [keyof T & string, ...(keyof T & string)[]];
 }
 
 /** The states from which `to` may be reached: the `where status in (…)` of a change. */
-export function statesBefore<T extends Record<string, readonly string[]>>(machine: T, to: keyof T & string): (keyof T & string)[] {
+export function statesBefore<T extends Record<string, readonly string[]>>(
+  machine: T,
+  to: keyof T & string,
+): (keyof T & string)[] {
   return statesOf(machine).filter((from) => (machine[from] as readonly string[]).includes(to));
 }

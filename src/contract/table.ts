@@ -63,7 +63,9 @@ export function row<const R extends Required & Optional>(given: R): Omit<Default
 }
 
 /** Errors that any row may answer, whatever it does. */
-export function commonErrors(row: Pick<Row, "access" | "approval" | "params" | "body" | "scope">): readonly ErrorCode[] {
+export function commonErrors(
+  row: Pick<Row, "access" | "approval" | "params" | "body" | "scope">,
+): readonly ErrorCode[] {
   const always: ErrorCode[] = ["invalid_request", "method_not_allowed", "payload_too_large", "internal", "unavailable"];
   if (row.body !== null) always.push("unsupported_media_type");
   if (row.access === "public") return always;

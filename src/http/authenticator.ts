@@ -75,5 +75,7 @@ function remember(found: Authenticated): Remembered {
 function noteUse(options: AuthenticatorOptions, entry: Remembered, nowMs: number): void {
   if (nowMs - entry.usedAtMs < useEveryMs) return;
   entry.usedAtMs = nowMs;
-  options.recordUse(entry.found.caller.token_id).catch((error: unknown) => options.log.warn({ error: String(error) }, "could not note a token's use"));
+  options
+    .recordUse(entry.found.caller.token_id)
+    .catch((error: unknown) => options.log.warn({ error: String(error) }, "could not note a token's use"));
 }

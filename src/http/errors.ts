@@ -15,7 +15,8 @@ export function answerTo(error: unknown): ErrorAnswer {
   if (error instanceof Refused) return refusalAnswer(error);
   const { code = "", statusCode = 500 } = error as { code?: string; statusCode?: number };
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));
-  if (isUnavailable(code, String((error as Error | undefined)?.message))) return { ...refusalAnswer(new Refused("unavailable")), isFault: true };
+  if (isUnavailable(code, String((error as Error | undefined)?.message)))
+    return { ...refusalAnswer(new Refused("unavailable")), isFault: true };
   return { ...refusalAnswer(new Refused("internal")), isFault: true };
 }
 
@@ -29,7 +30,9 @@ const extraHeaders: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, s
 function frameworkRefusal(code: string, statusCode: number): Refused {
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return new Refused("payload_too_large");
   if (code === "FST_ERR_BAD_URL") return new Refused("invalid_request", { error: "The URL is malformed." });
-  return statusCode < 500 ? new Refused("invalid_request", { error: "The request is malformed." }) : new Refused("internal");
+  return statusCode < 500
+    ? new Refused("invalid_request", { error: "The request is malformed." })
+    : new Refused("internal");
 }
 
 function refusalAnswer({ code, more }: Refused): ErrorAnswer {
@@ -46,8 +49,18 @@ function refusalAnswer({ code, more }: Refused): ErrorAnswer {
 // SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock and serialisation,
 // where the same request works a moment later.
 const passingStates = /^(?:08|53|57P0)|^(?:40001|40P01)$/;
-const passingErrno = new Set(["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENOTFOUND", "EAI_AGAIN"]);
-const passingMessages = /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
+const passingErrno = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+const passingMessages =
+  /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
 
 function isUnavailable(code: string, message: string): boolean {
   return passingStates.test(code) || passingErrno.has(code) || passingMessages.test(message);

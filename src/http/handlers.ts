@@ -32,9 +32,16 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
 /** Whether the thing that a path starts with exists for the caller: asked before a malformed request is told what is wrong with it. */
 export interface Resource {
   readonly prefix: string;
-  readonly exists: (db: Db | Tx, caller: { readonly org_id: string }, params: Readonly<Record<string, string>>) => Promise<boolean>;
+  readonly exists: (
+    db: Db | Tx,
+    caller: { readonly org_id: string },
+    params: Readonly<Record<string, string>>,
+  ) => Promise<boolean>;
 }
 
 export const resources: readonly Resource[] = [
-  { prefix: "/v1/projects/:slug", exists: async (db, caller, params) => (await findProject(db, caller, params["slug"] ?? "")) !== undefined },
+  {
+    prefix: "/v1/projects/:slug",
+    exists: async (db, caller, params) => (await findProject(db, caller, params["slug"] ?? "")) !== undefined,
+  },
 ];

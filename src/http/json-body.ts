@@ -1,7 +1,8 @@
+import { limits } from "../contract/limits.ts";
 import { Refused } from "../features/context.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
-const mostDepth = 32;
+const mostDepth = limits.request_body_depth;
 
 /**
  * Reads a request's body: undefined when there is none. Refuses with `unsupported_media_type` what does not call itself JSON
@@ -12,7 +13,8 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
   if (!isJson(contentType ?? "")) throw new Refused("unsupported_media_type");
   try {
     const text = decoder.decode(bytes);
-    if (depthOf(text) > mostDepth) throw new Refused("invalid_request", { error: `The body nests deeper than ${mostDepth}.` });
+    if (depthOf(text) > mostDepth)
+      throw new Refused("invalid_request", { error: `The body nests deeper than ${mostDepth}.` });
     return JSON.parse(text) as unknown;
   } catch (error) {
     if (error instanceof Refused) throw error;

@@ -18,11 +18,15 @@ export interface ParsedInput {
 /** The input as the row's schemas promise it, or the refusal: `not_found` for an impossible name in the path, else `invalid_request`. */
 export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   const params = row.params.safeParse(raw.params);
-  if (isImpossible(raw.params) || params.error?.issues.some((issue) => names.has(String(issue.path[0])))) return new Refused("not_found");
+  if (isImpossible(raw.params) || params.error?.issues.some((issue) => names.has(String(issue.path[0]))))
+    return new Refused("not_found");
   const query = row.query.safeParse(raw.query);
   const body: Parsed = row.body === null ? parseNoBody(raw.body) : row.body.safeParse(raw.body ?? {});
-  if (params.success && query.success && body.success) return { params: params.data, query: query.data, body: body.data };
-  return invalid([params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues.flatMap(detailsOf))));
+  if (params.success && query.success && body.success)
+    return { params: params.data, query: query.data, body: body.data };
+  return invalid(
+    [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues.flatMap(detailsOf))),
+  );
 }
 
 /** Parameters that name a thing: any text may be asked for, and what cannot exist is missing. */
@@ -34,27 +38,45 @@ function isImpossible(params: unknown): boolean {
 }
 
 type Detail = { readonly path: string; readonly message: string };
-type Parsed = { readonly success: true; readonly data: unknown } | { readonly success: false; readonly error: { readonly issues: readonly Issue[] } };
-type Issue = Pick<z.core.$ZodIssue, "path" | "message"> & { readonly code?: string | undefined; readonly keys?: readonly string[] };
+type Parsed =
+  | { readonly success: true; readonly data: unknown }
+  | { readonly success: false; readonly error: { readonly issues: readonly Issue[] } };
+type Issue = Pick<z.core.$ZodIssue, "path" | "message"> & {
+  readonly code?: string | undefined;
+  readonly keys?: readonly string[];
+};
 
 function parseNoBody(body: unknown): Parsed {
   const isObject = typeof body === "object" && body !== null;
-  if (body === undefined || body === null || (isObject && Object.keys(body).length === 0)) return { success: true, data: undefined };
-  return { success: false, error: { issues: [{ code: "unrecognized_keys", keys: isObject ? Object.keys(body) : ["body"], path: [], message: "" }] } };
+  if (body === undefined || body === null || (isObject && Object.keys(body).length === 0))
+    return { success: true, data: undefined };
+  return {
+    success: false,
+    error: {
+      issues: [{ code: "unrecognized_keys", keys: isObject ? Object.keys(body) : ["body"], path: [], message: "" }],
+    },
+  };
 }
 
 function detailsOf(issue: Issue): Detail[] {
   const path = issue.path.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
     const prefix = path === "" ? "" : `${path}.`;
-    return (issue.keys ?? []).map((key) => ({ path: `${prefix}${key.slice(0, 100)}`, message: "is not a field of this request" }));
+    return (issue.keys ?? []).map((key) => ({
+      path: `${prefix}${key.slice(0, 100)}`,
+      message: "is not a field of this request",
+    }));
   }
-  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined")) return [{ path, message: "is required" }];
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))
+    return [{ path, message: "is required" }];
   return [{ path, message: issue.message.replace(/^(?:Invalid \w+|Too \w+): /, "") }];
 }
 
 function invalid(details: readonly Detail[]): Refused {
   const [first] = details;
-  const error = first && first.path !== "" ? `${first.path}: ${first.message}` : "The request's body must be a JSON object with the fields of this request.";
+  const error =
+    first && first.path !== ""
+      ? `${first.path}: ${first.message}`
+      : "The request's body must be a JSON object with the fields of this request.";
   return new Refused("invalid_request", { error, details: [...details] });
 }

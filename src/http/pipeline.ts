@@ -1,7 +1,15 @@
 import { refusal } from "../contract/access.ts";
-import { routes } from "../contract/routes.ts";
+import type { RouteName } from "../contract/routes.ts";
 import type { Row, SuccessStatus } from "../contract/table.ts";
-import { Refused, type ActivityNote, type Caller, type Context, type RefusalText, type Surroundings, type Waiting } from "../features/context.ts";
+import {
+  Refused,
+  type ActivityNote,
+  type Caller,
+  type Context,
+  type RefusalText,
+  type Surroundings,
+  type Waiting,
+} from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import type { Db, Tx } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
@@ -51,18 +59,29 @@ async function authenticate({ authenticator }: PipelineOptions, request: Pipelin
 
 function mayCall(row: Row, caller: Caller): void {
   const refused = refusal(caller, row);
-  if (refused === "insufficient_scope") throw new Refused(refused, { error: `The token lacks the scope ${row.scope}.` });
+  if (refused === "insufficient_scope")
+    throw new Refused(refused, { error: `The token lacks the scope ${row.scope}.` });
   if (refused !== undefined) throw new Refused(refused);
   // Nobody can be asked yet, and a token that must ask may not go ahead without.
-  if (row.approval && caller.approval_mode) throw new Refused("forbidden", { error: "This token is in approval mode and may not do this by itself." });
+  if (row.approval && caller.approval_mode)
+    throw new Refused("forbidden", { error: "This token is in approval mode and may not do this by itself." });
 }
 
 // What a caller cannot see is missing, whatever else is wrong with the request.
-async function parse({ world }: PipelineOptions, row: Row, request: PipelineRequest, caller: Caller | undefined): Promise<ParsedInput> {
+async function parse(
+  { world }: PipelineOptions,
+  row: Row,
+  request: PipelineRequest,
+  caller: Caller | undefined,
+): Promise<ParsedInput> {
   const input = parseInput(row, request);
   if (!(input instanceof Refused)) return input;
-  const resource = input.code === "invalid_request" && caller ? resources.find(({ prefix }) => `${row.path}/`.startsWith(`${prefix}/`)) : undefined;
-  if (caller && resource && !(await resource.exists(world.db, caller, request.params as Record<string, string>))) throw new Refused("not_found");
+  const resource =
+    input.code === "invalid_request" && caller
+      ? resources.find(({ prefix }) => `${row.path}/`.startsWith(`${prefix}/`))
+      : undefined;
+  if (caller && resource && !(await resource.exists(world.db, caller, request.params as Record<string, string>)))
+    throw new Refused("not_found");
   throw input;
 }
 
@@ -128,11 +147,19 @@ class Call {
     const { project_id = null, target = null, detail = {}, silent = false } = this.#note;
     if (this.#row.activity === null || silent || this.#caller === undefined) return;
     const { org_id, token_id: actor_token_id, token_name: actor_name } = this.#caller;
-    await recordActivity(tx, { org_id, project_id, actor_token_id, actor_name, action: this.#row.activity, target, detail });
+    await recordActivity(tx, {
+      org_id,
+      project_id,
+      actor_token_id,
+      actor_name,
+      action: this.#row.activity,
+      target,
+      detail,
+    });
   }
 }
 
-type AnyContext = Context<(typeof routes)[number]["name"]>;
+type AnyContext = Context<RouteName>;
 type AnyHandler = (ctx: AnyContext, input: ParsedInput) => Promise<unknown>;
 
 /** `projects.create` to `handlers.projects.create`; that each exists is what the type of `handlers` promises. */
@@ -144,7 +171,13 @@ function handlerOf(row: Row): AnyHandler {
 async function inTime({ outcome }: Waiting<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Refused("unavailable", { error: "It takes longer than expected and goes on. Look again in a moment." })), outcomeDeadlineMs);
+    timer = setTimeout(
+      () =>
+        reject(
+          new Refused("unavailable", { error: "It takes longer than expected and goes on. Look again in a moment." }),
+        ),
+      outcomeDeadlineMs,
+    );
   });
   try {
     return await Promise.race([outcome(), late]);

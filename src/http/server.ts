@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { limits as apiLimits } from "../contract/limits.ts";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 import { Refused, type Surroundings } from "../features/context.ts";
@@ -11,7 +12,7 @@ import { answerTo } from "./errors.ts";
 import { authenticate, recordUse } from "./handlers.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
-import { methodsOf } from "./paths.ts";
+import { methodsOf } from "./methods-of.ts";
 import { answer, type PipelineOptions } from "./pipeline.ts";
 
 export interface HttpOptions {
@@ -45,15 +46,17 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Semantics, "Limits". */
-export const defaultLimits: HttpLimits = { bodyBytes: 256 * 1024, urlBytes: 8 * 1024, headersTimeoutMs: 15_000, requestTimeoutMs: 30_000 };
-
 /** The control port: the API of the contract, health checks, and what is mounted. */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const { world, log } = options;
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits: HttpLimits = { ...standard, ...options.limits };
   const find = (text: string) => authenticate(world.db, text);
-  const authenticator = createAuthenticator({ wakeups: world.wakeups, log, find, recordUse: (id) => recordUse(world.db, id) });
+  const authenticator = createAuthenticator({
+    wakeups: world.wakeups,
+    log,
+    find,
+    recordUse: (id) => recordUse(world.db, id),
+  });
   const app = createApp(options, limits);
   addBodyReading(app);
   addHealth(app, options.checks);
@@ -71,6 +74,14 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
 }
 
+// Semantics, "Limits".
+const standard: HttpLimits = {
+  bodyBytes: apiLimits.request_body_bytes,
+  urlBytes: apiLimits.url_bytes,
+  headersTimeoutMs: 15_000,
+  requestTimeoutMs: 30_000,
+};
+
 function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
   const app = fastify({
     serverFactory: (handle) => createNodeServer(handle, options, limits),
@@ -80,11 +91,13 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     // A parameter that is too long names nothing that exists; the URL's limit is asked after routing.
     routerOptions: { maxParamLength: 8 * limits.urlBytes },
     forceCloseConnections: "idle",
-    frameworkErrors: (error, request, reply) => send(reply as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
+    frameworkErrors: (error, request, reply) =>
+      send(reply as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
     clientErrorHandler: (error, socket) => refuseRaw(error, socket),
   });
   app.addHook("onRequest", async (request) => {
-    if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes) throw new Refused("payload_too_large", { error: "The URL is too long." });
+    if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
+      throw new Refused("payload_too_large", { error: "The URL is too long." });
     if (hasBody(request)) limitBodyTime(request.raw, limits.requestTimeoutMs);
   });
   return app as unknown as FastifyInstance;
@@ -100,7 +113,10 @@ function createNodeServer(handle: RequestListener, { mounts = [], log }: HttpOpt
       response.destroy();
     });
   };
-  return createServer({ headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 }, listener);
+  return createServer(
+    { headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 },
+    listener,
+  );
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {
@@ -115,7 +131,9 @@ function limitBodyTime(request: IncomingMessage, timeoutMs: number): void {
 
 function addBodyReading(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, async (request: FastifyRequest, bytes: Buffer) => readJsonBody(request.headers["content-type"], bytes));
+  app.addContentTypeParser("*", { parseAs: "buffer" }, async (request: FastifyRequest, bytes: Buffer) =>
+    readJsonBody(request.headers["content-type"], bytes),
+  );
 }
 
 function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): void {
@@ -124,7 +142,13 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
     url: row.path,
     async handler(request, reply) {
       const { params, query, body, headers, id } = request;
-      const done = await answer(options, row, { params, query, body, authorization: headers.authorization, requestId: id });
+      const done = await answer(options, row, {
+        params,
+        query,
+        body,
+        authorization: headers.authorization,
+        requestId: id,
+      });
       return send(reply, { status: done.status, headers: {}, text: done.text, requestId: id });
     },
   });
@@ -139,7 +163,8 @@ function addFallbacks(app: FastifyInstance, log: Log): void {
       return send(reply, errorReply(log, request, error));
     }
     const allow = methods.join(", ");
-    if (request.method === "OPTIONS") return send(reply, { status: 204, headers: { allow }, text: undefined, requestId: request.id });
+    if (request.method === "OPTIONS")
+      return send(reply, { status: 204, headers: { allow }, text: undefined, requestId: request.id });
     const refused = errorReply(log, request, new Refused("method_not_allowed"));
     return send(reply, { ...refused, headers: { ...refused.headers, allow } });
   });
@@ -168,15 +193,33 @@ function send(reply: FastifyReply, { status, headers, text, requestId }: Reply):
 function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
   const { status, headers, body, isFault } = answerTo(error);
   // The route, not the URL: a query string may hold what somebody should not have put there.
-  if (isFault) log.error({ request_id: request.id, method: request.method, route: request.routeOptions?.url, err: error }, "a request failed");
+  if (isFault)
+    log.error(
+      { request_id: request.id, method: request.method, route: request.routeOptions?.url, err: error },
+      "a request failed",
+    );
   return { status, headers, text: JSON.stringify(body), requestId: request.id };
 }
 
 /** For what is no HTTP request at all, or one with too many headers: there is no reply object yet. */
 function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const { status, body } = answerTo(new Refused(error.code === "HPE_HEADER_OVERFLOW" ? "payload_too_large" : "invalid_request"));
+  const { status, body } = answerTo(
+    new Refused(error.code === "HPE_HEADER_OVERFLOW" ? "payload_too_large" : "invalid_request"),
+  );
   const text = JSON.stringify(body);
-  const head = [`HTTP/1.1 ${status} ${status === 413 ? "Payload Too Large" : "Bad Request"}`, "content-type: application/json; charset=utf-8"];
-  socket.end([...head, `content-length: ${Buffer.byteLength(text)}`, "cache-control: no-store", "connection: close", "", text].join("\r\n"));
+  const head = [
+    `HTTP/1.1 ${status} ${status === 413 ? "Payload Too Large" : "Bad Request"}`,
+    "content-type: application/json; charset=utf-8",
+  ];
+  socket.end(
+    [
+      ...head,
+      `content-length: ${Buffer.byteLength(text)}`,
+      "cache-control: no-store",
+      "connection: close",
+      "",
+      text,
+    ].join("\r\n"),
+  );
 }

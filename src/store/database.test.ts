@@ -8,7 +8,9 @@ const { db, pool, drop } = await testDatabase();
 after(drop);
 
 test("a timestamp comes out as RFC 3339 in UTC with milliseconds", async () => {
-  const { rows } = await sql<{ at: string }>`select '2026-01-02 05:04:05.678901+02'::timestamptz as at, null::timestamptz as none`.execute(db);
+  const { rows } = await sql<{
+    at: string;
+  }>`select '2026-01-02 05:04:05.678901+02'::timestamptz as at, null::timestamptz as none`.execute(db);
   assert.deepEqual(rows, [{ at: "2026-01-02T03:04:05.678Z", none: null }]);
 });
 

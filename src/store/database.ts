@@ -32,7 +32,9 @@ function fromPool(pool: pg.Pool): Db {
     named.set(client, known);
     return known;
   };
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: { options: pool.options, connect, end: () => pool.end() } }) });
+  return new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: { options: pool.options, connect, end: () => pool.end() } }),
+  });
 }
 
 // Measured: a statement that the server has parsed before costs a fifth less. The bound keeps generated texts (lists of
@@ -46,7 +48,7 @@ function withNamedStatements(client: pg.PoolClient, names: Map<string, string>):
     names.set(text, `q${names.size + 1}`);
     return names.get(text);
   };
-  const query = (text: string, values: readonly unknown[] = []) => {
+  const query = (text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> => {
     const name = values.length === 0 ? undefined : nameOf(text);
     return client.query(name === undefined ? { text, values: [...values] } : { name, text, values: [...values] });
   };
@@ -57,12 +59,16 @@ function withNamedStatements(client: pg.PoolClient, names: Map<string, string>):
 
 const oids = { int8: 20, timestamptz: 1184 } as const;
 
+type Parser = (text: string) => unknown;
+const parsers = new Map<number, Parser>([
+  [oids.timestamptz, timestampText],
+  [oids.int8, safeInteger],
+]);
+
 const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: "text" | "binary") => {
-    if (format === "binary") return pg.types.getTypeParser(oid, "binary");
-    if (oid === oids.timestamptz) return timestampText;
-    if (oid === oids.int8) return safeInteger;
-    return pg.types.getTypeParser(oid, "text");
+  getTypeParser: ((oid: number, format?: "text" | "binary"): Parser => {
+    const own = format === "binary" ? undefined : parsers.get(oid);
+    return own ?? (pg.types.getTypeParser(oid, format ?? "text") as Parser);
   }) as typeof pg.types.getTypeParser,
 };
 

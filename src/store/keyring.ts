@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** The vault's keys, by number. The current one seals; the others only open. */
@@ -9,7 +19,7 @@ export interface Keyring {
 }
 
 /** Thrown when the key file cannot be used; the message is a sentence for the operator. */
-export class KeyringRefused extends Error {
+class KeyringRefused extends Error {
   override readonly name = "KeyringRefused";
 }
 
@@ -30,7 +40,8 @@ export function createKeyring(file: string): void {
 
 /** Reads the key file; refuses one that others may read or that is damaged. */
 export function readKeyring(file: string): Keyring {
-  if ((statSync(file).mode & 0o077) !== 0) throw new KeyringRefused("The key file may be read by others. Make it mode 0600.");
+  if ((statSync(file).mode & 0o077) !== 0)
+    throw new KeyringRefused("The key file may be read by others. Make it mode 0600.");
   let parsed: unknown;
   try {
     parsed = JSON.parse(readFileSync(file, "utf8"));
@@ -38,7 +49,9 @@ export function readKeyring(file: string): Keyring {
     throw damaged();
   }
   const { current, keys } = parsed as { current?: unknown; keys?: Record<string, unknown> };
-  const numbered = new Map(Object.entries(keys ?? {}).map(([number, text]) => [Number(number), Buffer.from(String(text), "base64")]));
+  const numbered = new Map(
+    Object.entries(keys ?? {}).map(([number, text]) => [Number(number), Buffer.from(String(text), "base64")]),
+  );
   if (typeof current !== "number" || !numbered.has(current)) throw damaged();
   if ([...numbered.values()].some((key) => key.length !== keyBytes)) throw damaged();
   return { current, keys: numbered };
@@ -54,7 +67,10 @@ export function addKey(file: string): Keyring {
 /** Throws keys away that nothing is sealed with any more. The current one always stays. */
 export function dropKeys(file: string, numbers: readonly number[]): Keyring {
   const { current, keys } = readKeyring(file);
-  return replace(file, { current, keys: new Map([...keys].filter(([number]) => number === current || !numbers.includes(number))) });
+  return replace(file, {
+    current,
+    keys: new Map([...keys].filter(([number]) => number === current || !numbers.includes(number))),
+  });
 }
 
 function replace(file: string, keyring: Keyring): Keyring {
@@ -77,5 +93,7 @@ function writeBeside(file: string, keyring: Keyring): string {
 }
 
 function damaged(): KeyringRefused {
-  return new KeyringRefused("The key file is damaged. Restore it from where you keep its copy; without it the sealed secrets are lost.");
+  return new KeyringRefused(
+    "The key file is damaged. Restore it from where you keep its copy; without it the sealed secrets are lost.",
+  );
 }

@@ -27,7 +27,12 @@ export async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
 }
 
 /** Does the work while a heartbeat keeps the lease; the signal given to it aborts when the lease is lost or `stop` aborts. */
-export async function holdLease<T>(db: Db, lease: Lease, stop: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function holdLease<T>(
+  db: Db,
+  lease: Lease,
+  stop: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const lost = new AbortController();
   const beat = async () => {
     // A database that is away for a moment is no loss: the lease outlasts several beats, and the fence guards the rest.
@@ -48,5 +53,7 @@ export async function releaseDeadLeases(db: Db, table: LeasedTable): Promise<voi
     where lease_owner is not null and lease_until > now()`.execute(db);
   const dead = owners.rows.map((row) => row.lease_owner).filter(isKnownDead);
   if (dead.length === 0) return;
-  await sql`update ${sql.table(table)} set lease_until = now() where lease_owner = any(${dead}) and lease_until > now()`.execute(db);
+  await sql`update ${sql.table(table)} set lease_until = now() where lease_owner = any(${dead}) and lease_until > now()`.execute(
+    db,
+  );
 }

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, test } from "node:test";
 import pg from "pg";
-import { testServer } from "../../test/support/database.ts";
 import { dropClone } from "../../tools/template-db/template.ts";
+import { testServer } from "../../tools/template-db/test-server.ts";
 import { migrate } from "./migrate.ts";
 
 const server = await testServer();

@@ -11,7 +11,7 @@ export interface MigrateOptions {
 }
 
 /** Thrown when the database and the SQL files contradict each other; the message is a sentence for the operator. */
-export class MigrationRefused extends Error {
+class MigrationRefused extends Error {
   override readonly name = "MigrationRefused";
 }
 
@@ -59,13 +59,20 @@ export async function readMigrations(folder: string = ownFolder): Promise<readon
 }
 
 async function compare(client: pg.Client, files: readonly Migration[]): Promise<readonly Migration[]> {
-  const { rows } = await client.query<{ name: string; sha256: string }>("select name, sha256 from schema_migration order by name");
+  const { rows } = await client.query<{ name: string; sha256: string }>(
+    "select name, sha256 from schema_migration order by name",
+  );
   const known = new Map(files.map((file) => [file.name, file]));
   for (const row of rows) {
     const file = known.get(row.name);
-    if (!file) throw new MigrationRefused(`The database has had the migration ${row.name}, which this version of Berth does not know. Start the newer version.`);
+    if (!file)
+      throw new MigrationRefused(
+        `The database has had the migration ${row.name}, which this version of Berth does not know. Start the newer version.`,
+      );
     if (file.sha256 !== row.sha256) {
-      throw new MigrationRefused(`The migration ${row.name} was changed after it had been applied. Restore the file; a change needs a new file.`);
+      throw new MigrationRefused(
+        `The migration ${row.name} was changed after it had been applied. Restore the file; a change needs a new file.`,
+      );
     }
   }
   const applied = new Set(rows.map((row) => row.name));

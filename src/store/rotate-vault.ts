@@ -5,10 +5,28 @@ import { keyOf, openVault, type Vault } from "./vault.ts";
 
 /** Every column with sealed secrets: where it is, and the name its content was sealed under. */
 const sealedColumns = [
-  { table: "project_variable", column: "sealed_value", project: "project_id", keys: ["project_id", "key"], name: (row: SealedRow) => `variable:${row["key"]}` },
+  {
+    table: "project_variable",
+    column: "sealed_value",
+    project: "project_id",
+    keys: ["project_id", "key"],
+    name: (row: SealedRow) => `variable:${String(row["key"])}`,
+  },
   { table: "project", column: "sealed_cron_secret", project: "id", keys: ["id"], name: () => "cron_secret" },
-  { table: "project_database", column: "sealed_password", project: "project_id", keys: ["id", "project_id"], name: () => "database_password" },
-  { table: "deployment", column: "sealed_variables", project: "project_id", keys: ["id", "project_id"], name: (row: SealedRow) => `deployment:${row["id"]}` },
+  {
+    table: "project_database",
+    column: "sealed_password",
+    project: "project_id",
+    keys: ["id", "project_id"],
+    name: () => "database_password",
+  },
+  {
+    table: "deployment",
+    column: "sealed_variables",
+    project: "project_id",
+    keys: ["id", "project_id"],
+    name: (row: SealedRow) => `deployment:${String(row["id"])}`,
+  },
 ] as const;
 
 type SealedColumn = (typeof sealedColumns)[number];
@@ -31,7 +49,10 @@ export async function rotateVault(options: { readonly db: Db; readonly keyFile: 
   const { current, keys } = readKeyring(keyFile);
   const interrupted = [...used].some((number) => number !== current);
   if (!interrupted) {
-    dropKeys(keyFile, [...keys.keys()].filter((number) => !used.has(number)));
+    dropKeys(
+      keyFile,
+      [...keys.keys()].filter((number) => !used.has(number)),
+    );
     addKey(keyFile);
   }
   let resealed = 0;
@@ -43,7 +64,9 @@ async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
   const used = new Set<number>();
   for (const { table, column } of sealedColumns) {
     const header = sql<Buffer>`substring(${sql.ref(column)} from 2 for 4)`;
-    const { rows } = await sql<{ number: Buffer }>`select distinct ${header} as number from ${sql.table(table)}`.execute(db);
+    const { rows } = await sql<{
+      number: Buffer;
+    }>`select distinct ${header} as number from ${sql.table(table)}`.execute(db);
     for (const row of rows) used.add(row.number.readUInt32BE(0));
   }
   return used;
@@ -52,7 +75,7 @@ async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
 const batchSize = 200;
 
 async function resealColumn(db: Db, vault: Vault, column: SealedColumn): Promise<number> {
-  for (let done = 0; ; ) {
+  for (let done = 0; ;) {
     const batch = await resealBatch(db, vault, column);
     done += batch;
     if (batch < batchSize) return done;
@@ -66,7 +89,9 @@ async function resealBatch(db: Db, vault: Vault, column: SealedColumn): Promise<
   return db.transaction().execute(async (tx) => {
     const { rows } = await sql<SealedRow>`
       select ${sql.join(column.keys.map((key) => sql.ref(key)))}, ${sql.ref(column.column)} as sealed from ${sql.table(column.table)}
-      where substring(${sql.ref(column.column)} from 2 for 4) <> ${current} limit ${sql.lit(batchSize)} for update`.execute(tx);
+      where substring(${sql.ref(column.column)} from 2 for 4) <> ${current} limit ${sql.lit(batchSize)} for update`.execute(
+      tx,
+    );
     for (const row of rows) await reseal(tx, vault, column, row);
     return rows.length;
   });
@@ -78,5 +103,7 @@ async function reseal(tx: Db, vault: Vault, column: SealedColumn, row: SealedRow
   if (keyOf(sealed) === vault.currentKey()) return;
   const fresh = vault.seal(projectId, column.name(row), vault.open(projectId, column.name(row), sealed));
   const key = column.keys.map((name) => sql`${sql.ref(name)} = ${row[name]}`);
-  await sql`update ${sql.table(column.table)} set ${sql.ref(column.column)} = ${fresh} where ${sql.join(key, sql` and `)}`.execute(tx);
+  await sql`update ${sql.table(column.table)} set ${sql.ref(column.column)} = ${fresh} where ${sql.join(key, sql` and `)}`.execute(
+    tx,
+  );
 }

@@ -1,7 +1,8 @@
 // Generated from the migrated schema by `npm run gen`. Do not edit.
 import type { ColumnType } from "kysely";
 
-type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>;
+type Generated<T> =
+  T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>;
 type Timestamp = ColumnType<string, Date | string, Date | string>;
 type Json<T> = ColumnType<T, T | string, T | string>;
 

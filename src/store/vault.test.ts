@@ -45,7 +45,10 @@ test("the key file is private, made once, and refused when others may read it or
   openVault({ keyFile });
   assert.equal(readFileSync(keyFile, "utf8"), text);
   assert.equal(statSync(keyFile).mode & 0o777, 0o600);
-  assert.deepEqual(readdirSync(folder).filter((name) => name.startsWith(".")), []);
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.startsWith(".")),
+    [],
+  );
   chmodSync(keyFile, 0o644);
   assert.throws(() => openVault({ keyFile }).seal("p", "n", "t"), /0600/);
   chmodSync(keyFile, 0o600);
@@ -80,23 +83,73 @@ type Seal = (projectId: string, name: string) => Buffer;
 async function plant(seal: Seal): Promise<readonly string[]> {
   const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 };
   await db.insertInto("organization").values({ id: "org_1", slug: "main", name: "main" }).execute();
-  await db.insertInto("project").values({ id: "prj_1", org_id: "org_1", slug: "a", name: "a", hostname: "a", sealed_cron_secret: seal("prj_1", "cron_secret") }).execute();
+  await db
+    .insertInto("project")
+    .values({
+      id: "prj_1",
+      org_id: "org_1",
+      slug: "a",
+      name: "a",
+      hostname: "a",
+      sealed_cron_secret: seal("prj_1", "cron_secret"),
+    })
+    .execute();
   const value = seal("prj_1", "variable:A");
-  await db.insertInto("project_variable").values({ org_id: "org_1", project_id: "prj_1", key: "A", sealed_value: value, size_bytes: 1 }).execute();
+  await db
+    .insertInto("project_variable")
+    .values({ org_id: "org_1", project_id: "prj_1", key: "A", sealed_value: value, size_bytes: 1 })
+    .execute();
   const password = seal("prj_1", "database_password");
-  await db.insertInto("project_database").values({ id: "dbs_1", org_id: "org_1", project_id: "prj_1", role_name: "r", database_name: "d", sealed_password: password }).execute();
-  await db.insertInto("build").values({ id: "bld_1", org_id: "org_1", project_id: "prj_1", number: 1, origin: "push", commit: "c", branch: "main", message: "" }).execute();
-  const shared = { org_id: "org_1", project_id: "prj_1", trigger: "push", build_id: "bld_1", commit: "c", image_ref: "sha256:0", image } as const;
-  await db.insertInto("deployment").values({ id: "dep_1", number: 1, sealed_variables: seal("prj_1", "deployment:dep_1"), ...shared }).execute();
+  await db
+    .insertInto("project_database")
+    .values({
+      id: "dbs_1",
+      org_id: "org_1",
+      project_id: "prj_1",
+      role_name: "r",
+      database_name: "d",
+      sealed_password: password,
+    })
+    .execute();
+  await db
+    .insertInto("build")
+    .values({
+      id: "bld_1",
+      org_id: "org_1",
+      project_id: "prj_1",
+      number: 1,
+      origin: "push",
+      commit: "c",
+      branch: "main",
+      message: "",
+    })
+    .execute();
+  const shared = {
+    org_id: "org_1",
+    project_id: "prj_1",
+    trigger: "push",
+    build_id: "bld_1",
+    commit: "c",
+    image_ref: "sha256:0",
+    image,
+  } as const;
+  await db
+    .insertInto("deployment")
+    .values({ id: "dep_1", number: 1, sealed_variables: seal("prj_1", "deployment:dep_1"), ...shared })
+    .execute();
   return ["variable:A", "cron_secret", "database_password", "deployment:dep_1"];
 }
 
 async function assertSealedWith(key: number, vault: ReturnType<typeof openVault>): Promise<void> {
   const found: [string, Buffer][] = [];
-  for (const row of await db.selectFrom("project").select("sealed_cron_secret").execute()) found.push(["cron_secret", row.sealed_cron_secret]);
-  for (const row of await db.selectFrom("project_variable").select("sealed_value").execute()) found.push(["variable:A", row.sealed_value]);
-  for (const row of await db.selectFrom("project_database").select("sealed_password").execute()) found.push(["database_password", row.sealed_password]);
-  for (const row of await db.selectFrom("deployment").select("sealed_variables").execute()) found.push(["deployment:dep_1", row.sealed_variables]);
+  for (const row of await db.selectFrom("project").select("sealed_cron_secret").execute())
+    found.push(["cron_secret", row.sealed_cron_secret]);
+  for (const row of await db.selectFrom("project_variable").select("sealed_value").execute())
+    found.push(["variable:A", row.sealed_value]);
+  for (const row of await db.selectFrom("project_database").select("sealed_password").execute())
+    found.push(["database_password", row.sealed_password]);
+  for (const row of await db.selectFrom("deployment").select("sealed_variables").execute())
+    found.push(["deployment:dep_1", row.sealed_variables]);
   assert.equal(found.length, 4);
   for (const [name, sealed] of found) {
     assert.equal(keyOf(sealed), key);

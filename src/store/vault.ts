@@ -12,7 +12,7 @@ export interface Vault {
 }
 
 /** Thrown when something cannot be opened; the message is a sentence for the operator and holds no secret. */
-export class VaultRefused extends Error {
+class VaultRefused extends Error {
   override readonly name = "VaultRefused";
 }
 
@@ -28,7 +28,10 @@ export function openVault(options: { readonly keyFile: string }): Vault {
     open(projectId, name, sealed) {
       const number = keyOf(sealed);
       const key = keys().keys.get(number);
-      if (!key) throw new VaultRefused(`A secret was sealed with key ${number}, which the key file does not hold. Restore the key file that belongs to this database.`);
+      if (!key)
+        throw new VaultRefused(
+          `A secret was sealed with key ${number}, which the key file does not hold. Restore the key file that belongs to this database.`,
+        );
       return openWith({ number, key }, { projectId, name }, sealed);
     },
     currentKey: () => keys().current,
@@ -37,7 +40,8 @@ export function openVault(options: { readonly keyFile: string }): Vault {
 
 /** The number of the key that something was sealed with. */
 export function keyOf(sealed: Buffer): number {
-  if (sealed.length < headerBytes + tagBytes || sealed[0] !== format) throw new VaultRefused("A sealed secret of the database is damaged.");
+  if (sealed.length < headerBytes + tagBytes || sealed[0] !== format)
+    throw new VaultRefused("A sealed secret of the database is damaged.");
   return sealed.readUInt32BE(1);
 }
 
@@ -76,7 +80,9 @@ function openWith({ number, key }: NumberedKey, binding: Binding, sealed: Buffer
   try {
     return decipher.update(sealed.subarray(headerBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
   } catch {
-    throw new VaultRefused("A secret of the database does not open with the key file. Restore the key file that belongs to this database.");
+    throw new VaultRefused(
+      "A secret of the database does not open with the key file. Restore the key file that belongs to this database.",
+    );
   }
 }
 

@@ -43,7 +43,9 @@ test("a wake-up of a transaction that is rolled back is never heard", async () =
 
 test("after the connection broke, every listener is told to look at everything", async () => {
   const heard = [next("tokens"), next("edge")];
-  await sql`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen berth' and datname = current_database()`.execute(db);
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen berth' and datname = current_database()`.execute(
+    db,
+  );
   assert.deepEqual(await Promise.all(heard), [[""], [""]]);
   const again = next("tokens");
   await wakeups.send(db, "tokens", "tok_1");

@@ -69,13 +69,23 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   };
 }
 
-async function makeWorld(database: TestDatabase, folder: string, ports: Partial<Surroundings["ports"]>): Promise<Surroundings> {
+async function makeWorld(
+  database: TestDatabase,
+  folder: string,
+  ports: Partial<Surroundings["ports"]>,
+): Promise<Surroundings> {
   return {
     db: database.db,
     vault: openVault({ keyFile: join(folder, "key") }),
     wakeups: await openWakeups({ connection: database.connection, log: silentLog }),
     clock: systemClock,
-    ports: { runtime: describing(), postgresHost: absent("postgresHost"), repositories: absent("repositories"), logStore: emptyLogs, ...ports },
+    ports: {
+      runtime: describing(),
+      postgresHost: absent("postgresHost"),
+      repositories: absent("repositories"),
+      logStore: emptyLogs,
+      ...ports,
+    },
     addresses: {
       appsDomain: "apps.test",
       appUrl: (hostname) => `http://${hostname}:8080`,
@@ -96,8 +106,15 @@ function absent<T extends object>(name: string): T {
 }
 
 function describing(): Surroundings["ports"]["runtime"] {
-  const describe = async () => ({ name: "process", network: "shared" as const, isolation: ["user_namespace"], missing: [] });
-  return new Proxy(absent<Surroundings["ports"]["runtime"]>("runtime"), { get: (target, method) => (method === "describe" ? describe : Reflect.get(target, method)) });
+  const describe = async () => ({
+    name: "process",
+    network: "shared" as const,
+    isolation: ["user_namespace"],
+    missing: [],
+  });
+  return new Proxy(absent<Surroundings["ports"]["runtime"]>("runtime"), {
+    get: (target, method) => (method === "describe" ? describe : Reflect.get(target, method)),
+  });
 }
 
 const emptyLogs = {
@@ -118,7 +135,12 @@ async function call(url: string, method: string, { token, body, headers }: CallO
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";
-  return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {} };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {},
+  };
 }
 
 /** An organization with a token of each kind. */
@@ -131,9 +153,16 @@ export interface TestOrganization {
 }
 
 /** Makes an organization directly in the database. */
-export async function testOrganization(db: Db, slug: string, options: { readonly maxProjects?: number } = {}): Promise<TestOrganization> {
+export async function testOrganization(
+  db: Db,
+  slug: string,
+  options: { readonly maxProjects?: number } = {},
+): Promise<TestOrganization> {
   const id = newId("org");
-  await db.insertInto("organization").values({ id, slug, name: slug, max_projects: options.maxProjects ?? 10 }).execute();
+  await db
+    .insertInto("organization")
+    .values({ id, slug, name: slug, max_projects: options.maxProjects ?? 10 })
+    .execute();
   const owner = await testToken(db, id, { role: "owner" });
   const member = await testToken(db, id, {});
   const operator = await testToken(db, id, { role: "owner", platform_admin: true });
@@ -149,7 +178,11 @@ export interface TestTokenOptions {
 }
 
 /** Makes a token directly in the database. */
-export async function testToken(db: Db, orgId: string, options: TestTokenOptions): Promise<{ readonly id: string; readonly text: string }> {
+export async function testToken(
+  db: Db,
+  orgId: string,
+  options: TestTokenOptions,
+): Promise<{ readonly id: string; readonly text: string }> {
   const text = newTokenText(options.platform_admin ? "a" : options.role === "owner" ? "o" : "m");
   const id = newId("tok");
   await insertToken(db, {

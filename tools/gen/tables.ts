@@ -6,7 +6,7 @@ export async function tablesText(client: pg.Client): Promise<string> {
   const tables = Map.groupBy(rows, (column) => column.table);
   const index = [...tables.keys()].map((table) => `  ${table}: ${typeName(table)};`);
   const interfaces = [...tables].map(([table, columns]) => interfaceText(table, columns));
-  return [head, `export interface Tables {\n${index.join("\n")}\n}`, ...interfaces].join("\n\n") + "\n";
+  return `${[head, `export interface Tables {\n${index.join("\n")}\n}`, ...interfaces].join("\n\n")}\n`;
 }
 
 interface Column {
@@ -55,7 +55,11 @@ export interface ImageColumn {
 }`;
 
 // What is in a jsonb column, by the column's name.
-const jsonColumns: Readonly<Record<string, string>> = { failure: "FailureColumn", image: "ImageColumn", detail: "Readonly<Record<string, unknown>>" };
+const jsonColumns: Readonly<Record<string, string>> = {
+  failure: "FailureColumn",
+  image: "ImageColumn",
+  detail: "Readonly<Record<string, unknown>>",
+};
 
 const typesOfColumns: Readonly<Record<string, string>> = {
   text: "string",
@@ -82,10 +86,12 @@ function columnType(column: Column): string {
 }
 
 function plainType(column: Column): string {
-  if (column.words !== null) return [...column.words.matchAll(/'([^']+)'::text/g)].map(([, word]) => JSON.stringify(word)).join(" | ");
+  if (column.words !== null)
+    return [...column.words.matchAll(/'([^']+)'::text/g)].map(([, word]) => JSON.stringify(word)).join(" | ");
   if (column.type === "jsonb") return `Json<${jsonColumns[column.name] ?? "unknown"}>`;
   const type = typesOfColumns[column.type];
-  if (type === undefined) throw new Error(`tools/gen/tables.ts knows no TypeScript type for ${column.type} (${column.table}.${column.name})`);
+  if (type === undefined)
+    throw new Error(`tools/gen/tables.ts knows no TypeScript type for ${column.type} (${column.table}.${column.name})`);
   return type;
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, chownSync, readdirSync, readFileSync, rmSync, writeFileSync, renameSync, existsSync } from "node:fs";
+import { mkdirSync, chownSync, readdirSync, readFileSync, rmSync, writeFileSync, renameSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,6 +6,7 @@ import pg from "pg";
 import { runOk, start } from "../../src/kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/retry.ts";
+import { findPostgres } from "./find-postgres.ts";
 import type { Ready } from "./shared-server.ts";
 
 // Runs the shared test server in the folder it is given and ends it when no registered process lives any more.
@@ -17,7 +18,7 @@ await keep();
 
 async function keep(): Promise<void> {
   const owner = unprivileged();
-  const server = await startServer(postgresFolder(), owner);
+  const server = await startServer(findPostgres(), owner);
   const ready: Ready = { connection, keeper: identify(process.pid) as ProcessIdentity };
   do {
     announce(ready);
@@ -38,18 +39,12 @@ interface Owner {
 /** PostgreSQL refuses to run as root, and initdb wants a user that exists: `postgres` if there is one, else `nobody`. */
 function unprivileged(): Owner {
   if (userInfo().uid !== 0) return {};
-  const lines = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"));
+  const lines = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .map((line) => line.split(":"));
   const user = lines.find(([name]) => name === "postgres") ?? lines.find(([name]) => name === "nobody");
   if (!user) throw new Error("there is no unprivileged user to run PostgreSQL as");
   return { uid: Number(user[2]), gid: Number(user[3]) };
-}
-
-function postgresFolder(): string {
-  const versions = existsSync("/usr/lib/postgresql") ? readdirSync("/usr/lib/postgresql").sort((a, b) => Number(b) - Number(a)) : [];
-  const folders = [...versions.map((version) => `/usr/lib/postgresql/${version}/bin`), ...(process.env["PATH"] ?? "").split(":")];
-  const found = folders.find((path) => existsSync(join(path, "initdb")) && existsSync(join(path, "postgres")));
-  if (!found) throw new Error("PostgreSQL is not installed: neither /usr/lib/postgresql nor PATH has initdb and postgres");
-  return found;
 }
 
 async function startServer(bin: string, owner: Owner) {
@@ -60,11 +55,27 @@ async function startServer(bin: string, owner: Owner) {
   const env = { LC_ALL: "C.UTF-8", TZ: "UTC" };
   const initdb = ["-D", data, "-U", "berth", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
   await runOk({ file: join(bin, "initdb"), args: initdb }, { env, timeoutMs: 60_000, ...owner });
-  const settings = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_addresses=", `unix_socket_directories=${folder}`, "max_connections=300", "shared_buffers=32MB", "autovacuum=off"];
-  const server = start({ file: join(bin, "postgres"), args: ["-D", data, "-p", "5432", ...settings.flatMap((setting) => ["-c", setting])] }, { env, ...owner });
+  const settings = [
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "listen_addresses=",
+    `unix_socket_directories=${folder}`,
+    "max_connections=300",
+    "shared_buffers=32MB",
+    "autovacuum=off",
+  ];
+  const server = start(
+    {
+      file: join(bin, "postgres"),
+      args: ["-D", data, "-p", "5432", ...settings.flatMap((setting) => ["-c", setting])],
+    },
+    { env, ...owner },
+  );
   server.stdout.resume();
   server.stderr.pipe(process.stderr);
-  if (!(await until(answers, { timeoutMs: 30_000 }))) throw new Error("the test database server does not accept connections");
+  if (!(await until(answers, { timeoutMs: 30_000 })))
+    throw new Error("the test database server does not accept connections");
   return server;
 }
 

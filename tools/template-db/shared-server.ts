@@ -16,13 +16,16 @@ const keeper = fileURLToPath(new URL("keeper.ts", import.meta.url));
  */
 export async function sharedServer(): Promise<pg.ClientConfig> {
   const folder = sharedFolder();
-  const found = await until(async () => {
-    register(folder);
-    const ready = readReady(folder);
-    if (ready) return ready;
-    if (lock(folder)) await startKeeper(folder);
-    return undefined;
-  }, { timeoutMs: 90_000, firstMs: 50 });
+  const found = await until(
+    async () => {
+      register(folder);
+      const ready = readReady(folder);
+      if (ready) return ready;
+      if (lock(folder)) await startKeeper(folder);
+      return undefined;
+    },
+    { timeoutMs: 90_000, firstMs: 50 },
+  );
   if (!found) throw new Error(`the test database server did not start; see ${join(folder, "keeper.log")}`);
   return found;
 }
@@ -66,7 +69,9 @@ function lock(folder: string): boolean {
 // The keeper takes the lock over, so that the lock lives as long as the server does.
 async function startKeeper(folder: string): Promise<void> {
   const command = { file: process.execPath, args: [keeper, folder] };
-  const pid = await startDetached(command, join(folder, "keeper.log"), { env: { PATH: process.env["PATH"] ?? systemPath } });
+  const pid = await startDetached(command, join(folder, "keeper.log"), {
+    env: { PATH: process.env["PATH"] ?? systemPath },
+  });
   writeFileSync(join(folder, "lock"), JSON.stringify(identify(pid)));
 }
 

@@ -11,7 +11,9 @@ export async function ensureTemplate(server: pg.ClientConfig): Promise<string> {
   const name = `berth_template_${createHash("sha256").update(sums).digest("hex").slice(0, 12)}`;
   await withClient(server, async (client) => {
     await client.query("select pg_advisory_lock(42254050)");
-    const { rowCount } = await client.query("select from pg_database where datname = $1 and datallowconn is false", [name]);
+    const { rowCount } = await client.query("select from pg_database where datname = $1 and datallowconn is false", [
+      name,
+    ]);
     if (rowCount === 1) return;
     await client.query(`drop database if exists ${name}`);
     await client.query(`create database ${name}`);

@@ -20,7 +20,8 @@ export async function recordActivity(tx: Db | Tx, activity: Activity): Promise<v
 }
 
 /** Something that the platform itself did or saw, such as a crash. */
-export type PlatformEvent = Pick<Activity, "org_id" | "project_id" | "action"> & Partial<Pick<Activity, "target" | "detail">>;
+export type PlatformEvent = Pick<Activity, "org_id" | "project_id" | "action"> &
+  Partial<Pick<Activity, "target" | "detail">>;
 
 /** Writes an event of the platform down. */
 export async function recordEvent(db: Db | Tx, event: PlatformEvent): Promise<void> {

@@ -27,7 +27,10 @@ export const builds: Handlers<"builds"> = {
   },
 };
 
-async function isFinished(ctx: Context<"builds.logs">, { id, status }: { id: string; status: keyof typeof buildStates }): Promise<boolean> {
+async function isFinished(
+  ctx: Context<"builds.logs">,
+  { id, status }: { id: string; status: keyof typeof buildStates },
+): Promise<boolean> {
   if (buildStates[status].length > 0) return false;
   return !(await hasComingDeployment(ctx.tx, ctx.caller.org_id, id));
 }

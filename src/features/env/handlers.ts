@@ -26,7 +26,12 @@ export const env: Handlers<"env"> = {
     const same = old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === body.value;
     ctx.note({ silent: same });
     if (same) return undefined;
-    await upsertVariable(ctx.tx, { ...project, key, size_bytes, sealed_value: vault.seal(project.project_id, secretName(key), body.value) });
+    await upsertVariable(ctx.tx, {
+      ...project,
+      key,
+      size_bytes,
+      sealed_value: vault.seal(project.project_id, secretName(key), body.value),
+    });
     return announce(ctx, project, key);
   },
 
@@ -45,7 +50,8 @@ interface OfProject {
 
 async function changeable(ctx: ChangeContext, params: { slug: string; key: string }): Promise<OfProject> {
   const { org_id, id } = await livingProject(ctx, params.slug);
-  if (isSystemVariable(params.key)) return ctx.fail("system_variable", { error: `The platform sets ${params.key} itself.` });
+  if (isSystemVariable(params.key))
+    return ctx.fail("system_variable", { error: `The platform sets ${params.key} itself.` });
   const project = { org_id, project_id: id };
   await lockVariables(ctx.tx, project);
   return project;

@@ -19,7 +19,13 @@ export async function selectVariables(db: Db | Tx, { org_id, project_id }: OfPro
 
 /** Makes changes to a project's variables wait for each other. */
 export async function lockVariables(tx: Tx, { org_id, project_id }: OfProject): Promise<void> {
-  await tx.selectFrom("project").select("id").where("org_id", "=", org_id).where("id", "=", project_id).forNoKeyUpdate().execute();
+  await tx
+    .selectFrom("project")
+    .select("id")
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .forNoKeyUpdate()
+    .execute();
 }
 
 export interface SealedVariable extends OfProject {
@@ -33,7 +39,9 @@ export async function upsertVariable(tx: Tx, variable: SealedVariable): Promise<
   await tx
     .insertInto("project_variable")
     .values(variable)
-    .onConflict((on) => on.columns(["project_id", "key"]).doUpdateSet({ sealed_value, size_bytes, updated_at: sql`now()` }))
+    .onConflict((on) =>
+      on.columns(["project_id", "key"]).doUpdateSet({ sealed_value, size_bytes, updated_at: sql`now()` }),
+    )
     .execute();
 }
 

@@ -1,11 +1,11 @@
 import { systemVariables } from "../../contract/env.ts";
+import { limits } from "../../contract/limits.ts";
 
 /** The name that a variable's value is sealed under. */
 export function secretName(key: string): string {
   return `variable:${key}`;
 }
 
-const mostBytes = 64 * 1024;
 const ofDatabases = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"];
 
 /** What a variable counts towards the project's limit. */
@@ -14,9 +14,13 @@ export function sizeOf(key: string, value: string): number {
 }
 
 /** Whether the variable fits beside the others. */
-export function fits(others: readonly { readonly key: string; readonly size_bytes: number }[], key: string, sizeBytes: number): boolean {
+export function fits(
+  others: readonly { readonly key: string; readonly size_bytes: number }[],
+  key: string,
+  sizeBytes: number,
+): boolean {
   const rest = others.filter((other) => other.key !== key).reduce((sum, other) => sum + other.size_bytes, 0);
-  return rest + sizeBytes <= mostBytes;
+  return rest + sizeBytes <= limits.variables_bytes;
 }
 
 /** The variables that the platform sets for a project, by name. */

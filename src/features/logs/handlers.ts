@@ -11,7 +11,10 @@ export const logs: Handlers<"logs"> = {
     const project = await livingProject(ctx, params.slug);
     const { limit, after } = query;
     if (query.source === "build") return listBuildLines(ctx, project.id, limit, after);
-    const page = await ctx.world.ports.logStore.readRuntime(project.id, { limit, ...(after === undefined ? {} : { after }) });
+    const page = await ctx.world.ports.logStore.readRuntime(project.id, {
+      limit,
+      ...(after === undefined ? {} : { after }),
+    });
     return { source: "runtime", lines: [...page.lines], next_cursor: page.cursor };
   },
 };
@@ -28,9 +31,13 @@ async function listBuildLines(ctx: Context<"logs.list">, projectId: string, limi
 }
 
 /** The last `limit` lines behind a place; a chunk at a time, because a log may be much larger than the answer. */
-async function readNewestLines(logStore: LogStore, from: BuildCursor, limit: number): Promise<{ lines: string[]; offset: number }> {
+async function readNewestLines(
+  logStore: LogStore,
+  from: BuildCursor,
+  limit: number,
+): Promise<{ lines: string[]; offset: number }> {
   let lines: string[] = [];
-  for (let offset = from.offset; ; ) {
+  for (let offset = from.offset; ;) {
     const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
     if (next_offset === offset) return { lines, offset };
     lines = [...lines, ...linesOf(text)].slice(-limit);

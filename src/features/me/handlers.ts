@@ -14,7 +14,13 @@ export const me: Handlers<"me"> = {
       role: caller.role,
       platform_admin: caller.platform_admin,
       token,
-      platform: { version: world.version, runtime: runtime.name, network, isolation: [...isolation], missing: [...missing] },
+      platform: {
+        version: world.version,
+        runtime: runtime.name,
+        network,
+        isolation: [...isolation],
+        missing: [...missing],
+      },
     };
   },
 };

@@ -63,7 +63,8 @@ async function insert(ctx: Context<"projects.create">, body: { slug: string; nam
   const id = newId("prj", ctx.now.getTime());
   const sealed_cron_secret = world.vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
   for (const hostname of hostnamesFor(body.slug, world.addresses.appsDomain)) {
-    if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret })) return id;
+    if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret }))
+      return id;
     if (await queries.selectProject(tx, caller.org_id, body.slug)) return ctx.fail("slug_taken");
   }
   throw new Error("no hostname was free for a new project");
@@ -78,7 +79,10 @@ async function change(ctx: AnyContext, project: queries.ProjectRow, deleted: boo
 }
 
 // A setting that is left out stays; null resets it.
-function given(body: { port?: number | null | undefined; health_path?: string | null | undefined }): queries.ProjectSettings {
+function given(body: {
+  port?: number | null | undefined;
+  health_path?: string | null | undefined;
+}): queries.ProjectSettings {
   return {
     ...(body.port === undefined ? {} : { port: body.port }),
     ...(body.health_path === undefined ? {} : { health_path: body.health_path }),

@@ -6,7 +6,11 @@ import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts"
 export { type ProjectRow } from "./queries.ts";
 
 /** The caller's project of this slug, deleted or not. One of another organization is as missing as one that never was. */
-export async function findProject(db: Db | Tx, caller: Pick<Caller, "org_id">, slug: string): Promise<ProjectRow | undefined> {
+export async function findProject(
+  db: Db | Tx,
+  caller: Pick<Caller, "org_id">,
+  slug: string,
+): Promise<ProjectRow | undefined> {
   return selectProject(db, caller.org_id, slug);
 }
 
@@ -26,7 +30,11 @@ export async function livingProject(ctx: Looking, slug: string): Promise<Project
 }
 
 /** A project as the API shows it. */
-export function presentProject(world: Pick<Surroundings, "addresses">, orgSlug: string, row: ShownProject): Result<"projects.get"> {
+export function presentProject(
+  world: Pick<Surroundings, "addresses">,
+  orgSlug: string,
+  row: ShownProject,
+): Result<"projects.get"> {
   const { addresses } = world;
   return {
     ...row,

@@ -28,7 +28,9 @@ const activeColumns = [
 const shown = (db: Db | Tx) =>
   db
     .selectFrom("project")
-    .leftJoin("deployment", (join) => join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"))
+    .leftJoin("deployment", (join) =>
+      join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"),
+    )
     .select([...columns, ...activeColumns]);
 
 /** The project with its active deployment. */
@@ -47,20 +49,34 @@ export async function listProjects(db: Db | Tx, orgId: string, options: { readon
 
 /** The project alone. */
 export async function selectProject(db: Db | Tx, orgId: string, slug: string) {
-  return db.selectFrom("project").select(columns).where("project.org_id", "=", orgId).where("project.slug", "=", slug).executeTakeFirst();
+  return db
+    .selectFrom("project")
+    .select(columns)
+    .where("project.org_id", "=", orgId)
+    .where("project.slug", "=", slug)
+    .executeTakeFirst();
 }
 
 export type ProjectRow = NonNullable<Awaited<ReturnType<typeof selectProject>>>;
 
 /** The project alone, locked until the transaction ends. */
 export async function lockProjectBySlug(tx: Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
-  const query = tx.selectFrom("project").select(columns).where("project.org_id", "=", orgId).where("project.slug", "=", slug);
+  const query = tx
+    .selectFrom("project")
+    .select(columns)
+    .where("project.org_id", "=", orgId)
+    .where("project.slug", "=", slug);
   return query.forNoKeyUpdate().executeTakeFirst();
 }
 
 /** Whether one more living project fits; others that ask wait until this transaction ends. */
 export async function lockProjectLimit(tx: Tx, orgId: string): Promise<boolean> {
-  const { max_projects } = await tx.selectFrom("organization").select("max_projects").where("id", "=", orgId).forNoKeyUpdate().executeTakeFirstOrThrow();
+  const { max_projects } = await tx
+    .selectFrom("organization")
+    .select("max_projects")
+    .where("id", "=", orgId)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow();
   const { count } = await tx
     .selectFrom("project")
     .select(sql<number>`count(*)`.as("count"))
@@ -81,7 +97,11 @@ export interface NewProject {
 
 /** Inserts unless the slug or the hostname is taken; true when it was inserted. */
 export async function insertProject(tx: Tx, project: NewProject): Promise<boolean> {
-  const done = await tx.insertInto("project").values(project).onConflict((on) => on.doNothing()).executeTakeFirst();
+  const done = await tx
+    .insertInto("project")
+    .values(project)
+    .onConflict((on) => on.doNothing())
+    .executeTakeFirst();
   return done.numInsertedOrUpdatedRows === 1n;
 }
 

@@ -7,9 +7,20 @@ export const sshKeys: Handlers<"ssh-keys"> = {
   async create(ctx, { body }) {
     const { caller, now } = ctx;
     const parsed = parsePublicKey(body.public_key);
-    if ("refused" in parsed) return ctx.fail("invalid_request", { error: parsed.refused, details: [{ path: "public_key", message: parsed.refused }] });
+    if ("refused" in parsed)
+      return ctx.fail("invalid_request", {
+        error: parsed.refused,
+        details: [{ path: "public_key", message: parsed.refused }],
+      });
     const id = newId("key", now.getTime());
-    const key = await insertKey(ctx.tx, { ...parsed, id, org_id: caller.org_id, name: body.name, created_by: caller.token_id, created_at: now });
+    const key = await insertKey(ctx.tx, {
+      ...parsed,
+      id,
+      org_id: caller.org_id,
+      name: body.name,
+      created_by: caller.token_id,
+      created_at: now,
+    });
     if (key === undefined) return ctx.fail("key_taken");
     ctx.note({ target: key.id, detail: { name: key.name, fingerprint: key.fingerprint } });
     return key;

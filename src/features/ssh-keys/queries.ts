@@ -7,7 +7,14 @@ export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) 
   return db
     .selectFrom("ssh_key")
     .innerJoin("organization", "organization.id", "ssh_key.org_id")
-    .select(["ssh_key.id", "ssh_key.name", "ssh_key.public_key", "organization.id as org_id", "organization.slug as org_slug", "organization.suspended_at"])
+    .select([
+      "ssh_key.id",
+      "ssh_key.name",
+      "ssh_key.public_key",
+      "organization.id as org_id",
+      "organization.slug as org_slug",
+      "organization.suspended_at",
+    ])
     .where("ssh_key.fingerprint", "=", fingerprint)
     .orderBy("ssh_key.id")
     .execute();
@@ -39,5 +46,10 @@ export async function insertKey(tx: Tx, key: NewKey) {
 
 /** The deleted key's fingerprint, or undefined when there was none. */
 export async function deleteKey(tx: Tx, orgId: string, id: string) {
-  return tx.deleteFrom("ssh_key").where("org_id", "=", orgId).where("id", "=", id).returning(["name", "fingerprint"]).executeTakeFirst();
+  return tx
+    .deleteFrom("ssh_key")
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .returning(["name", "fingerprint"])
+    .executeTakeFirst();
 }

@@ -11,7 +11,8 @@ export function parsePublicKey(text: string): ParsedKey {
   const refused = refusedType(type);
   if (refused) return { refused };
   const blob = Buffer.from(encoded, "base64");
-  if (blob.toString("base64") !== encoded) return { refused: "The key's second word must be base64. Copy the whole line of the .pub file." };
+  if (blob.toString("base64") !== encoded)
+    return { refused: "The key's second word must be base64. Copy the whole line of the .pub file." };
   const wrong = checkBlob(type as KeyType, blob);
   if (wrong) return { refused: wrong };
   const digest = createHash("sha256").update(blob).digest("base64").replace(/=+$/, "");
@@ -32,9 +33,15 @@ const damaged = "The key is damaged or cut off. Copy the whole line of the .pub 
 
 function onlyLine(text: string): string | { refused: string } {
   if (/PRIVATE KEY|PuTTY-User-Key-File/.test(text)) {
-    return { refused: "This is a private key. Never send it to anyone; send the .pub file beside it, and make a new pair if this one was seen by others." };
+    return {
+      refused:
+        "This is a private key. Never send it to anyone; send the .pub file beside it, and make a new pair if this one was seen by others.",
+    };
   }
-  const lines = text.split(/\r\n|\r|\n/).map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
+  const lines = text
+    .split(/\r\n|\r|\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("#"));
   if (lines.length === 1) return lines[0] as string;
   return { refused: lines.length === 0 ? "There is no key in the text." : "Send one key at a time, on one line." };
 }
@@ -64,12 +71,24 @@ function checkRsa([, exponent, modulus, ...more]: readonly Buffer[]): string | u
   return odd && bitLength(exponent) > 1 && bitLength(exponent) <= 64 ? undefined : damaged;
 }
 
-function checkEcdsa(curve: (typeof curves)[keyof typeof curves], [, name, point, ...more]: readonly Buffer[]): string | undefined {
-  if (name?.toString("latin1") !== curve.name || point?.length !== 1 + 2 * curve.bytes || point[0] !== 4 || more.length > 0) return damaged;
+function checkEcdsa(
+  curve: (typeof curves)[keyof typeof curves],
+  [, name, point, ...more]: readonly Buffer[],
+): string | undefined {
+  if (
+    name?.toString("latin1") !== curve.name ||
+    point?.length !== 1 + 2 * curve.bytes ||
+    point[0] !== 4 ||
+    more.length > 0
+  )
+    return damaged;
   const coordinate = (from: number) => point.subarray(from, from + curve.bytes).toString("base64url");
   try {
     // Fails for a point that is not on the curve.
-    createPublicKey({ format: "jwk", key: { kty: "EC", crv: curve.jwk, x: coordinate(1), y: coordinate(1 + curve.bytes) } });
+    createPublicKey({
+      format: "jwk",
+      key: { kty: "EC", crv: curve.jwk, x: coordinate(1), y: coordinate(1 + curve.bytes) },
+    });
     return undefined;
   } catch {
     return damaged;
@@ -78,7 +97,7 @@ function checkEcdsa(curve: (typeof curves)[keyof typeof curves], [, name, point,
 
 function readFields(blob: Buffer): Buffer[] | undefined {
   const fields: Buffer[] = [];
-  for (let at = 0; at < blob.length; ) {
+  for (let at = 0; at < blob.length;) {
     if (at + 4 > blob.length) return undefined;
     const length = blob.readUInt32BE(at);
     if (at + 4 + length > blob.length) return undefined;

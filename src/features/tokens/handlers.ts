@@ -9,7 +9,11 @@ const dayMs = 24 * 60 * 60 * 1000;
 export const tokens: Handlers<"tokens"> = {
   async create(ctx, { body }) {
     const { caller, now, tx } = ctx;
-    const rights = rightsWithin(caller, { role: body.role, approval_mode: body.approval_mode, scopes: body.scopes as Scope[] | undefined });
+    const rights = rightsWithin(caller, {
+      role: body.role,
+      approval_mode: body.approval_mode,
+      scopes: body.scopes as Scope[] | undefined,
+    });
     if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
     const text = newTokenText(rights.role === "owner" ? "o" : "m");
     const token = await queries.insertToken(tx, {
@@ -36,7 +40,8 @@ export const tokens: Handlers<"tokens"> = {
     const { caller, tx } = ctx;
     const token = await queries.selectToken(tx, caller.org_id, params.id);
     if (token === undefined) return ctx.fail("not_found");
-    if (!mayRevoke(caller, token)) return ctx.fail("forbidden", { error: "A token cannot revoke one that may do more than itself." });
+    if (!mayRevoke(caller, token))
+      return ctx.fail("forbidden", { error: "A token cannot revoke one that may do more than itself." });
     const others = await queries.lockOtherOwnerTokens(tx, caller.org_id, token.id);
     if (token.role === "owner" && others === 0) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");

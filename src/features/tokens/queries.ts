@@ -2,7 +2,18 @@ import { sql } from "kysely";
 import type { Role, Scope } from "../../contract/access.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
-const columns = ["id", "name", "role", "platform_admin", "scopes", "approval_mode", "prefix", "created_at", "last_used_at", "expires_at"] as const;
+const columns = [
+  "id",
+  "name",
+  "role",
+  "platform_admin",
+  "scopes",
+  "approval_mode",
+  "prefix",
+  "created_at",
+  "last_used_at",
+  "expires_at",
+] as const;
 
 const isLive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
@@ -105,12 +116,20 @@ export async function touchToken(db: Db, id: string): Promise<void> {
     .updateTable("api_token")
     .set({ last_used_at: sql`now()` })
     .where("id", "=", id)
-    .where((where) => where.or([where("last_used_at", "is", null), where("last_used_at", "<", sql<string>`now() - interval '1 minute'`)]))
+    .where((where) =>
+      where.or([
+        where("last_used_at", "is", null),
+        where("last_used_at", "<", sql<string>`now() - interval '1 minute'`),
+      ]),
+    )
     .execute();
 }
 
 /** Makes the first organization; undefined when there is any already. */
-export async function insertFirstOrganization(tx: Tx, organization: { id: string; slug: string; name: string }): Promise<boolean> {
+export async function insertFirstOrganization(
+  tx: Tx,
+  organization: { id: string; slug: string; name: string },
+): Promise<boolean> {
   // Two starters at once: the second waits here and then sees the first one's row.
   await sql`lock table organization in exclusive mode`.execute(tx);
   const any = await tx.selectFrom("organization").select("id").limit(1).executeTakeFirst();

@@ -39,12 +39,19 @@ export interface WantedRights {
 }
 
 /** The rights of a token that these rights may create, or why not. */
-export function rightsWithin(creator: Rights & { readonly approval_mode: boolean }, wanted: WantedRights): GrantedRights | { readonly refused: string } {
+export function rightsWithin(
+  creator: Rights & { readonly approval_mode: boolean },
+  wanted: WantedRights,
+): GrantedRights | { readonly refused: string } {
   if (wanted.role === "owner" && !isOwner(creator)) return { refused: "A member cannot create an owner token." };
   const scopes = wanted.scopes ?? creator.scopes;
   const missing = scopes.find((scope) => !creator.scopes.includes(scope));
   if (missing) return { refused: `Your own token lacks the scope ${missing}.` };
-  return { role: wanted.role, scopes: [...new Set(scopes)], approval_mode: creator.approval_mode || wanted.approval_mode === true };
+  return {
+    role: wanted.role,
+    scopes: [...new Set(scopes)],
+    approval_mode: creator.approval_mode || wanted.approval_mode === true,
+  };
 }
 
 export interface GrantedRights {

@@ -20,7 +20,12 @@ export async function authenticate(db: Db, text: string): Promise<Authenticated 
   const row = await selectTokenByHash(db, hashOf(text));
   if (row === undefined) return undefined;
   const { suspended_at, expires_at, last_used_at, ...caller } = row;
-  return { caller: { ...caller, scopes: caller.scopes as Scope[] }, suspended: suspended_at !== null, expires_at, last_used_at };
+  return {
+    caller: { ...caller, scopes: caller.scopes as Scope[] },
+    suspended: suspended_at !== null,
+    expires_at,
+    last_used_at,
+  };
 }
 
 /** The token that the caller came with, as the API shows it; undefined when it was revoked a moment ago. */

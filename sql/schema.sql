@@ -1,0 +1,331 @@
+-- Generated from the migrations by `npm run gen`. Do not edit.
+
+CREATE TABLE public.activity (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text,
+    actor_token_id text,
+    actor_name text NOT NULL,
+    action text NOT NULL,
+    target text,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.api_token (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    name text NOT NULL,
+    role text NOT NULL,
+    platform_admin boolean DEFAULT false NOT NULL,
+    scopes text[] NOT NULL,
+    approval_mode boolean DEFAULT false NOT NULL,
+    prefix text NOT NULL,
+    hash bytea NOT NULL,
+    created_by text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    CONSTRAINT api_token_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
+);
+
+CREATE TABLE public.build (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    number integer NOT NULL,
+    status text DEFAULT 'queued'::text NOT NULL,
+    origin text NOT NULL,
+    commit text NOT NULL,
+    branch text NOT NULL,
+    message text NOT NULL,
+    old_commit text,
+    requested_by text,
+    image_ref text,
+    image jsonb,
+    failure jsonb,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'redeploy'::text]))),
+    CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
+);
+
+CREATE TABLE public.deployment (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    number integer NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    trigger text NOT NULL,
+    build_id text NOT NULL,
+    commit text NOT NULL,
+    image_ref text NOT NULL,
+    image jsonb NOT NULL,
+    port integer,
+    health_path text,
+    sealed_variables bytea NOT NULL,
+    rolled_back_from text,
+    restored_from text,
+    failure jsonb,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    activated_at timestamp with time zone,
+    retired_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
+    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
+);
+
+CREATE TABLE public.organization (
+    id text NOT NULL,
+    slug text NOT NULL,
+    name text NOT NULL,
+    max_projects integer DEFAULT 10 NOT NULL,
+    suspended_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT organization_max_projects_check CHECK ((max_projects >= 0))
+);
+
+CREATE TABLE public.platform_fact (
+    key text NOT NULL,
+    value jsonb NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.project (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    number integer NOT NULL,
+    slug text NOT NULL,
+    name text NOT NULL,
+    hostname text NOT NULL,
+    port integer,
+    health_path text,
+    replicas integer DEFAULT 1 NOT NULL,
+    deploy_branch text,
+    sealed_cron_secret bytea NOT NULL,
+    variables_changed_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
+    CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
+);
+
+CREATE TABLE public.project_database (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    status text DEFAULT 'provisioning'::text NOT NULL,
+    role_name text NOT NULL,
+    database_name text NOT NULL,
+    sealed_password bytea NOT NULL,
+    port integer,
+    socket_path text,
+    engine_version text,
+    failure jsonb,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ready_at timestamp with time zone,
+    CONSTRAINT project_database_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
+);
+
+ALTER TABLE public.project ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.project_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.project_variable (
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    key text NOT NULL,
+    sealed_value bytea NOT NULL,
+    size_bytes integer NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.replica (
+    org_id text NOT NULL,
+    deployment_id text NOT NULL,
+    ordinal integer NOT NULL,
+    ready_attempt integer DEFAULT 0 NOT NULL,
+    crashed_attempt integer DEFAULT 0 NOT NULL,
+    restarts integer DEFAULT 0 NOT NULL,
+    exit_code integer,
+    out_of_memory boolean DEFAULT false NOT NULL,
+    exited_at timestamp with time zone,
+    next_start_at timestamp with time zone
+);
+
+CREATE SEQUENCE public.route_version
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE public.schema_migration (
+    name text NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.ssh_key (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    name text NOT NULL,
+    public_key text NOT NULL,
+    fingerprint text NOT NULL,
+    created_by text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY public.activity
+    ADD CONSTRAINT activity_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.api_token
+    ADD CONSTRAINT api_token_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY public.api_token
+    ADD CONSTRAINT api_token_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.build
+    ADD CONSTRAINT build_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.build
+    ADD CONSTRAINT build_project_id_number_key UNIQUE (project_id, number);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_project_id_number_key UNIQUE (project_id, number);
+
+ALTER TABLE ONLY public.organization
+    ADD CONSTRAINT organization_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.organization
+    ADD CONSTRAINT organization_slug_key UNIQUE (slug);
+
+ALTER TABLE ONLY public.platform_fact
+    ADD CONSTRAINT platform_fact_pkey PRIMARY KEY (key);
+
+ALTER TABLE ONLY public.project_database
+    ADD CONSTRAINT project_database_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.project_database
+    ADD CONSTRAINT project_database_project_id_key UNIQUE (project_id);
+
+ALTER TABLE ONLY public.project
+    ADD CONSTRAINT project_hostname_key UNIQUE (hostname);
+
+ALTER TABLE ONLY public.project
+    ADD CONSTRAINT project_number_key UNIQUE (number);
+
+ALTER TABLE ONLY public.project
+    ADD CONSTRAINT project_org_id_slug_key UNIQUE (org_id, slug);
+
+ALTER TABLE ONLY public.project
+    ADD CONSTRAINT project_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.project_variable
+    ADD CONSTRAINT project_variable_pkey PRIMARY KEY (project_id, key);
+
+ALTER TABLE ONLY public.replica
+    ADD CONSTRAINT replica_pkey PRIMARY KEY (deployment_id, ordinal);
+
+ALTER TABLE ONLY public.schema_migration
+    ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.ssh_key
+    ADD CONSTRAINT ssh_key_org_id_fingerprint_key UNIQUE (org_id, fingerprint);
+
+ALTER TABLE ONLY public.ssh_key
+    ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
+
+CREATE INDEX activity_of_org ON public.activity USING btree (org_id, id DESC);
+
+CREATE INDEX activity_of_project ON public.activity USING btree (project_id, id DESC);
+
+CREATE INDEX api_token_of_org ON public.api_token USING btree (org_id, created_at DESC);
+
+CREATE INDEX build_of_project ON public.build USING btree (org_id, project_id, number DESC);
+
+CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) WHERE (status = 'running'::text);
+
+CREATE INDEX build_open ON public.build USING btree (status, created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE INDEX deployment_of_project ON public.deployment USING btree (org_id, project_id, number DESC);
+
+CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (project_id) WHERE (status = 'active'::text);
+
+CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (project_id) WHERE (status = ANY (ARRAY['pending'::text, 'starting'::text]));
+
+CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
+
+ALTER TABLE ONLY public.activity
+    ADD CONSTRAINT activity_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.activity
+    ADD CONSTRAINT activity_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.api_token
+    ADD CONSTRAINT api_token_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.build
+    ADD CONSTRAINT build_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.build
+    ADD CONSTRAINT build_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_build_id_fkey FOREIGN KEY (build_id) REFERENCES public.build(id);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_restored_from_fkey FOREIGN KEY (restored_from) REFERENCES public.deployment(id);
+
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_rolled_back_from_fkey FOREIGN KEY (rolled_back_from) REFERENCES public.deployment(id);
+
+ALTER TABLE ONLY public.project_database
+    ADD CONSTRAINT project_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_database
+    ADD CONSTRAINT project_database_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.project
+    ADD CONSTRAINT project_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_variable
+    ADD CONSTRAINT project_variable_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_variable
+    ADD CONSTRAINT project_variable_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.replica
+    ADD CONSTRAINT replica_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id);
+
+ALTER TABLE ONLY public.replica
+    ADD CONSTRAINT replica_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.ssh_key
+    ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

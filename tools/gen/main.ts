@@ -1,0 +1,75 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { openapi } from "../../src/contract/openapi.ts";
+import { runOk } from "../../src/kit/exec.ts";
+import { cloneTemplate, dropClone, ensureTemplate } from "../template-db/template.ts";
+import { testServer } from "../template-db/test-server.ts";
+import { configText, errorsText, routesText } from "./docs.ts";
+import { schemaText } from "./schema.ts";
+import { tablesText } from "./tables.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Writes every generated file, or with `--check` only says which ones differ from what would be written (exit code 1). */
+async function generate(check: boolean): Promise<boolean> {
+  const files: readonly (readonly [string, string])[] = [
+    ["openapi.json", `${JSON.stringify(openapi(await version()), null, 2)}\n`],
+    ["docs/errors.md", errorsText()],
+    ["docs/routes.md", routesText()],
+    ["docs/config.md", configText()],
+    ...(await filesOfSchema()),
+  ];
+  const outcomes = await Promise.all(files.map(([path, text]) => (check ? isSame(path, text) : write(path, text))));
+  return outcomes.every(Boolean);
+}
+
+async function filesOfSchema(): Promise<readonly (readonly [string, string])[]> {
+  const server = await testServer();
+  const database = await cloneTemplate(server, await ensureTemplate(server));
+  const client = new pg.Client({ ...server, database });
+  await client.connect();
+  try {
+    return [
+      ["sql/schema.sql", await schemaText({ ...server, database })],
+      ["src/store/tables.ts", await formatted("tables.ts", await tablesText(client))],
+    ];
+  } finally {
+    await client.end();
+    await dropClone(server, database);
+  }
+}
+
+async function formatted(name: string, text: string): Promise<string> {
+  const args = [join(root, "node_modules/oxfmt/bin/oxfmt"), `--stdin-filepath=${name}`];
+  const { stdout } = await runOk({ file: process.execPath, args }, { cwd: root, stdin: text, timeoutMs: 30_000 });
+  return stdout;
+}
+
+async function version(): Promise<string> {
+  return (JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string }).version;
+}
+
+async function isSame(path: string, text: string): Promise<boolean> {
+  const present = await readFile(join(root, path), "utf8").catch(() => "");
+  if (present === text) return true;
+  console.log(`${path} is not what would be generated now`);
+  return false;
+}
+
+async function write(path: string, text: string): Promise<boolean> {
+  if (
+    await readFile(join(root, path), "utf8").then(
+      (present) => present === text,
+      () => false,
+    )
+  )
+    return true;
+  await mkdir(dirname(join(root, path)), { recursive: true });
+  await writeFile(join(root, path), text);
+  console.log(`wrote ${path}`);
+  return true;
+}
+
+if (!(await generate(process.argv.includes("--check")))) process.exitCode = 1;
