@@ -9,7 +9,9 @@ import { silentLog } from "../../kit/log.ts";
 import { findProgram } from "./find-program.ts";
 import { ensureMachine, type MachineParts } from "./machine.ts";
 
-const environment = process.env as Record<string, string>;
+// npm tells its scripts the caller's folders in npm_…: another user cannot use them.
+const inherited = Object.entries(process.env as Record<string, string>).filter(([name]) => !name.startsWith("npm_"));
+const environment = Object.fromEntries(inherited);
 const bwrap = findProgram("bwrap", "");
 const apt = findProgram("apt-get", "");
 const skip = (bwrap === null && "needs bubblewrap") || (apt === null && "needs a Debian machine");
