@@ -46,6 +46,7 @@ class ControlledEdge implements BuiltinEdge {
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #current: EdgeRecord | undefined;
+  #pushed: { sockets: ReadonlySet<string>; version: number; routes: string } | undefined;
   #restarts = { count: 0, lastAtMs: 0 };
   #restarting = false;
 
@@ -147,14 +148,36 @@ class ControlledEdge implements BuiltinEdge {
 
   /** Tells every edge process; those that end their last requests need the newest targets as well. */
   async #push(table: RouteTable | undefined): Promise<void> {
-    if (table === undefined) return;
     const current = this.#processes.current();
-    const told = (await this.#processes.sockets()).map(async (socket) => {
-      const isCurrent = current !== undefined && socket === this.#socket(current);
-      const confirmed = callEdge(socket, "PUT", "/routes", table);
-      await (isCurrent ? confirmed : confirmed.catch(() => {}));
+    if (table === undefined || current === undefined) return;
+    const routes = JSON.stringify(table.routes);
+    const sockets = await this.#processes.sockets();
+    const told = sockets.map(async (socket) => {
+      const confirmed = this.#tell(socket, table, routes);
+      if (socket === this.#socket(current)) this.#compare(table, await confirmed);
+      else await confirmed.catch(() => {});
     });
     await Promise.all(told);
+    this.#pushed = { sockets: new Set(sockets), version: table.version, routes };
+  }
+
+  /** A table of thousands of routes is renewed every few seconds and seldom differs: then its version is enough. */
+  async #tell(socket: string, table: RouteTable, routes: string): Promise<number> {
+    const last = this.#pushed;
+    if (last?.routes === routes && last.sockets.has(socket)) {
+      const renewal = { from: last.version, version: table.version };
+      const { version } = (await callEdge(socket, "PUT", "/version", renewal)) as { version: number };
+      if (version >= table.version) return version;
+    }
+    return ((await callEdge(socket, "PUT", "/routes", table)) as { version: number }).version;
+  }
+
+  #compare(table: RouteTable, version: number): void {
+    if (version <= table.version) return;
+    this.#options.log.warn(
+      { version: table.version, in_force: version },
+      "The edge has a newer route table and ignores this one.",
+    );
   }
 
   async #askAll(method: "GET", path: string): Promise<unknown[]> {

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 
-/** What the control plane may ask, by method and path. An answer is sent as JSON; what is thrown becomes a 500 with its message. */
-export type ControlCalls = Readonly<Record<string, (body: unknown) => unknown>>;
+/** What the control plane may ask, by method and path. An answer is sent as JSON; what is thrown becomes a 500 with its message. `text` is the body as it came. */
+export type ControlCalls = Readonly<Record<string, (body: unknown, text: string) => unknown>>;
 
 const largestBodyBytes = 64 * 1024 * 1024;
 
@@ -18,8 +18,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, calls:
   try {
     const call = calls[`${request.method} ${request.url}`];
     if (call === undefined) throw new Error("no such call");
-    const text = JSON.stringify((await call(await readBody(request))) ?? {});
-    response.writeHead(200, { "content-type": "application/json" }).end(text);
+    const text = await readBody(request);
+    const answered = (await call(text === "" ? undefined : JSON.parse(text), text)) ?? {};
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answered));
   } catch (error) {
     response
       .writeHead(500, { "content-type": "text/plain" })
@@ -27,7 +28,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, calls:
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<unknown> {
+async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -35,5 +36,5 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
     if (size > largestBodyBytes) throw new Error("body too large");
     chunks.push(chunk);
   }
-  return size === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  return Buffer.concat(chunks).toString("utf8");
 }

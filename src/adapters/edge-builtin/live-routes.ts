@@ -46,6 +46,12 @@ export class LiveRoutes {
     return true;
   }
 
+  /** Lets the routes of version `from` carry a newer one, if they are the ones in force; answers with the version in force. */
+  renew(from: number, version: number): number {
+    if (this.version === from) this.version = Math.max(from, version);
+    return this.version;
+  }
+
   /** Open requests by target; those without any are left out. */
   open(): Record<string, number> {
     const counts: Record<string, number> = {};

@@ -62,7 +62,11 @@ class EdgeProcess {
 
   #calls() {
     return {
-      "PUT /routes": (body: unknown) => this.#apply(body as RouteTable),
+      "PUT /routes": (body: unknown, text: string) => this.#apply(body as RouteTable, text),
+      "PUT /version": (body: unknown) => {
+        const { from, version } = body as { from: number; version: number };
+        return { version: this.#routes.renew(from, version) };
+      },
       "GET /status": () => ({
         version: this.#routes.version,
         connections: this.#server.connections,
@@ -79,10 +83,9 @@ class EdgeProcess {
     };
   }
 
-  #apply(table: RouteTable): { version: number } {
+  #apply(table: RouteTable, text: string): { version: number } {
     // Written before it is confirmed: what was confirmed is served again after a crash.
-    if (this.#routes.apply(table) && !this.#draining)
-      writeWhole(edgePaths(this.#settings.state_dir).routes, JSON.stringify(table));
+    if (this.#routes.apply(table) && !this.#draining) writeWhole(edgePaths(this.#settings.state_dir).routes, text);
     return { version: this.#routes.version };
   }
 

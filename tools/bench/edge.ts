@@ -1,0 +1,145 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createBuiltinEdge } from "../../src/adapters/edge-builtin/builtin-edge.ts";
+import { runOk, start, systemPath } from "../../src/kit/exec.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { until } from "../../src/kit/retry.ts";
+import type { Route } from "../../src/ports/edge.ts";
+
+const rounds = 3;
+const seconds = 4;
+const connections = 64;
+const host = "127.0.0.1";
+
+/** One line of the bench: requests a second of both (medians of interleaved rounds) and their ratio, higher is better. */
+export interface EdgeRow {
+  readonly name: string;
+  readonly against: string;
+  readonly oursPerS: number;
+  readonly theirsPerS: number;
+  readonly ratio: number;
+}
+
+/** What the machine lacks for `measureEdge`, as a sentence; undefined when nothing. */
+export function edgeBenchLacks(): string | undefined {
+  const missing = ["nginx", "wrk"].filter((name) => programPath(name) === undefined);
+  return missing.length === 0 ? undefined : `The edge is not measured: ${missing.join(" and ")} not installed.`;
+}
+
+/**
+ * Puts the built-in edge and an nginx that does the same before one upstream (another nginx), and loads them in turn over kept connections:
+ * with one host and with 10,000. Throws when `edgeBenchLacks` something.
+ */
+export async function measureEdge(): Promise<EdgeRow[]> {
+  const dir = await mkdtemp(join(tmpdir(), "berth-bench-edge-"));
+  const [upstream, rival] = [await freePort(), await freePort()];
+  const stops = [
+    await startNginx(dir, "upstream", answering(upstream)),
+    await startNginx(dir, "rival", proxying(rival, upstream)),
+  ];
+  try {
+    const one = await compare(dir, 1, { upstream, rival });
+    return [one, await compare(dir, 10_000, { upstream, rival })];
+  } finally {
+    for (const stop of stops) stop();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function compare(dir: string, hosts: number, ports: { upstream: number; rival: number }): Promise<EdgeRow> {
+  const stateDir = join(dir, `edge-${hosts}`);
+  const edge = createBuiltinEdge({ listenHost: host, listenPort: 0, stateDir, log: silentLog });
+  try {
+    await edge.apply({ version: 1, routes: routesTo(ports.upstream, hosts) });
+    const { listen } = await edge.observe();
+    const [ours, theirs]: [number[], number[]] = [[], []];
+    for (let round = 0; round < rounds; round += 1) {
+      theirs.push(await load(`${host}:${ports.rival}`));
+      ours.push(await load(listen as string));
+    }
+    const [oursPerS, theirsPerS] = [median(ours), median(theirs)];
+    const name = `edge, ${connections} kept connections, ${hosts === 1 ? "1 host" : `${hosts} hosts`}`;
+    return { name, against: "nginx, 1 worker", oursPerS, theirsPerS, ratio: oursPerS / theirsPerS };
+  } finally {
+    await edge.stop(0);
+  }
+}
+
+/** Requests a second that wrk counted; any answer but a good one spoils the measurement. */
+async function load(address: string): Promise<number> {
+  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-H", "Host: bench.test", `http://${address}/`];
+  const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 10) * 1000 });
+  if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`The load on ${address} met errors: ${stdout}`);
+  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]);
+}
+
+function routesTo(port: number, hosts: number): Route[] {
+  const targets = [{ host, port }];
+  return Array.from({ length: hosts }, (_, i) => ({
+    hostname: i === 0 ? "bench.test" : `host-${i}.test`,
+    project_id: `prj_${i}`,
+    state: "serving" as const,
+    targets,
+  }));
+}
+
+function answering(port: number): string {
+  return `server { listen ${host}:${port}; location / { default_type text/plain; return 200 "hello world\\n"; } }`;
+}
+
+/** The same work as the edge's: kept connections to the upstream, forwarding fields replaced. */
+function proxying(port: number, upstream: number): string {
+  return `upstream app { server ${host}:${upstream}; keepalive 256; keepalive_requests 10000000; }
+  server { listen ${host}:${port}; server_name bench.test; location / {
+    proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;
+    proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Real-IP $remote_addr; } }`;
+}
+
+async function startNginx(dir: string, name: string, servers: string): Promise<() => void> {
+  const file = join(dir, `${name}.conf`);
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (each) => `${each}_temp_path ${dir}/${each};`,
+  );
+  await writeFile(
+    file,
+    `worker_processes 1; daemon off; pid ${dir}/${name}.pid; error_log ${dir}/${name}.log;
+events { worker_connections 4096; }
+http { access_log off; keepalive_requests 10000000; ${temporary.join(" ")} ${servers} }\n`,
+  );
+  const child = start({ file: programPath("nginx") as string, args: ["-c", file, "-e", join(dir, `${name}.log`)] });
+  const port = Number(/listen [\d.]+:(\d+)/.exec(servers)?.[1]);
+  if ((await until(() => accepts(port), { timeoutMs: 5000 })) === undefined)
+    throw new Error(`nginx (${name}) did not start.`);
+  return () => void child.kill("SIGTERM");
+}
+
+function accepts(port: number): Promise<true | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.on("connect", () => (socket.destroy(), resolve(true)));
+    socket.on("error", () => resolve(undefined));
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, host, () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+function programPath(name: string): string | undefined {
+  return systemPath
+    .split(":")
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+}
