@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+let platform: TestPlatform;
+let app: TestApp;
+
+before(async () => {
+  platform = await startPlatform();
+  app = await createApp(platform, "demo", nodeApp("one"));
+});
+after(() => platform.destroy());
+
+test("a push builds, goes live and says so; exit code 0 means live", async () => {
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /remote: -----> Live at http:\/\/demo\.localhost:/);
+  assert.deepEqual(pick(await platform.visit("demo")), [200, "one"]);
+});
+
+test("the stored build log is what the pusher saw", async () => {
+  const { body } = await platform.call("GET", "/v1/projects/demo/builds");
+  const [build] = body["builds"] as { id: string; status: string }[];
+  assert.equal(build?.status, "succeeded");
+  const log = await platform.call("GET", `/v1/builds/${build?.id}/logs`);
+  await app.commit(nodeApp("two"));
+  const pushed = await app.push();
+  const seen = remoteLines(pushed.stderr);
+  const second = await platform.call("GET", "/v1/projects/demo/builds");
+  const [newest] = second.body["builds"] as { id: string }[];
+  const stored = (await platform.call("GET", `/v1/builds/${newest?.id}/logs`)).body["log"] as string;
+  assert.deepEqual(stored.trimEnd().split("\n").map((line) => line.trimEnd()), seen);
+  assert.equal(log.body["complete"], true);
+});
+
+test("a rollback serves the earlier image again, without a build", async () => {
+  const builds = async () => ((await platform.call("GET", "/v1/projects/demo/builds")).body["builds"] as unknown[]).length;
+  const before = await builds();
+  const answer = await platform.call("POST", "/v1/projects/demo/rollback");
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.equal(answer.body["status"], "rolled_back");
+  assert.deepEqual(pick(await platform.visit("demo")), [200, "one"]);
+  assert.equal(await builds(), before);
+  assert.equal((await platform.call("POST", "/v1/projects/demo/rollback")).body["code"], "nothing_to_roll_back");
+});
+
+test("a broken push exits non-zero, moves no branch, and what served before serves on", async () => {
+  await app.commit(nodeApp("three", "process.exit(3);"));
+  const pushed = await app.push();
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /pre-receive hook declined/);
+  assert.match(pushed.stderr, /crash_on_boot/);
+  assert.deepEqual(pick(await platform.visit("demo")), [200, "one"]);
+});
+
+test("a variable restarts the application with it", async () => {
+  const shown = nodeApp("x");
+  shown["server.js"] = `require("node:http").createServer((q, s) => s.end(process.env.GREETING ?? "none")).listen(process.env.PORT);`;
+  await app.commit(shown);
+  assert.equal((await app.push()).exitCode, 0);
+  assert.equal((await platform.call("PUT", "/v1/projects/demo/env/GREETING", { value: "hello there" })).status, 204);
+  await eventually(async () => (await platform.visit("demo")).body === "hello there");
+});
+
+test("a deleted project answers 503 no-store; undelete brings the same deployment back", async () => {
+  const active = async () => ((await platform.call("GET", "/v1/projects/demo")).body["active_deployment"] as { id: string } | null)?.id;
+  const before = await active();
+  assert.equal((await platform.call("DELETE", "/v1/projects/demo")).status, 200);
+  await eventually(async () => (await platform.visit("demo")).status === 503);
+  assert.match(String((await platform.visit("demo")).headers["cache-control"]), /no-store/);
+  assert.equal((await platform.call("POST", "/v1/projects/demo/undelete")).status, 200);
+  await eventually(async () => (await platform.visit("demo")).status === 200);
+  assert.equal(await active(), before);
+});
+
+test("an unknown host is a 404 page", async () => {
+  assert.equal((await platform.visit("nobody")).status, 404);
+});
+
+test("applications outlive a killed control plane, and a restart finds them again", async () => {
+  await platform.end("SIGKILL");
+  assert.equal((await platform.visit("demo")).status, 200);
+  await platform.restart();
+  assert.equal((await platform.visit("demo")).status, 200);
+  const { body } = await platform.call("GET", "/v1/projects/demo/deployments");
+  assert.equal((body["deployments"] as { status: string }[]).filter((each) => each.status === "active").length, 1);
+});
+
+function pick(visit: { status: number; body: string }): [number, string] {
+  return [visit.status, visit.body];
+}
+
+function remoteLines(stderr: string): string[] {
+  return stderr
+    .split("\n")
+    .filter((line) => line.startsWith("remote: "))
+    .map((line) => line.slice("remote: ".length).trimEnd())
+    .filter((line) => line !== "");
+}
+
+async function eventually(probe: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 300; attempt += 1) {
+    if (await probe()) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.fail("did not happen within 30 seconds");
+}

@@ -1,0 +1,186 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
+import { request } from "node:http";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/retry.ts";
+
+const checkout = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A whole platform as a user has it: `berthd start` in a process of its own, on a data folder of its own. */
+export interface TestPlatform {
+  readonly dataDir: string;
+  readonly api: string;
+  readonly edgePort: number;
+  readonly token: string;
+  readonly pid: number;
+  /** What it printed so far. */
+  output(): string;
+  /** Ends the control plane with this signal and waits for its end. */
+  end(signal: NodeJS.Signals): Promise<void>;
+  /** Starts it again on the same data. */
+  restart(): Promise<void>;
+  /** Calls the API; throws when the status is not the expected one. */
+  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: Record<string, never> & { [key: string]: never } }>;
+  /** Asks an application through the edge. */
+  visit(slug: string, path?: string, headers?: Record<string, string>): Promise<Visit>;
+  /** Stops everything and deletes the data. */
+  destroy(): Promise<void>;
+}
+
+export interface Visit {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Record<string, string | string[] | undefined>;
+}
+
+/** Starts a platform; `settings` are further BERTH_… variables. */
+export async function startPlatform(settings: Record<string, string> = {}): Promise<TestPlatform> {
+  const dataDir = mkdtempSync(join(tmpdir(), "berth-e2e-"));
+  const [http, edge, ssh] = [await freePort(), await freePort(), await freePort()];
+  const ports = { BERTH_HTTP_PORT: `${http}`, BERTH_EDGE_PORT: `${edge}`, BERTH_SSH_PORT: `${ssh}` };
+  const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", ...ports, ...settings };
+  const api = `http://127.0.0.1:${http}`;
+  let process = await boot(env, api);
+  const token = readFileSync(join(dataDir, "admin-token"), "utf8").trim();
+  const end = (signal: NodeJS.Signals) => process.end(signal);
+  return {
+    dataDir,
+    api,
+    edgePort: edge,
+    token,
+    get pid() {
+      return process.pid;
+    },
+    output: () => process.output(),
+    end,
+    async restart() {
+      process = await boot(env, api);
+    },
+    call: (method, path, body) => call(api, token, { method, path, body }),
+    visit: (slug, path = "/", headers = {}) => visit(edge, `${slug}.localhost`, path, headers),
+    async destroy() {
+      await end("SIGINT");
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+// Starting may have to install packages on a fresh machine.
+const bootTimeoutMs = 300_000;
+
+async function boot(env: Record<string, string>, api: string) {
+  const child = start({ file: globalThis.process.execPath, args: [join(checkout, "src/daemon/main.ts"), "start"] }, { env, cwd: checkout });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  let isOver = false;
+  const over = new Promise<void>((resolve) => child.once("close", () => resolve(void (isOver = true))));
+  const isReady = await until(() => (isOver ? false : askReady(api)), { timeoutMs: bootTimeoutMs });
+  if (isReady !== true) {
+    child.kill("SIGKILL");
+    throw new Error(`the platform did not become ready:\n${output}`);
+  }
+  return {
+    pid: child.pid as number,
+    output: () => output,
+    async end(signal: NodeJS.Signals) {
+      if (!isOver) child.kill(signal);
+      await over;
+    },
+  };
+}
+
+async function askReady(api: string): Promise<true | undefined> {
+  const response = await fetch(`${api}/readyz`).catch(() => undefined);
+  await response?.body?.cancel();
+  return response?.status === 200 ? true : undefined;
+}
+
+async function call(api: string, token: string, wanted: { method: string; path: string; body: unknown }) {
+  const { method, path, body } = wanted;
+  const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
+  const response = await fetch(`${api}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const text = await response.text();
+  return { status: response.status, body: text === "" ? {} : JSON.parse(text) };
+}
+
+// fetch cannot resolve names below localhost, so the edge is dialled by address with a Host header.
+function visit(port: number, host: string, path: string, headers: Record<string, string>): Promise<Visit> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port, path, headers: { host, ...headers }, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString(), headers: response.headers }));
+    });
+    asked.on("error", reject).end();
+  });
+}
+
+/** A git repository with these files, ready to be pushed to the project. */
+export interface TestApp {
+  readonly dir: string;
+  /** Writes files and commits them. */
+  commit(files: Record<string, string>): Promise<void>;
+  /** `git push`; the result has git's own exit code and the `remote:` lines in stderr. */
+  push(branch?: string): Promise<ExecResult>;
+}
+
+/** Creates the project and a repository for it. */
+export async function createApp(platform: TestPlatform, slug: string, files: Record<string, string>): Promise<TestApp> {
+  const created = await platform.call("POST", "/v1/projects", { slug, name: slug });
+  if (created.status !== 201) throw new Error(`the project was not created: ${JSON.stringify(created.body)}`);
+  const dir = mkdtempSync(join(tmpdir(), "berth-app-"));
+  const header = `Authorization: Basic ${Buffer.from(`berth:${platform.token}`).toString("base64")}`;
+  const env = { ...inherited(), HOME: dir, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "http.extraHeader", GIT_CONFIG_VALUE_0: header };
+  const git = (...args: string[]) => run({ file: "git", args }, { cwd: dir, env, timeoutMs: 600_000 });
+  await git("init", "--quiet", "--initial-branch=main");
+  await git("config", "user.name", "Tester");
+  await git("config", "user.email", "tester@localhost");
+  const app: TestApp = {
+    dir,
+    async commit(changed) {
+      for (const [path, text] of Object.entries(changed)) {
+        mkdirSync(dirname(join(dir, path)), { recursive: true });
+        writeFileSync(join(dir, path), text);
+      }
+      await git("add", "--all");
+      await git("commit", "--quiet", "--allow-empty", "--message=Change");
+    },
+    push: (branch = "main") => git("push", `${platform.api}/git/main/${slug}.git`, `HEAD:refs/heads/${branch}`),
+  };
+  await app.commit(files);
+  return app;
+}
+
+/** A Node server without dependencies that answers with `text`; `more` runs before it listens. */
+export function nodeApp(text: string, more = ""): Record<string, string> {
+  return {
+    "package.json": JSON.stringify({ name: "demo", private: true, scripts: { start: "node server.js" } }),
+    "server.js": `${more}\nrequire("node:http").createServer((request, response) => response.end(${JSON.stringify(text)})).listen(process.env.PORT, process.env.HOST);\n`,
+  };
+}
+
+function inherited(): Record<string, string> {
+  const wanted = ["PATH", "HOME", "LANG", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_registry", "PIP_INDEX_URL", "PIP_FIND_LINKS"];
+  const pairs = wanted.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] as string] as const]));
+  return { PATH: systemPath, ...Object.fromEntries(pairs) };
+}
+
+/** A port that is free now, outside of the range for outgoing connections. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const isFree = await new Promise<boolean>((resolve) => {
+      const server = createServer();
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => {
+        const { port: taken } = server.address() as AddressInfo;
+        server.close(() => resolve(taken === port));
+      });
+    });
+    if (isFree) return port;
+  }
+}
