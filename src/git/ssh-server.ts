@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import ssh2, { type Connection } from "ssh2";
 import type { GitHost } from "./git-process.ts";
-import { authenticate, type SshIdentity } from "./ssh-authentication.ts";
+import { authenticate, type SshIdentity } from "./authenticate.ts";
 import { serveSshSession } from "./ssh-session.ts";
 
 export interface SshServer {

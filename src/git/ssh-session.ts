@@ -4,7 +4,7 @@ import { serveCommand } from "./commands.ts";
 import type { GitAccess } from "./gate.ts";
 import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
 import { parseSshCommand, safeProtocol, type SshRequest } from "./paths.ts";
-import type { SshIdentity } from "./ssh-authentication.ts";
+import type { SshIdentity } from "./authenticate.ts";
 
 /** What git's client shows when it can do nothing more; also git's own code for that. */
 const failedCode = 128;
