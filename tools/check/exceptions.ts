@@ -13,7 +13,6 @@ export const exceptions = {
   exports: {} as Exceptions,
   /** Packages in package.json that no source file imports. */
   packages: {
-    "kysely-codegen": "run by tools/gen to write the row types",
     "oxlint-tsgolint": "oxlint loads it for the rules that need types",
     oxfmt: "run as a program",
     oxlint: "run as a program",
