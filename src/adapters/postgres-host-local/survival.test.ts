@@ -92,6 +92,35 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     assert.deepEqual(processes().postmaster, postmaster);
   });
 
+  it("is started once when two processes ensure it at the same time", async () => {
+    await host.stop(spec.id);
+    const endpoints = await Promise.all([1, 2, 3].map(() => ensureInAnotherProcess(place.options, spec)));
+    assert.equal(new Set(endpoints.map((endpoint) => JSON.stringify(endpoint))).size, 1);
+    const { postmaster } = processes();
+    await host.ensure(spec);
+    assert.deepEqual(processes().postmaster, postmaster);
+  });
+
+  it(
+    "sees the system's programs and its own folders, and has no rights",
+    { skip: place.options.bwrap === null },
+    async () => {
+      await host.ensure(spec);
+      const { postmaster } = processes();
+      const root = `/proc/${postmaster?.pid}/root`;
+      const own = ["berth", "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "usr"];
+      assert.deepEqual(
+        readdirSync(root).filter((name) => !own.includes(name)),
+        [],
+      );
+      assert.deepEqual(readdirSync(join(root, "berth")).toSorted(), ["config", "data", "postgres", "sockets"]);
+      const status = readFileSync(`/proc/${postmaster?.pid}/status`, "utf8");
+      assert.match(status, /^CapEff:\t0+$/m);
+      assert.match(status, /^CapBnd:\t0+$/m);
+      assert.match(status, /^NoNewPrivs:\t1$/m);
+    },
+  );
+
   it("is adopted even when its starter died before it wrote down whom it had started", async () => {
     const endpoint = await host.ensure(spec);
     const { postmaster } = processes();
