@@ -63,7 +63,7 @@ export function row<const R extends Required & Optional>(given: R): Omit<Default
 }
 
 /** Errors that any row may answer, whatever it does. */
-export function commonErrors(
+function commonErrors(
   row: Pick<Row, "access" | "approval" | "params" | "body" | "scope">,
 ): readonly ErrorCode[] {
   const always: ErrorCode[] = ["invalid_request", "method_not_allowed", "payload_too_large", "internal", "unavailable"];

@@ -1,4 +1,4 @@
-import type { Handlers, Noun } from "../features/context.ts";
+import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { builds } from "../features/builds/handlers.ts";
 import { database } from "../features/database/handlers.ts";
@@ -10,7 +10,9 @@ import { projects } from "../features/projects/handlers.ts";
 import { findProject } from "../features/projects/projects.ts";
 import { selfDescription } from "../features/self-description/handlers.ts";
 import { sshKeys } from "../features/ssh-keys/handlers.ts";
+import { findKey } from "../features/ssh-keys/ssh-keys.ts";
 import { tokens } from "../features/tokens/handlers.ts";
+import { findToken } from "../features/tokens/tokens.ts";
 
 export { recordActivity } from "../features/activity/activity.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
@@ -32,16 +34,11 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
 /** Whether the thing that a path starts with exists for the caller: asked before a malformed request is told what is wrong with it. */
 export interface Resource {
   readonly prefix: string;
-  readonly exists: (
-    db: Db | Tx,
-    caller: { readonly org_id: string },
-    params: Readonly<Record<string, string>>,
-  ) => Promise<boolean>;
+  readonly find: (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<unknown>;
 }
 
 export const resources: readonly Resource[] = [
-  {
-    prefix: "/v1/projects/:slug",
-    exists: async (db, caller, params) => (await findProject(db, caller, params["slug"] ?? "")) !== undefined,
-  },
+  { prefix: "/v1/projects/:slug", find: findProject },
+  { prefix: "/v1/api-tokens/:id", find: findToken },
+  { prefix: "/v1/ssh-keys/:id", find: findKey },
 ];

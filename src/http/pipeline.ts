@@ -76,13 +76,16 @@ async function parse(
 ): Promise<ParsedInput> {
   const input = parseInput(row, request);
   if (!(input instanceof Refused)) return input;
-  const resource =
-    input.code === "invalid_request" && caller
-      ? resources.find(({ prefix }) => `${row.path}/`.startsWith(`${prefix}/`))
-      : undefined;
-  if (caller && resource && !(await resource.exists(world.db, caller, request.params as Record<string, string>)))
+  if (caller && input.code === "invalid_request" && !(await exists(world.db, row, request, caller)))
     throw new Refused("not_found");
   throw input;
+}
+
+async function exists(db: Db, row: Row, request: PipelineRequest, caller: Caller): Promise<boolean> {
+  const resource = resources.find(({ prefix }) => `${row.path}/`.startsWith(`${prefix}/`));
+  if (resource === undefined) return true;
+  const { slug, id } = request.params as Readonly<Record<string, string>>;
+  return (await resource.find(db, caller, slug ?? id ?? "")) !== undefined;
 }
 
 function changesNothing(row: Row): boolean {

@@ -24,14 +24,13 @@ test("a bigint is a number, and one that is too large is a fault", async () => {
   await assert.rejects(sql`select 9007199254740993::bigint as n`.execute(db), /too large/);
 });
 
-test("a connection that the server ends is replaced", async () => {
-  const client = await pool.connect();
-  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-  client.release();
-  const other = await pool.connect();
-  const ended = other === client ? await pool.connect() : other;
-  await ended.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
-  for (const used of new Set([other, ended])) used.release(used === client);
-  const { rows: again } = await pool.query<{ one: number }>("select 1 as one");
-  assert.equal(again[0]?.one, 1);
+test("a connection that the server ends in the middle of a transaction fails that transaction alone", async () => {
+  const broken = db.transaction().execute(async (tx) => {
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+    await pool.query("select pg_terminate_backend($1, 5000)", [rows[0]?.pid]);
+    await sql`select 1`.execute(tx);
+  });
+  await assert.rejects(broken);
+  const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);
+  assert.equal(rows[0]?.one, 1);
 });

@@ -18,6 +18,8 @@ export interface Database {
  */
 export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }): Database {
   const pool = new pg.Pool({ max: 10, connectionTimeoutMillis: 5000, ...options.connection, ...session });
+  // The pool listens to idle connections only; an error on one in use, unheard, would end the process. Its query fails anyway.
+  pool.on("connect", (client) => client.on("error", () => {}));
   pool.on("error", (error) => options.log.warn({ error: error.message }, "lost an idle connection to the database"));
   return { db: fromPool(pool), pool, close: () => pool.end() };
 }

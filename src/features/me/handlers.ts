@@ -1,10 +1,10 @@
 import type { Handlers } from "../context.ts";
-import { ownToken } from "../tokens/tokens.ts";
+import { findToken } from "../tokens/tokens.ts";
 
 export const me: Handlers<"me"> = {
   async get(ctx) {
     const { caller, world } = ctx;
-    const token = await ownToken(ctx.tx, caller);
+    const token = await findToken(ctx.tx, caller, caller.token_id);
     // Revoked a moment ago.
     if (token === undefined) return ctx.fail("unavailable");
     const runtime = await world.ports.runtime.describe();

@@ -24,6 +24,10 @@ export async function listKeys(db: Db | Tx, orgId: string) {
   return db.selectFrom("ssh_key").select(columns).where("org_id", "=", orgId).orderBy("id", "desc").execute();
 }
 
+export async function selectKey(db: Db | Tx, orgId: string, id: string) {
+  return db.selectFrom("ssh_key").select(columns).where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
+}
+
 export interface NewKey {
   readonly id: string;
   readonly org_id: string;

@@ -1,5 +1,6 @@
-import type { Db } from "../../store/database.ts";
-import { selectKeysByFingerprint } from "./queries.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Caller } from "../context.ts";
+import { selectKey, selectKeysByFingerprint } from "./queries.ts";
 
 /** One organization's registration of a key. */
 export interface KeyOwner {
@@ -16,4 +17,9 @@ export interface KeyOwner {
 export async function keysByFingerprint(db: Db, fingerprint: string): Promise<readonly KeyOwner[]> {
   const rows = await selectKeysByFingerprint(db, fingerprint);
   return rows.map(({ suspended_at, ...row }) => ({ ...row, suspended: suspended_at !== null }));
+}
+
+/** A key of the caller's organization; undefined when there is none. */
+export async function findKey(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
+  return selectKey(db, caller.org_id, id);
 }

@@ -28,9 +28,9 @@ export async function authenticate(db: Db, text: string): Promise<Authenticated 
   };
 }
 
-/** The token that the caller came with, as the API shows it; undefined when it was revoked a moment ago. */
-export async function ownToken(db: Db | Tx, caller: Pick<Caller, "org_id" | "token_id">) {
-  return selectToken(db, caller.org_id, caller.token_id);
+/** A token of the caller's organization that is not revoked, as the API shows it; undefined when there is none. */
+export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
+  return selectToken(db, caller.org_id, id);
 }
 
 /** Writes down that a token was used; at most once a minute is anything written. */

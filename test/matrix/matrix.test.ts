@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { scopes, type Scope } from "../../src/contract/access.ts";
+import { errors } from "../../src/contract/errors.ts";
+import { routes } from "../../src/contract/routes.ts";
+import { errorsOf, type Row } from "../../src/contract/table.ts";
+import { testThings, type Things } from "../support/things.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type Called,
+  type TestApi,
+  type TestOrganization,
+} from "../support/world.ts";
+import { permissions, type Permission } from "./permissions.ts";
+
+const callers = [
+  "nobody",
+  "bad token",
+  "stranger",
+  "member",
+  "owner",
+  "operator",
+  "wrong scope",
+  "suspended",
+  "approval mode",
+] as const;
+type CallerName = (typeof callers)[number];
+
+let api: TestApi;
+let home: TestOrganization;
+let abroad: TestOrganization;
+let frozen: TestOrganization;
+
+before(async () => {
+  const stopped = async () => ({ state: "stopped" as const });
+  api = await testApi({ ports: { postgresHost: { observe: stopped } as never } });
+  const { db } = api.database;
+  home = await testOrganization(db, "home", { maxProjects: 10_000 });
+  abroad = await testOrganization(db, "abroad", { maxProjects: 10_000 });
+  frozen = await testOrganization(db, "frozen", { maxProjects: 10_000 });
+  await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "=", frozen.id).execute();
+});
+after(() => api.close());
+
+test("the matrix knows every row, and every row that it knows exists", () => {
+  assert.deepEqual(routes.map((row) => row.name).sort(), Object.keys(permissions).sort());
+});
+
+for (const row of routes as readonly Row[]) {
+  const permission = permissions[row.name];
+  if (permission === undefined) continue;
+  describe(row.name, () => {
+    test("asks for what it ought to ask for", () => {
+      const { access, scope, approval = false, method } = permission;
+      assert.deepEqual(
+        { access: row.access, scope: row.scope, approval: row.approval, method: row.method },
+        { access, scope, approval, method },
+      );
+    });
+    for (const name of callers) {
+      const expected = expectedStatus(permission, name);
+      test(`answers ${name} with ${expected}`, async () => {
+        const org = name === "suspended" ? frozen : home;
+        const things = await testThings(api.world, org);
+        const called = await send(permission, things, await tokenOf(name, permission));
+        assert.equal(called.status, expected, called.text);
+        assertDeclared(row, called);
+      });
+    }
+    // The rights of a row are asked before anything is looked up, so that 403 tells nothing about what exists.
+    if (permission.names === null) return;
+    test("answers for what is another's as for what never was, byte for byte", async () => {
+      const foreign = await testThings(api.world, abroad);
+      const never = neverMade(foreign);
+      for (const token of [home.member, home.owner, home.operator]) {
+        for (const body of [permission.body?.(foreign), { nonsense: 1 }]) {
+          const theirs: Called = await send(permission, foreign, token, body);
+          const missing: Called = await send(permission, never, token, body);
+          assert.equal(theirs.text, missing.text);
+          assert.deepEqual(comparable(theirs), comparable(missing));
+          if (token === home.operator) assert.equal(theirs.status, 404, theirs.text);
+        }
+      }
+    });
+  });
+}
+
+/** Decided here, from the second table, without the code that decides it in the server. */
+function expectedStatus(permission: Permission, caller: CallerName): number {
+  const { access, scope, names, allowed } = permission;
+  if (access === "public") return allowed;
+  switch (caller) {
+    case "nobody":
+    case "bad token":
+      return 401;
+    case "suspended":
+      return 403;
+    case "stranger":
+      return names === null ? allowed : 404;
+    case "wrong scope":
+      return scope === null ? allowed : 403;
+    case "approval mode":
+      return permission.approval ? 403 : allowed;
+    case "member":
+      return access === "member" ? allowed : 403;
+    case "owner":
+      return access === "operator" ? 403 : allowed;
+    case "operator":
+      return allowed;
+  }
+}
+
+async function tokenOf(name: CallerName, permission: Permission): Promise<string | undefined> {
+  const { db } = api.database;
+  const strongest = { role: "owner", platform_admin: true } as const;
+  switch (name) {
+    case "nobody":
+      return undefined;
+    case "bad token":
+      return `${home.owner.slice(0, -1)}${home.owner.endsWith("A") ? "B" : "A"}`;
+    case "stranger":
+      return abroad.operator;
+    case "suspended":
+      return frozen.operator;
+    case "wrong scope":
+      return (
+        await testToken(db, home.id, {
+          ...strongest,
+          scopes: scopes.filter((scope: Scope) => scope !== permission.scope),
+        })
+      ).text;
+    case "approval mode":
+      return (await testToken(db, home.id, { ...strongest, approval_mode: true })).text;
+    default:
+      return home[name];
+  }
+}
+
+function send(permission: Permission, things: Things, token: string | undefined, body?: unknown): Promise<Called> {
+  const given = body ?? permission.body?.(things);
+  const hasBody = given !== undefined && permission.method !== "GET";
+  return api.call(permission.method, permission.path(things), { token, ...(hasBody ? { body: given } : {}) });
+}
+
+function assertDeclared(row: Row, called: Called): void {
+  if (called.status < 400) return assert.ok((row.success as readonly number[]).includes(called.status));
+  const code = called.body["code"] as keyof typeof errors;
+  assert.ok(errorsOf(row).includes(code), `${row.name} answered ${code}, which it does not declare`);
+  assert.equal(errors[code].status, called.status);
+}
+
+function neverMade(like: Things): Things {
+  const other = (text: string) => `${text.slice(0, -3)}zzz`;
+  const project = { id: other(like.project.id), slug: other(like.project.slug) };
+  return { project, build: other(like.build), key: other(like.key), token: other(like.token), variable: like.variable };
+}
+
+/** Everything of an answer but what differs between any two requests. */
+function comparable({ status, headers, text }: Called) {
+  const kept = [...headers].filter(([name]) => name !== "x-request-id" && name !== "date");
+  return { status, text, headers: Object.fromEntries(kept) };
+}

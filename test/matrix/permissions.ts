@@ -1,0 +1,206 @@
+import type { Things } from "../support/things.ts";
+
+/** What a row ought to allow, written down a second time and on purpose: a row that changes alone turns the matrix red. */
+export interface Permission {
+  readonly access: "public" | "member" | "owner" | "operator";
+  readonly scope: string | null;
+  readonly approval?: true;
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: (things: Things) => string;
+  /** A body that is right; none when the row takes none. */
+  readonly body?: (things: Things) => unknown;
+  /** What an allowed caller gets for the things of `testThings`. */
+  readonly allowed: number;
+  /** Whether the path names something that another organization may own. */
+  readonly names: "project" | "build" | "key" | "token" | null;
+}
+
+const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
+const inProject = (rest: string) => (things: Things) => `${project(things)}${rest}`;
+const member = { access: "member" } as const;
+const ofProject = { ...member, names: "project" } as const;
+const ofNothing = { ...member, names: null } as const;
+
+let counter = 0;
+const fresh = () => `new-${(counter += 1)}-${process.pid}`;
+
+/** By the row's name. */
+export const permissions: Readonly<Record<string, Permission>> = {
+  "self-description.capabilities": {
+    ...ofNothing,
+    access: "public",
+    scope: null,
+    method: "GET",
+    path: () => "/v1/capabilities",
+    allowed: 200,
+  },
+  "self-description.openapi": {
+    ...ofNothing,
+    access: "public",
+    scope: null,
+    method: "GET",
+    path: () => "/v1/openapi.json",
+    allowed: 200,
+  },
+  "me.get": { ...ofNothing, scope: null, method: "GET", path: () => "/v1/me", allowed: 200 },
+  "projects.create": {
+    ...ofNothing,
+    scope: "projects:write",
+    method: "POST",
+    path: () => "/v1/projects",
+    body: () => ({ slug: fresh(), name: "New" }),
+    allowed: 201,
+  },
+  "projects.list": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/projects", allowed: 200 },
+  "projects.get": { ...ofProject, scope: "projects:read", method: "GET", path: project, allowed: 200 },
+  "projects.settings": {
+    ...ofProject,
+    access: "owner",
+    scope: "projects:write",
+    method: "PUT",
+    path: inProject("/settings"),
+    body: () => ({ port: 3000 }),
+    allowed: 200,
+  },
+  "projects.delete": {
+    ...ofProject,
+    scope: "projects:write",
+    approval: true,
+    method: "DELETE",
+    path: project,
+    allowed: 200,
+  },
+  "projects.undelete": {
+    ...ofProject,
+    scope: "projects:write",
+    method: "POST",
+    path: inProject("/undelete"),
+    allowed: 409,
+  },
+  "deployments.list": {
+    ...ofProject,
+    scope: "deployments:read",
+    method: "GET",
+    path: inProject("/deployments"),
+    allowed: 200,
+  },
+  "deployments.create": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "POST",
+    path: inProject("/deployments"),
+    body: () => ({}),
+    allowed: 409,
+  },
+  "deployments.rollback": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "POST",
+    path: inProject("/rollback"),
+    allowed: 409,
+  },
+  "deployments.scale": {
+    ...ofProject,
+    access: "operator",
+    scope: "deployments:write",
+    method: "PUT",
+    path: inProject("/scale"),
+    body: () => ({ replicas: 2 }),
+    allowed: 200,
+  },
+  "builds.list": { ...ofProject, scope: "deployments:read", method: "GET", path: inProject("/builds"), allowed: 200 },
+  "builds.get": {
+    ...member,
+    names: "build",
+    scope: "deployments:read",
+    method: "GET",
+    path: ({ build }) => `/v1/builds/${build}`,
+    allowed: 200,
+  },
+  "builds.logs": {
+    ...member,
+    names: "build",
+    scope: "logs:read",
+    method: "GET",
+    path: ({ build }) => `/v1/builds/${build}/logs`,
+    allowed: 200,
+  },
+  "env.list": { ...ofProject, scope: "env:read", method: "GET", path: inProject("/env"), allowed: 200 },
+  "env.set": {
+    ...ofProject,
+    scope: "env:write",
+    method: "PUT",
+    path: inProject("/env/COLOUR"),
+    body: () => ({ value: "blue" }),
+    allowed: 204,
+  },
+  "env.delete": {
+    ...ofProject,
+    scope: "env:write",
+    approval: true,
+    method: "DELETE",
+    path: inProject("/env/COLOUR"),
+    allowed: 204,
+  },
+  "database.get": { ...ofProject, scope: "database:read", method: "GET", path: inProject("/database"), allowed: 200 },
+  "database.create": {
+    ...ofProject,
+    scope: "database:write",
+    method: "POST",
+    path: inProject("/database"),
+    allowed: 200,
+  },
+  "logs.list": {
+    ...ofProject,
+    scope: "logs:read",
+    method: "GET",
+    path: inProject("/logs?source=build&limit=5"),
+    allowed: 200,
+  },
+  "tokens.create": {
+    ...ofNothing,
+    scope: "tokens:write",
+    approval: true,
+    method: "POST",
+    path: () => "/v1/api-tokens",
+    // A scope that every caller of the matrix holds: the wrong-scope caller lacks tokens:write alone.
+    body: () => ({ name: "new", scopes: ["projects:read"] }),
+    allowed: 201,
+  },
+  "tokens.list": { ...ofNothing, scope: "tokens:read", method: "GET", path: () => "/v1/api-tokens", allowed: 200 },
+  "tokens.delete": {
+    ...member,
+    names: "token",
+    scope: "tokens:write",
+    approval: true,
+    method: "DELETE",
+    path: ({ token }) => `/v1/api-tokens/${token}`,
+    allowed: 204,
+  },
+  "ssh-keys.create": {
+    ...ofNothing,
+    scope: "ssh-keys:write",
+    method: "POST",
+    path: () => "/v1/ssh-keys",
+    body: () => ({ name: "laptop", public_key: freshKey() }),
+    allowed: 201,
+  },
+  "ssh-keys.list": { ...ofNothing, scope: "ssh-keys:read", method: "GET", path: () => "/v1/ssh-keys", allowed: 200 },
+  "ssh-keys.delete": {
+    ...member,
+    names: "key",
+    scope: "ssh-keys:write",
+    approval: true,
+    method: "DELETE",
+    path: ({ key }) => `/v1/ssh-keys/${key}`,
+    allowed: 204,
+  },
+};
+
+/** An ed25519 key that nobody has: 32 bytes make one. */
+function freshKey(): string {
+  const field = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
+  const number = Buffer.alloc(32);
+  number.writeUInt32BE((counter += 1), 0);
+  return `ssh-ed25519 ${Buffer.concat([field(Buffer.from("ssh-ed25519")), field(number)]).toString("base64")}`;
+}

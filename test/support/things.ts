@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import type { Surroundings } from "../../src/features/context.ts";
+import { insertKey } from "../../src/features/ssh-keys/queries.ts";
+import { newId } from "../../src/kit/ids.ts";
+import type { Image } from "../../src/ports/builder.ts";
+import type { TestOrganization } from "./world.ts";
+import { testToken } from "./world.ts";
+
+/** What an organization may own, one of each. */
+export interface Things {
+  readonly project: { readonly id: string; readonly slug: string };
+  readonly build: string;
+  readonly key: string;
+  readonly token: string;
+  readonly variable: string;
+}
+
+const image: Image = {
+  image_ref: "sha256:0",
+  kind: "static",
+  web_command: "",
+  release_command: null,
+  size_bytes: 0,
+};
+
+/** Makes a project with a failed build, a variable and a ready database, and a key and a token beside it. */
+export async function testThings(world: Surroundings, org: TestOrganization): Promise<Things> {
+  const project = await testProject(world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build = await testBuild(world, owner, { status: "failed" });
+  const { db, vault } = world;
+  const sealed_value = vault.seal(project.id, "variable:COLOUR", "green");
+  await db
+    .insertInto("project_variable")
+    .values({ ...owner, key: "COLOUR", sealed_value, size_bytes: 11 })
+    .execute();
+  const database = {
+    id: newId("dbs"),
+    role_name: "r",
+    database_name: "d",
+    status: "ready",
+    engine_version: "15",
+  } as const;
+  const sealed_password = vault.seal(project.id, "database_password", "secret");
+  await db
+    .insertInto("project_database")
+    .values({ ...owner, ...database, sealed_password })
+    .execute();
+  const key = {
+    id: newId("key"),
+    org_id: org.id,
+    name: "laptop",
+    public_key: "ssh-ed25519 AAAA",
+    created_by: "tok_test",
+  };
+  const fingerprint = `SHA256:${randomBytes(8).toString("hex")}`;
+  await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
+  const token = await testToken(db, org.id, {});
+  return { project, build, key: key.id, token: token.id, variable: "COLOUR" };
+}
+
+/** Makes a project directly in the database. */
+export async function testProject(
+  { db, vault }: Surroundings,
+  org: TestOrganization,
+  slug = `p-${randomBytes(5).toString("hex")}`,
+) {
+  const id = newId("prj");
+  const sealed_cron_secret = vault.seal(id, "cron_secret", "cron secret");
+  await db
+    .insertInto("project")
+    .values({ id, org_id: org.id, slug, name: slug, hostname: `${id}.test`, sealed_cron_secret })
+    .execute();
+  return { id, slug };
+}
+
+interface Owner {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+/** Makes a build directly in the database and returns its id. */
+export async function testBuild(
+  { db }: Surroundings,
+  owner: Owner,
+  build: { status: "queued" | "running" | "succeeded" | "failed" },
+): Promise<string> {
+  const id = newId("bld");
+  const { count } = await db
+    .selectFrom("build")
+    .select((of) => of.fn.countAll<number>().as("count"))
+    .where("project_id", "=", owner.project_id)
+    .executeTakeFirstOrThrow();
+  await db
+    .insertInto("build")
+    .values({
+      id,
+      ...owner,
+      number: count + 1,
+      origin: "push",
+      commit: "c".repeat(40),
+      branch: "main",
+      message: "Say hello",
+      ...build,
+    })
+    .execute();
+  return id;
+}
+
+/** Makes a deployment of a build directly in the database and returns its id. */
+export async function testDeployment(
+  { db, vault }: Surroundings,
+  owner: Owner,
+  deployment: { build_id: string; number: number; status: "pending" | "active" | "retired" },
+): Promise<string> {
+  const id = newId("dep");
+  const sealed_variables = vault.seal(owner.project_id, `deployment:${id}`, "{}");
+  const fixed = { trigger: "push", commit: "c".repeat(40), image_ref: image.image_ref, image } as const;
+  await db
+    .insertInto("deployment")
+    .values({ id, ...owner, ...fixed, sealed_variables, ...deployment })
+    .execute();
+  return id;
+}
