@@ -275,6 +275,15 @@ function changes(stage: Stage): void {
     await stage.until(async () => (await stage.open(old)) === 0);
   });
 
+  test("a refused WebSocket gets the application's answer, and one to an unknown host gets a page", async () => {
+    await stage.serve({ "no.test": [await stage.app(say("never called"))] });
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    const unknown = await stage.raw(`GET / HTTP/1.1\r\nHost: gone.test\r\n${upgrade}`);
+    assert.match(unknown, /^HTTP\/1\.1 404 [\s\S]*x-berth-error: unknown_host/i);
+    const refused = await stage.raw(`GET / HTTP/1.1\r\nHost: no.test\r\n${upgrade}`);
+    assert.match(refused, /^HTTP\/1\.1 200 [\s\S]*never called$/);
+  });
+
   test("no request fails during 50 route changes under keep-alive load", async () => {
     const apps = [await stage.app(say("a")), await stage.app(say("b")), await stage.app(say("c"))];
     await stage.serve({ "load.test": [apps[0] as Target] });

@@ -7,7 +7,7 @@ export interface Edge {
   apply(routes: RouteTable): Promise<void>;
   /** Requests and connections now open to each target, by `host:port`; a target without any may be missing. */
   openRequests(): Promise<ReadonlyMap<string, number>>;
-  /** What was counted since the edge started, per project. */
+  /** What was counted since the edge started, per project. Counts only grow, over a graceful restart too; a crash starts them again. */
   measure(): Promise<readonly EdgeUsage[]>;
   /** Whether it answers, and where. */
   observe(): Promise<EdgeStatus>;
@@ -43,9 +43,10 @@ export interface EdgeUsage {
   readonly requests: number;
   /** By first digit of the status: `"2"` … `"5"`. */
   readonly by_class: Readonly<Record<string, number>>;
+  /** Of bodies and tunnels, without heads. */
   readonly bytes_in: number;
   readonly bytes_out: number;
-  /** Cumulative counts under the upper bounds of `latencyBucketsMs`; the last one counts all. */
+  /** Time from a request's head to the head of its answer. Cumulative counts under the upper bounds of `latencyBucketsMs`; the last one counts all. */
   readonly latency_buckets: readonly number[];
   readonly latency_sum_ms: number;
 }
