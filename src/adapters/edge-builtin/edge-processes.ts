@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
@@ -9,6 +10,8 @@ import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgeCommand, edgePaths, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
+const askAttempts = 3;
+const askAgainAfterMs = 200;
 // sun_path of Linux' struct sockaddr_un holds 108 bytes with its end (unix(7)).
 const longestSocketPath = 107;
 
@@ -59,12 +62,14 @@ export class EdgeProcesses {
     return found;
   }
 
+  /** Asks more than once: on a machine out of breath a slow answer is no reason to cut everybody's connections. */
   async #answers(record: EdgeRecord): Promise<boolean> {
-    const asked = callEdge(controlSocket(this.#settings.state_dir, record.identity.pid), "GET", "/status");
-    return asked.then(
-      () => true,
-      () => false,
-    );
+    for (let attempt = 0; attempt < askAttempts && isAlive(record.identity); attempt += 1) {
+      const socket = controlSocket(this.#settings.state_dir, record.identity.pid);
+      if (await callEdge(socket, "GET", "/status").catch(() => undefined)) return true;
+      await sleep(askAgainAfterMs);
+    }
+    return false;
   }
 
   async #start(): Promise<EdgeRecord> {
@@ -82,11 +87,20 @@ export class EdgeProcesses {
       { pid: old.identity.pid, inherit },
       "The edge process is replaced by one with the present settings and code.",
     );
-    const started = await callEdge(controlSocket(state_dir, old.identity.pid), "POST", "/successor", {
-      node_bin: this.#nodeBin,
-      inherit,
-    });
-    return this.#ready((started as { pid: number }).pid);
+    const socket = controlSocket(state_dir, old.identity.pid);
+    try {
+      const started = await callEdge(socket, "POST", "/successor", { node_bin: this.#nodeBin, inherit });
+      return await this.#ready((started as { pid: number }).pid);
+    } catch (error) {
+      if (error instanceof EdgeStartFailed) throw error;
+      this.#log.warn(
+        { error: String(error) },
+        "The edge process cannot hand over; new connections wait for its successor.",
+      );
+      const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
+      await callEdge(socket, "POST", "/drain", limit).catch(() => sendSignal(old.identity, "SIGTERM"));
+      return this.#start();
+    }
   }
 
   #prepare(): void {
@@ -113,6 +127,9 @@ export class EdgeProcesses {
       return outcome;
     }
     if (identity !== undefined) sendSignal(identity, "SIGKILL");
+    // Another control plane on the same folder may have been faster.
+    const other = this.current();
+    if (other?.fingerprint === this.#settings.fingerprint) return other;
     throw new EdgeStartFailed(outcome ?? `The edge process was not ready within ${readyWithinMs / 1000} s.`);
   }
 

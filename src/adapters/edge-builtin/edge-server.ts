@@ -106,12 +106,15 @@ export class EdgeServer {
   #serve(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     if (this.#draining) response.shouldKeepAlive = false;
     const found = this.#find(request);
-    if (typeof found === "string") return void sendPage(request, response, found);
-    const { route, target } = found;
-    const page = pageFor(route);
-    if (page !== undefined) return route.usage.count(sendPage(request, response, page), 0);
-    const head = requestHead(request, target, this.#client(request.socket));
-    if (head === undefined) return route.usage.count(sendPage(request, response, "bad_request"), 0);
+    const page = typeof found === "string" ? found : pageFor(found.route);
+    const head =
+      typeof found === "string" ? undefined : requestHead(request, found.target, this.#client(request.socket));
+    if (typeof found === "string" || page !== undefined || head === undefined) {
+      if (expectsContinue) response.shouldKeepAlive = false;
+      const status = sendPage(request, response, page ?? "bad_request");
+      return typeof found === "string" ? undefined : found.route.usage.count(status, 0);
+    }
+    const { route } = found;
     const exchange = new Exchange({ request, response, route, head, expectsContinue, done: this.#done });
     this.#running.add(exchange);
     exchange.start();

@@ -178,6 +178,8 @@ export class Exchange implements ConnectionUser {
     if (this.#headSent) {
       response.destroy();
     } else {
+      // A client that was never told to continue may send its body or leave it out: the next request can't be told apart.
+      if (this.#input.expectsContinue && this.#body?.started === false) response.shouldKeepAlive = false;
       route.usage.count(sendPage(request, response, code), performance.now() - this.#startedAtMs);
       if (!request.complete) request.resume();
     }
