@@ -1,4 +1,5 @@
-import { sql } from "kysely";
+import { CompiledQuery, sql } from "kysely";
+import type { DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
 const columns = [
@@ -17,34 +18,39 @@ const columns = [
   "project.deleted_at",
 ] as const;
 
-const activeColumns = [
-  "deployment.id as active_id",
-  "deployment.number as active_number",
-  "deployment.status as active_status",
-  "deployment.commit as active_commit",
-  "deployment.activated_at as active_activated_at",
-] as const;
-
-const shown = (db: Db | Tx) =>
-  db
-    .selectFrom("project")
-    .leftJoin("deployment", (join) =>
-      join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"),
-    )
-    .select([...columns, ...activeColumns]);
-
-/** The project with its active deployment. */
-export async function showProject(db: Db | Tx, orgId: string, slug: string) {
-  return shown(db).where("project.org_id", "=", orgId).where("project.slug", "=", slug).executeTakeFirst();
+/** A project with its active deployment. */
+export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "deploy_branch"> {
+  readonly active_id: string | null;
+  readonly active_number: number | null;
+  readonly active_status: DeploymentStatus | null;
+  readonly active_commit: string | null;
+  readonly active_activated_at: string | null;
 }
 
-export type ShownProject = NonNullable<Awaited<ReturnType<typeof showProject>>>;
+// Written out, because it is asked more than anything else: measured, building the text anew each time costs a sixth of a request.
+const shown = `
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
+    d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
+  from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
+const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2`;
+const shownOfOrganization = `${shown} where p.org_id = $1 and ($2 or p.deleted_at is null) order by p.id desc`;
 
-/** All projects of an organization with their active deployments, newest first. */
-export async function listProjects(db: Db | Tx, orgId: string, options: { readonly deleted: boolean }) {
-  let query = shown(db).where("project.org_id", "=", orgId);
-  if (!options.deleted) query = query.where("project.deleted_at", "is", null);
-  return query.orderBy("project.id", "desc").execute();
+/** The project with its active deployment. */
+export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {
+  const { rows } = await db.executeQuery<ShownProject>(CompiledQuery.raw(shownBySlug, [orgId, slug]));
+  return rows[0];
+}
+
+/** The projects of an organization with their active deployments, newest first. */
+export async function listProjects(
+  db: Db | Tx,
+  orgId: string,
+  options: { readonly deleted: boolean },
+): Promise<readonly ShownProject[]> {
+  const { rows } = await db.executeQuery<ShownProject>(
+    CompiledQuery.raw(shownOfOrganization, [orgId, options.deleted]),
+  );
+  return rows;
 }
 
 /** The project alone. */
