@@ -106,7 +106,7 @@ function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
     .map((name) => `${name} is not a setting of Berth; see docs/config.md.`);
 }
 
-const forTools = /^(PATH|HOME|LANG|TZ|(https?|no|all)_proxy|npm_config_.*|pip_.*|goproxy|gosumdb|goflags|goprivate|ssl_cert_(file|dir)|node_extra_ca_certs|requests_ca_bundle|curl_ca_bundle)$/i;
+const forTools = /^(PATH|HOME|LANG|TZ|(https?|no|all)_proxy|npm_config_.*|pip_.*|goproxy|gosumdb|goflags|goprivate|ssl_cert_(file|dir)|node_extra_ca_certs|node_use_system_ca|requests_ca_bundle|curl_ca_bundle)$/i;
 
 function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string> {
   // What npm tells the scripts that it runs (npm start is one) is about this package, not about its own registry settings.

@@ -1,5 +1,4 @@
-import { chmodSync, chownSync, mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
@@ -81,7 +80,7 @@ async function processFamily({ config, parts, log }: Ground) {
   const runtime = await createProcessRuntime({
     stateDir: paths.runtime,
     releasesDir: paths.releases,
-    storageDir: (projectId, projectNumber) => storageFolder(config, projectId, projectNumber),
+    storageDir: (projectId) => join(paths.storage, projectId),
     sandbox,
     uidBase: config.uidBase,
     log,
@@ -98,15 +97,6 @@ function postgresHost({ config, parts }: Ground) {
     dir: pathsIn(config.dataDir).databases,
     uidBase: config.isRoot ? config.databaseUidBase : null,
   });
-}
-
-function storageFolder(config: Config, projectId: string, projectNumber: number): string {
-  const dir = join(pathsIn(config.dataDir).storage, projectId);
-  mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  chmodSync(dir, 0o700);
-  if (config.isRoot) chownSync(dir, config.uidBase + projectNumber, config.uidBase + projectNumber);
-  return dir;
 }
 
 function settingsOf(config: Config): World["settings"] {

@@ -1,4 +1,4 @@
-import { nextRouteVersion, readyReplicas, servedProjects } from "../features/deployments/serving.ts";
+import { nextRouteVersion, readyReplicas, servedProjects } from "../features/deployments/deployments.ts";
 import type { Route, RouteTable, Target } from "../ports/edge.ts";
 import type { World } from "./world.ts";
 

@@ -19,22 +19,18 @@ test("a push builds, goes live and says so; exit code 0 means live", async () =>
 });
 
 test("the stored build log is what the pusher saw", async () => {
-  const { body } = await platform.call("GET", "/v1/projects/demo/builds");
-  const [build] = body["builds"] as { id: string; status: string }[];
-  assert.equal(build?.status, "succeeded");
-  const log = await platform.call("GET", `/v1/builds/${build?.id}/logs`);
   await app.commit(nodeApp("two"));
   const pushed = await app.push();
-  const seen = remoteLines(pushed.stderr);
-  const second = await platform.call("GET", "/v1/projects/demo/builds");
-  const [newest] = second.body["builds"] as { id: string }[];
-  const stored = (await platform.call("GET", `/v1/builds/${newest?.id}/logs`)).body["log"] as string;
-  assert.deepEqual(stored.trimEnd().split("\n").map((line) => line.trimEnd()), seen);
-  assert.equal(log.body["complete"], true);
+  const { body } = await platform.call<{ builds: { id: string; status: string }[] }>("GET", "/v1/projects/demo/builds");
+  assert.equal(body.builds[0]?.status, "succeeded");
+  const log = await platform.call<{ log: string; complete: boolean }>("GET", `/v1/builds/${body.builds[0]?.id}/logs`);
+  const stored = log.body.log.trimEnd().split("\n").map((line) => line.trimEnd());
+  assert.deepEqual(stored, remoteLines(pushed.stderr));
+  assert.equal(log.body.complete, true);
 });
 
 test("a rollback serves the earlier image again, without a build", async () => {
-  const builds = async () => ((await platform.call("GET", "/v1/projects/demo/builds")).body["builds"] as unknown[]).length;
+  const builds = async () => (await platform.call<{ builds: unknown[] }>("GET", "/v1/projects/demo/builds")).body.builds.length;
   const before = await builds();
   const answer = await platform.call("POST", "/v1/projects/demo/rollback");
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
@@ -63,7 +59,7 @@ test("a variable restarts the application with it", async () => {
 });
 
 test("a deleted project answers 503 no-store; undelete brings the same deployment back", async () => {
-  const active = async () => ((await platform.call("GET", "/v1/projects/demo")).body["active_deployment"] as { id: string } | null)?.id;
+  const active = async () => (await platform.call<{ active_deployment: { id: string } | null }>("GET", "/v1/projects/demo")).body.active_deployment?.id;
   const before = await active();
   assert.equal((await platform.call("DELETE", "/v1/projects/demo")).status, 200);
   await eventually(async () => (await platform.visit("demo")).status === 503);
@@ -82,8 +78,8 @@ test("applications outlive a killed control plane, and a restart finds them agai
   assert.equal((await platform.visit("demo")).status, 200);
   await platform.restart();
   assert.equal((await platform.visit("demo")).status, 200);
-  const { body } = await platform.call("GET", "/v1/projects/demo/deployments");
-  assert.equal((body["deployments"] as { status: string }[]).filter((each) => each.status === "active").length, 1);
+  const { body } = await platform.call<{ deployments: { status: string }[] }>("GET", "/v1/projects/demo/deployments");
+  assert.equal(body.deployments.filter((each) => each.status === "active").length, 1);
 });
 
 function pick(visit: { status: number; body: string }): [number, string] {

@@ -23,7 +23,7 @@ export interface TestPlatform {
   /** Starts it again on the same data. */
   restart(): Promise<void>;
   /** Calls the API; throws when the status is not the expected one. */
-  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: Record<string, never> & { [key: string]: never } }>;
+  call<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }>;
   /** Asks an application through the edge. */
   visit(slug: string, path?: string, headers?: Record<string, string>): Promise<Visit>;
   /** Stops everything and deletes the data. */
@@ -59,7 +59,7 @@ export async function startPlatform(settings: Record<string, string> = {}): Prom
     async restart() {
       process = await boot(env, api);
     },
-    call: (method, path, body) => call(api, token, { method, path, body }),
+    call: <T>(method: string, path: string, body?: unknown) => call<T>(api, token, { method, path, body }),
     visit: (slug, path = "/", headers = {}) => visit(edge, `${slug}.localhost`, path, headers),
     async destroy() {
       await end("SIGINT");
@@ -98,12 +98,12 @@ async function askReady(api: string): Promise<true | undefined> {
   return response?.status === 200 ? true : undefined;
 }
 
-async function call(api: string, token: string, wanted: { method: string; path: string; body: unknown }) {
+async function call<T>(api: string, token: string, wanted: { method: string; path: string; body: unknown }) {
   const { method, path, body } = wanted;
   const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
   const response = await fetch(`${api}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   const text = await response.text();
-  return { status: response.status, body: text === "" ? {} : JSON.parse(text) };
+  return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as T };
 }
 
 // fetch cannot resolve names below localhost, so the edge is dialled by address with a Host header.

@@ -68,7 +68,7 @@ export async function takeQueued(db: Db, owner: string) {
       where q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now())
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       order by q.created_at, q.id for update skip locked limit 1)
-    returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.branch, b.fence, p.number as project_number, p.slug,
+    returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
       p.deleted_at`.execute(db);
   return taken.rows[0];
 }
@@ -80,6 +80,7 @@ export interface TakenBuild {
   readonly number: number;
   readonly origin: "push" | "redeploy";
   readonly commit: string;
+  readonly old_commit: string | null;
   readonly branch: string;
   readonly fence: number;
   readonly project_number: number;

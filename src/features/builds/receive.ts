@@ -5,8 +5,8 @@ import type { LogStore } from "../../ports/log-store.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { requestBuild } from "./builds.ts";
 import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
+import { requestBuild } from "./request.ts";
 import { deployRef, type PushedRef } from "./rules.ts";
 
 /** A push as the git side sees it: nothing has moved yet. */
@@ -56,6 +56,7 @@ export async function receivePush(receiving: Receiving, push: Push, onLine: (lin
   if (target.outcome === "stored") return { accepted: true, build: null };
   const inspection = await receiving.repositories.inspect(push.project_id, target.ref.new, push.quarantine, receiving.treeLimits);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
+  for (const note of inspection.notes ?? []) onLine(`       ${note}`);
   return buildAndFollow(receiving, push, { ref: target.ref, branch: target.branch, message: inspection.message }, onLine);
 }
 

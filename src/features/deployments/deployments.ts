@@ -8,6 +8,7 @@ import {
   activeOf,
   clearVariablesMark,
   comingDeployment,
+  deployedCommit,
   goodBefore,
   insertDeployment,
   lockLivingProject,
@@ -16,6 +17,19 @@ import {
 } from "./queries.ts";
 
 export { activate, failDeployment, getDeployment, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
+
+export {
+  markCrashed,
+  markReady,
+  nextRouteVersion,
+  pushedDeployments,
+  readyReplicas,
+  replicasOf,
+  servedProjects,
+  workloadRows,
+  type ReplicaRow,
+  type WorkloadRow,
+} from "./serving.ts";
 
 /** What making a deployment needs of the world. */
 export interface Making {
@@ -28,6 +42,7 @@ export type Made =
   | { readonly outcome: "made"; readonly id: string; readonly number: number }
   | { readonly outcome: "in_progress" }
   | { readonly outcome: "project_deleted" }
+  | { readonly outcome: "branch_moved" }
   | { readonly outcome: "nothing" };
 
 interface Source {
@@ -38,11 +53,20 @@ interface Source {
   readonly image: Image;
 }
 
-/** Deploys what a build made, with the settings and variables of this moment. `owner` is set while a pusher waits for it. */
-export async function deployBuild(making: Making, tx: Tx, source: Source & { trigger: "push" | "redeploy"; owner: string | null }): Promise<Made> {
+interface BuiltSource extends Source {
+  readonly trigger: "push" | "redeploy";
+  readonly branch: string;
+  readonly old_commit: string | null;
+  /** The control plane that a pusher waits at. */
+  readonly owner: string | null;
+}
+
+/** Deploys what a build made, with the settings and variables of this moment. */
+export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): Promise<Made> {
   const project = await lockLivingProject(tx, source.org_id, source.project_id);
   if (project === undefined) return { outcome: "project_deleted" };
   if (await comingDeployment(tx, source.org_id, source.project_id)) return { outcome: "in_progress" };
+  if (await hasMoved(tx, source)) return { outcome: "branch_moved" };
   await clearVariablesMark(tx, source.project_id);
   const variables = await variablesOf(tx, making.vault, source);
   return make(making, tx, {
@@ -55,6 +79,16 @@ export async function deployBuild(making: Making, tx: Tx, source: Source & { tri
     restored_from: null,
     lease_owner: source.owner,
   });
+}
+
+/**
+ * Of two pushes that both began at one commit, git moves the branch for the first alone. The second must not go live, because
+ * the branch would never say so.
+ */
+async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
+  if (source.trigger !== "push") return false;
+  const commit = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
+  return commit !== undefined && commit !== source.old_commit;
 }
 
 /** Starts the active image anew with the variables of this moment. */

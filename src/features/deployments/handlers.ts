@@ -33,7 +33,7 @@ export const deployments: Handlers<"deployments"> = {
     const made = await rollBack(ctx.world, ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id });
     if (made.outcome === "in_progress") return ctx.fail("deploy_in_progress");
     if (made.outcome === "project_deleted") return ctx.fail("project_deleted");
-    if (made.outcome === "nothing") return ctx.fail("nothing_to_roll_back");
+    if (made.outcome !== "made") return ctx.fail("nothing_to_roll_back");
     ctx.note({ project_id: project.id, target: made.id, detail: { number: made.number } });
     return { outcome: () => rollbackOutcome(ctx, made.id) };
   },

@@ -218,3 +218,20 @@ export async function clearVariablesMark(tx: Tx, projectId: string): Promise<voi
 export async function setReplicas(tx: Tx, orgId: string, projectId: string, replicas: number): Promise<void> {
   await tx.updateTable("project").set({ replicas, updated_at: sql`now()` }).where("org_id", "=", orgId).where("id", "=", projectId).execute();
 }
+
+/** The commit of the newest push to the branch that went live: what git's ref points at. Undefined when there was none. */
+export async function deployedCommit(tx: Tx, orgId: string, projectId: string, branch: string): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("deployment")
+    .innerJoin("build", "build.id", "deployment.build_id")
+    .select("build.commit")
+    .where("deployment.org_id", "=", orgId)
+    .where("deployment.project_id", "=", projectId)
+    .where("deployment.trigger", "=", "push")
+    .where("deployment.activated_at", "is not", null)
+    .where("build.branch", "=", branch)
+    .orderBy("deployment.number", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.commit;
+}

@@ -100,14 +100,17 @@ export async function markCrashed(
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Active deployments that a push made more than some seconds ago: their branch must point at their commit. */
-export async function pushedDeployments(db: Db) {
+/**
+ * Active deployments that a push made: their branch must point at their commit. Left out are those of the last minute, whose
+ * push may just be moving it, unless they are older than `since`, when whoever moved it has ended.
+ */
+export async function pushedDeployments(db: Db, since: Date) {
   return db
     .selectFrom("deployment")
     .innerJoin("build", "build.id", "deployment.build_id")
     .select(["deployment.project_id", "deployment.build_id", "deployment.commit", "build.branch", "build.old_commit"])
     .where("deployment.status", "=", "active")
     .where("deployment.trigger", "=", "push")
-    .where("deployment.activated_at", "<", sql<string>`now() - interval '5 seconds'`)
+    .where("deployment.activated_at", "<", sql<string>`greatest(now() - interval '60 seconds', ${since})`)
     .execute();
 }

@@ -1,4 +1,4 @@
-import type { ReplicaRow } from "../../features/deployments/serving.ts";
+import type { ReplicaRow } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
 /** What ought to happen to a workload, by its row. */

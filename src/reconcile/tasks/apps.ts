@@ -1,5 +1,5 @@
 import { recordEvent } from "../../features/activity/activity.ts";
-import { markCrashed, markReady, replicasOf, workloadRows, type ReplicaRow, type WorkloadRow } from "../../features/deployments/serving.ts";
+import { markCrashed, markReady, replicasOf, workloadRows, type ReplicaRow, type WorkloadRow } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";

@@ -78,8 +78,9 @@ async function perform(world: World, build: TakenBuild, signal: AbortSignal): Pr
 /** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
 async function succeed(world: World, build: TakenBuild, image: Image, log: BuildLog, signal: AbortSignal): Promise<void> {
   await log.flush();
-  const { org_id, project_id, commit, origin } = build;
-  const source = { org_id, project_id, build_id: build.id, commit, image, trigger: origin, owner: origin === "push" ? world.owner : null };
+  const { org_id, project_id, commit, old_commit, branch, origin } = build;
+  const owner = origin === "push" ? world.owner : null;
+  const source = { org_id, project_id, build_id: build.id, commit, old_commit, branch, image, trigger: origin, owner };
   for (let waiting = false; !signal.aborted; waiting = true) {
     const made = await world.db.transaction().execute(async (tx) => {
       const deployment = await deployBuild(world, tx, source);
@@ -90,6 +91,7 @@ async function succeed(world: World, build: TakenBuild, image: Image, log: Build
     });
     if (made.outcome === "made") return;
     if (made.outcome === "project_deleted") return fail(world, build, deletedMeanwhile, log);
+    if (made.outcome === "branch_moved") return fail(world, build, branchMoved, log);
     if (!waiting) log.detail("Waiting for the deployment that is under way");
     await sleep(waitForTurnMs);
   }
@@ -104,7 +106,19 @@ const deletedMeanwhile: Failure = {
   log_tail: [],
 };
 
+const branchMoved: Failure = {
+  stage: "switch",
+  code: "branch_moved",
+  summary: "Another push moved the branch while this one was being built.",
+  hint: "Fetch, merge and push again.",
+  log_tail: [],
+};
+
 async function fail(world: World, build: TakenBuild, failure: Failure, log: BuildLog): Promise<void> {
+  if (failure.log_tail.length === 0) {
+    log.problem(failure.summary);
+    log.problem(failure.hint);
+  }
   await log.flush();
   await endBuild(world.db, leaseOf(world, build), { status: "failed", failure });
   await finished(world, build);

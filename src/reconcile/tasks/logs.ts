@@ -1,4 +1,4 @@
-import { workloadRows, type WorkloadRow } from "../../features/deployments/serving.ts";
+import { workloadRows, type WorkloadRow } from "../../features/deployments/deployments.ts";
 import type { Task } from "../driver.ts";
 import { ingestOutput } from "../ingest.ts";
 import { secretsOf, workloadOf } from "../workload.ts";

@@ -8,7 +8,7 @@ import {
   takeDeployment,
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
-import { markReady } from "../../features/deployments/serving.ts";
+import { markReady } from "../../features/deployments/deployments.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Workload } from "../../ports/runtime.ts";

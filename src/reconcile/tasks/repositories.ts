@@ -1,23 +1,38 @@
-import { pushedDeployments } from "../../features/deployments/serving.ts";
+import { pushedDeployments } from "../../features/deployments/deployments.ts";
 import type { Task } from "../driver.ts";
 import type { World } from "../world.ts";
 
 /**
  * Mends what a crash left in repositories: a commit that was activated but whose branch was not moved any more, because git went
- * away with the control plane.
+ * away with the control plane. Once a day it lets git tidy up.
  */
 export function repositoriesTask(world: World): Task {
+  const startedAt = world.clock.now();
+  let sweptAt = 0;
+  let sweeping: Promise<void> = Promise.resolve();
   return {
     name: "repositories",
     periodMs: 30_000,
     topics: [],
     async run() {
-      const rows = await pushedDeployments(world.db);
+      const rows = await pushedDeployments(world.db, startedAt);
       let mended = 0;
       for (const row of rows) if (await mend(world, row)) mended += 1;
+      if (Date.now() - sweptAt > sweepEveryMs) {
+        sweptAt = Date.now();
+        sweeping = sweep(world);
+      }
       return { detail: mended === 0 ? `${rows.length} branches as deployed` : `moved ${mended} branches` };
     },
+    settle: () => Promise.race([sweeping, new Promise<void>((resolve) => setTimeout(resolve, 500))]),
   };
+}
+
+// Packing may take long and is nobody's hurry.
+const sweepEveryMs = 24 * 3600 * 1000;
+
+async function sweep(world: World): Promise<void> {
+  await world.ports.repositories.sweep().catch((error: unknown) => world.log.warn({ err: error }, "could not tidy the repositories; it will be tried tomorrow"));
 }
 
 async function mend(world: World, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {

@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runOk, start, systemPath } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/retry.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
+import { median, timeRow, type BenchRow } from "./row.ts";
+
+const coldRounds = 3;
+const warmRounds = 5;
+
+/**
+ * From `git push` to the first 200: Berth against the same steps by hand (push to a bare repository, checkout, `npm ci`,
+ * `npm run build`, start, first 200), each with an npm cache of its own, on the same app in the same run.
+ */
+export async function measureDeploys(): Promise<BenchRow[]> {
+  const platform = await startPlatform();
+  try {
+    const cold = await measureCold(platform);
+    return [cold, ...(await measureWarm(platform))];
+  } finally {
+    await platform.destroy();
+  }
+}
+
+async function measureCold(platform: TestPlatform): Promise<BenchRow> {
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < coldRounds; round += 1) {
+    const app = await createApp(platform, `cold-${round}`, sourceOf(`cold ${round}`));
+    await lock(app);
+    theirs.push(await byHand(app, freshFolder("hand"), `cold ${round}`));
+    ours.push(await pushLive(platform, app, { slug: `cold-${round}`, text: `cold ${round}` }));
+  }
+  return timeRow("push to first 200, cold caches", "the same steps by hand", { ours: median(ours), theirs: median(theirs), goal: 1.15 });
+}
+
+async function measureWarm(platform: TestPlatform): Promise<BenchRow[]> {
+  const app = await createApp(platform, "warm", sourceOf("warm"));
+  await lock(app);
+  const hand = freshFolder("hand");
+  await byHand(app, hand, "warm");
+  await pushLive(platform, app, { slug: "warm", text: "warm" });
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < warmRounds; round += 1) {
+    await app.commit({ "text.txt": `warm ${round}` });
+    theirs.push(await byHand(app, hand, `warm ${round}`));
+    ours.push(await pushLive(platform, app, { slug: "warm", text: `warm ${round}` }));
+  }
+  return [timeRow("push to first 200, only the source changed", "the same steps by hand", { ours: median(ours), theirs: median(theirs), goal: 0.6 })];
+}
+
+/** A server with dependencies of the usual kind and a build step. */
+function sourceOf(text: string): Record<string, string> {
+  const scripts = { build: "node build.js", start: "node server.js" };
+  return {
+    "package.json": JSON.stringify({ name: "bench", private: true, scripts, dependencies: { express: "^5.0.0" } }),
+    "build.js": `require("node:fs").writeFileSync("built.txt", require("node:fs").readFileSync("text.txt"));`,
+    "server.js": `const app = require("express")();\napp.get("/", (request, response) => response.send(require("node:fs").readFileSync("built.txt", "utf8")));\napp.listen(process.env.PORT);\n`,
+    "text.txt": text,
+    ".gitignore": "node_modules\nbuilt.txt\n",
+  };
+}
+
+async function lock(app: TestApp): Promise<void> {
+  await runOk({ file: npm(), args: ["install", "--package-lock-only", "--no-audit", "--no-fund"] }, { cwd: app.dir, env: environment() });
+  await app.commit({});
+}
+
+async function pushLive(platform: TestPlatform, app: TestApp, expected: { slug: string; text: string }): Promise<number> {
+  const from = performance.now();
+  const pushed = await app.push();
+  if (pushed.exitCode !== 0) throw new Error(`the push failed:\n${pushed.stderr}`);
+  const seen = await until(async () => ((await platform.visit(expected.slug)).body === expected.text ? true : undefined), { timeoutMs: 10_000 });
+  if (seen === undefined) throw new Error("the new version was not served");
+  return performance.now() - from;
+}
+
+async function byHand(app: TestApp, dir: string, text: string): Promise<number> {
+  const env = { ...environment(), npm_config_cache: join(dir, "npm-cache"), npm_config_audit: "false", npm_config_fund: "false" };
+  const from = performance.now();
+  const step = (file: string, args: string[], cwd: string) => runOk({ file, args }, { cwd, env, timeoutMs: 300_000 });
+  await step("git", ["init", "--quiet", "--bare", join(dir, "bare.git")], dir);
+  await step("git", ["push", "--quiet", "--force", join(dir, "bare.git"), "HEAD:refs/heads/main"], app.dir);
+  await step("git", [`--git-dir=${join(dir, "bare.git")}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main"], dir);
+  await step(npm(), ["ci", "--loglevel=error"], dir);
+  await step(npm(), ["run", "--silent", "build"], dir);
+  const port = 12_000 + Math.floor(Math.random() * 10_000);
+  const server = start({ file: process.execPath, args: ["server.js"] }, { cwd: dir, env: { ...env, PORT: String(port) } });
+  try {
+    const seen = await until(async () => ((await answer(port)) === text ? true : undefined), { timeoutMs: 20_000 });
+    if (seen === undefined) throw new Error("the app by hand did not answer");
+    return performance.now() - from;
+  } finally {
+    server.kill("SIGKILL");
+  }
+}
+
+async function answer(port: number): Promise<string | undefined> {
+  const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined);
+  return response?.text();
+}
+
+function npm(): string {
+  return "npm";
+}
+
+function environment(): Record<string, string> {
+  const { HOME = "/tmp", SSL_CERT_FILE = "", NODE_EXTRA_CA_CERTS = "" } = process.env;
+  return { PATH: `${process.env["PATH"] ?? systemPath}`, HOME, SSL_CERT_FILE, NODE_EXTRA_CA_CERTS };
+}
+
+function freshFolder(name: string): string {
+  const dir = mkdtempSync(join(tmpdir(), `berth-bench-${name}-`));
+  process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}

@@ -1,0 +1,35 @@
+/** One line of the bench: what was measured against what in the same run. */
+export interface BenchRow {
+  readonly name: string;
+  readonly against: string;
+  readonly ours: number;
+  readonly theirs: number;
+  readonly unit: "ms" | "requests/s";
+  /** Ours divided by theirs. */
+  readonly ratio: number;
+  /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
+  readonly goal: number | null;
+}
+
+/** The rate of both, higher is better. */
+export function rateRow(name: string, against: string, rates: { ours: number; theirs: number; goal: number | null }): BenchRow {
+  return { name, against, ours: rates.ours, theirs: rates.theirs, unit: "requests/s", ratio: rates.ours / rates.theirs, goal: rates.goal };
+}
+
+/** The time of both, lower is better. */
+export function timeRow(name: string, against: string, times: { ours: number; theirs: number; goal: number | null }): BenchRow {
+  return { name, against, ours: times.ours, theirs: times.theirs, unit: "ms", ratio: times.ours / times.theirs, goal: times.goal };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] as number;
+}
+
+/** A row as a line of text. */
+export function formatRow(row: BenchRow): string {
+  const sign = row.unit === "ms" ? "≤" : "≥";
+  const goal = row.goal === null ? "" : ` (goal ${sign} ${row.goal})`;
+  const number = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1));
+  return `${row.ratio.toFixed(2)} ×  ${row.name}: ${number(row.ours)} ${row.unit} against ${number(row.theirs)} of ${row.against}${goal}`;
+}
