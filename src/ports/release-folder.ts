@@ -6,7 +6,7 @@ export interface ReleaseManifest {
   readonly format: 1;
   /** See `Image.kind`. */
   readonly kind: string;
-  /** Run as `/bin/sh -c "exec <web_command>"` in the tree. */
+  /** Run as `/bin/sh -c <web_command>` in the tree. */
   readonly web_command: string;
   readonly release_command: string | null;
   /** Defaults below the workload's own variables. Never a secret. */

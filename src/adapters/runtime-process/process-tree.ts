@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+
+export interface TreeProcess {
+  readonly pid: number;
+  readonly parent: number;
+  readonly name: string;
+  readonly rssBytes: number;
+  readonly cpuSeconds: number;
+}
+
+/** All processes of this machine at one moment. */
+export interface ProcessTree {
+  childrenOf(pid: number): readonly TreeProcess[];
+  descendantsOf(pid: number): readonly TreeProcess[];
+}
+
+// sysconf(_SC_PAGESIZE) is asked of nobody: Node has no such call. 4 KiB holds on x86-64 and on nearly all arm64 kernels.
+const pageBytes = 4096;
+// sysconf(_SC_CLK_TCK), 100 on every Linux that Node runs on.
+const ticksPerSecond = 100;
+
+/** Reads /proc once. */
+export function readProcessTree(): ProcessTree {
+  const children = new Map<number, TreeProcess[]>();
+  for (const name of readdirSync("/proc")) {
+    const found = /^\d+$/.test(name) ? readProcess(name) : undefined;
+    if (found) children.set(found.parent, [...(children.get(found.parent) ?? []), found]);
+  }
+  const childrenOf = (pid: number) => children.get(pid) ?? [];
+  const descendantsOf = (pid: number): TreeProcess[] => childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child.pid)]);
+  return { childrenOf, descendantsOf };
+}
+
+/** proc(5): after the name come state (3), parent (4), … utime (14), stime (15), … rss in pages (24). */
+function readProcess(name: string): TreeProcess | undefined {
+  const text = readText(`/proc/${name}/stat`);
+  const close = text.lastIndexOf(")");
+  const fields = text.slice(close + 2).split(" ");
+  if (close < 0 || "ZX".includes(fields[0] as string)) return undefined;
+  return {
+    pid: Number(name),
+    parent: Number(fields[1]),
+    name: text.slice(text.indexOf("(") + 1, close),
+    rssBytes: Number(fields[21]) * pageBytes,
+    cpuSeconds: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
+  };
+}
+
+/** The application's own processes below a shim: without the programs that make up its sandbox. */
+export function applicationProcesses(tree: ProcessTree, shimPid: number): readonly TreeProcess[] {
+  const main = mainProcesses(tree, shimPid);
+  return main.flatMap((process) => [process, ...tree.descendantsOf(process.pid)]);
+}
+
+/**
+ * Who gets SIGTERM: the application's main process. A shell or a package manager in front of it would die of the signal and take the
+ * application with it before it could finish, so what they wait for is signalled instead; they then end by themselves.
+ */
+export function terminationTargets(tree: ProcessTree, shimPid: number): readonly TreeProcess[] {
+  return mainProcesses(tree, shimPid).flatMap((process) => behindWrappers(tree, process));
+}
+
+function behindWrappers(tree: ProcessTree, process: TreeProcess): TreeProcess[] {
+  const children = tree.childrenOf(process.pid);
+  if (children.length === 0 || !isWrapper(process)) return [process];
+  return children.flatMap((child) => behindWrappers(tree, child));
+}
+
+const shells = ["sh", "dash", "bash", "ash", "busybox", "timeout", "env"];
+const packageManagers = /^(npm|npx|yarn|pnpm|corepack)\b/;
+
+function isWrapper(process: TreeProcess): boolean {
+  if (shells.includes(process.name)) return true;
+  const [program = "", script = ""] = readText(`/proc/${process.pid}/cmdline`).split("\0");
+  return packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)));
+}
+
+const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "socat", "enter.sh", "reach.sh", "shim.sh"];
+
+/** With a pid namespace: the process whose innermost pid is 2, bubblewrap's own being 1. Without one: the first that is no part of the sandbox. */
+function mainProcesses(tree: ProcessTree, shimPid: number): TreeProcess[] {
+  const below = tree.descendantsOf(shimPid);
+  const inNamespace = below.filter((process) => innermostPid(process.pid) === 2);
+  if (inNamespace.length > 0) return inNamespace;
+  return below.filter((process) => isOutermostOfApplication(process, below));
+}
+
+function isOutermostOfApplication(process: TreeProcess, below: readonly TreeProcess[]): boolean {
+  if (sandboxPrograms.includes(process.name)) return false;
+  const parent = below.find((other) => other.pid === process.parent);
+  return parent === undefined || sandboxPrograms.includes(parent.name);
+}
+
+/** The last of `NSpid`, which has one number a pid namespace; undefined outside any. */
+function innermostPid(pid: number): number | undefined {
+  const numbers = readText(`/proc/${pid}/status`).match(/^NSpid:\s+(.*)$/m)?.[1]?.split(/\s+/) ?? [];
+  return numbers.length > ownDepth() ? Number(numbers.at(-1)) : undefined;
+}
+
+const ownDepth = (): number => readText("/proc/self/status").match(/^NSpid:\s+(.*)$/m)?.[1]?.split(/\s+/).length ?? 1;
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# shim.sh <instance folder> <command> [argument]...
+# Outlives whoever started it, waits for the application and writes how it ended. Its own stat line goes first, so that it can be found
+# again; the file exists already when the start was given up. Signals are caught, not ignored: the application gets the defaults.
+trap : HUP INT TERM
+folder=$1
+shift
+read -r stat </proc/$$/stat
+set -C
+{ echo "$stat" >"$folder/pid"; } 2>/dev/null || exit 0
+set +C
+exec 2>/dev/null
+"$@" 2>&1
+code=$?
+echo "$code $(date +%s)" >"$folder/exit.new" && mv "$folder/exit.new" "$folder/exit"
+# Whatever is left in this process group is of no use any more.
+kill -KILL -- "-$$"

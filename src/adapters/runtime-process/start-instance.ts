@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { startDetached } from "../../kit/exec.ts";
+import { until } from "../../kit/retry.ts";
+import type { SandboxCommand } from "../../kit/sandbox/spec.ts";
+import type { Workload } from "../../ports/runtime.ts";
+import { currentBoot, type InstanceFolder, type InstanceFolders, type InstanceRecord } from "./instance-folders.ts";
+import { sandboxSpec, shellWords, uidOf, type ProcessRuntimeOptions } from "./settings.ts";
+
+const shim = join(import.meta.dirname, "shim.sh");
+
+/**
+ * Starts one attempt of an ordinal and resolves once its shim has written its pid. Undefined when somebody else claimed the attempt.
+ * When it cannot be started it is as if it never was, and the fault is thrown.
+ */
+export async function startInstance(
+  options: ProcessRuntimeOptions,
+  folders: InstanceFolders,
+  workload: Workload,
+  place: { readonly ordinal: number; readonly attempt: number },
+): Promise<InstanceFolder | undefined> {
+  const spec = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
+  const owner = options.sandbox.hostUid(uidOf(options, workload));
+  const claimed = folders.claim(recordOf(workload, place, spec.id), owner);
+  if (!claimed) return undefined;
+  try {
+    const network = { kind: "serve", port: workload.port, reach: workload.reach } as const;
+    const command = await options.sandbox.command({ ...spec, network, argv: shellWords(spec.webCommand) });
+    const folder = claimed.withAddress(command.address);
+    await launch(folder, command);
+    return folder;
+  } catch (fault) {
+    claimed.giveUp();
+    claimed.settle({ code: null, out_of_memory: false, at: new Date() });
+    await options.sandbox.remove(spec.id);
+    claimed.forget();
+    throw fault;
+  }
+}
+
+function recordOf(workload: Workload, place: { ordinal: number; attempt: number }, sandboxId: string): InstanceRecord {
+  return {
+    ...{ workload_id: workload.id, project_id: workload.project_id, image_ref: workload.image_ref, ...place },
+    ...{ sandbox_id: sandboxId, boot_id: currentBoot(), started_at: new Date().toISOString() },
+    ...{ limits: workload.limits, reach: workload.reach, address: null },
+  };
+}
+
+async function launch(folder: InstanceFolder, { command, options, close }: SandboxCommand): Promise<void> {
+  const words = [shim, folder.path, command.file, ...command.args];
+  try {
+    await startDetached({ file: "/bin/sh", args: words }, join(folder.path, "output"), options);
+  } finally {
+    close();
+  }
+  const started = await until(() => folder.shim(), { timeoutMs: 10_000 });
+  if (!started && folder.giveUp()) throw new Error("the shim of an application did not start");
+}

@@ -1,0 +1,74 @@
+import { silentLog } from "../../kit/log.ts";
+import type { InstanceFolder, InstanceFolders } from "./instance-folders.ts";
+import { isRunning, settleExit } from "./observe-instance.ts";
+import { OutputFile } from "./output-file.ts";
+import { applicationProcesses, readProcessTree } from "./process-tree.ts";
+import type { ProcessRuntimeOptions } from "./settings.ts";
+import { killInstance } from "./stop-instance.ts";
+
+/** Looks at living instances four times a second: who ended, and once a second who writes or takes too much. */
+export interface InstanceWatch {
+  start(): void;
+  stop(): void;
+  add(folder: InstanceFolder): void;
+  listen(listener: (workloadId: string) => void): () => void;
+  tell(workloadId: string): void;
+}
+
+const lookMs = 250;
+const limitsEveryLooks = 4;
+const defaultMaxOutputBytes = 32 * 1024 * 1024;
+
+/** Watches what runs in these folders. */
+export function watchInstances(options: ProcessRuntimeOptions, folders: InstanceFolders): InstanceWatch {
+  const living = new Map<string, InstanceFolder>();
+  const listeners = new Set<(workloadId: string) => void>();
+  const log = options.log ?? silentLog;
+  const tell = (workloadId: string) => listeners.forEach((listener) => listener(workloadId));
+  const look = (folder: InstanceFolder) => {
+    if (isRunning(folder)) return;
+    if (!settleExit(folder, options.sandbox)) return;
+    living.delete(folder.path);
+    tell(folder.record.workload_id);
+    options.sandbox.remove(folder.record.sandbox_id).catch((fault: unknown) => log.warn({ fault: String(fault) }, "an ended sandbox could not be removed"));
+  };
+  let looks = 0;
+  let isLimiting = false;
+  const tick = () => {
+    for (const folder of [...living.values()]) look(folder);
+    looks += 1;
+    if (looks % limitsEveryLooks !== 0 || isLimiting) return;
+    isLimiting = true;
+    limit(options, [...living.values()])
+      .catch((fault: unknown) => log.warn({ fault: String(fault) }, "a limit of an application could not be kept"))
+      .finally(() => (isLimiting = false));
+  };
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    start() {
+      for (const workloadId of folders.workloads()) for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
+      timer = setInterval(tick, lookMs).unref();
+    },
+    stop: () => clearInterval(timer),
+    add: (folder) => living.set(folder.path, folder),
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    tell,
+  };
+}
+
+async function limit(options: ProcessRuntimeOptions, living: readonly InstanceFolder[]): Promise<void> {
+  for (const folder of living) await new OutputFile(folder.path).cap(options.maxOutputBytes ?? defaultMaxOutputBytes);
+  if (options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
+  const tree = readProcessTree();
+  for (const folder of living) {
+    const shim = folder.shim();
+    if (!shim) continue;
+    const bytes = applicationProcesses(tree, shim.pid).reduce((sum, process) => sum + process.rssBytes, 0);
+    if (bytes <= folder.record.limits.memoryBytes) continue;
+    folder.markOutOfMemory();
+    await killInstance(folder, options.sandbox, shim);
+  }
+}
