@@ -8,20 +8,13 @@ import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../../src/kit/retry.ts";
 import type { Route } from "../../src/ports/edge.ts";
+import { median, rateRow, type BenchRow } from "./row.ts";
 
 const rounds = 3;
 const seconds = 4;
 const connections = 64;
 const host = "127.0.0.1";
-
-/** One line of the bench: requests a second of both (medians of interleaved rounds) and their ratio, higher is better. */
-export interface EdgeRow {
-  readonly name: string;
-  readonly against: string;
-  readonly oursPerS: number;
-  readonly theirsPerS: number;
-  readonly ratio: number;
-}
+const goal = 0.35;
 
 /** What the machine lacks for `measureEdge`, as a sentence; undefined when nothing. */
 export function edgeBenchLacks(): string | undefined {
@@ -33,7 +26,7 @@ export function edgeBenchLacks(): string | undefined {
  * Puts the built-in edge and an nginx that does the same before one upstream (another nginx), and loads them in turn over kept connections:
  * with one host and with 10,000. Throws when `edgeBenchLacks` something.
  */
-export async function measureEdge(): Promise<EdgeRow[]> {
+export async function measureEdge(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-edge-"));
   const [upstream, rival] = [await freePort(), await freePort()];
   const stops = [
@@ -49,7 +42,7 @@ export async function measureEdge(): Promise<EdgeRow[]> {
   }
 }
 
-async function compare(dir: string, hosts: number, ports: { upstream: number; rival: number }): Promise<EdgeRow> {
+async function compare(dir: string, hosts: number, ports: { upstream: number; rival: number }): Promise<BenchRow> {
   const stateDir = join(dir, `edge-${hosts}`);
   const edge = createBuiltinEdge({ listenHost: host, listenPort: 0, stateDir, log: silentLog });
   try {
@@ -60,9 +53,9 @@ async function compare(dir: string, hosts: number, ports: { upstream: number; ri
       theirs.push(await load(`${host}:${ports.rival}`));
       ours.push(await load(listen as string));
     }
-    const [oursPerS, theirsPerS] = [median(ours), median(theirs)];
     const name = `edge, ${connections} kept connections, ${hosts === 1 ? "1 host" : `${hosts} hosts`}`;
-    return { name, against: "nginx, 1 worker", oursPerS, theirsPerS, ratio: oursPerS / theirsPerS };
+    const rates = { ours: median(ours), theirs: median(theirs), goal };
+    return rateRow(name, "nginx, 1 worker", rates);
   } finally {
     await edge.stop(0);
   }
@@ -138,8 +131,4 @@ function programPath(name: string): string | undefined {
     .split(":")
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 }
