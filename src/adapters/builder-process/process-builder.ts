@@ -141,7 +141,7 @@ async function release(run: Run, { detected, prepared, start, finished }: Decisi
   const kind = start?.how === "static" ? "static" : prepared.plan.kind;
   const tools = prepared.releaseTools.filter((tool) => kind !== "static" || procfile.release !== null || tool.name === "node");
   const manifest = {
-    ...{ kind, web_command: content.command, release_command: procfile.release },
+    ...{ format: 1 as const, kind, web_command: content.command, release_command: procfile.release },
     binds: tools.map(({ source, target }) => ({ source, target })),
     path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
     env: prepared.env,

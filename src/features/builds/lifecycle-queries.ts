@@ -131,7 +131,7 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
   return db
     .selectFrom("build")
     .leftJoin("deployment", "deployment.build_id", "build.id")
-    .select(["build.status as build", "build.failure as build_failure", "deployment.status as deployment", "deployment.failure as deployment_failure"])
+    .select(["build.status as build", "deployment.status as deployment"])
     .where("build.org_id", "=", orgId)
     .where("build.id", "=", buildId)
     .orderBy("deployment.number", "asc")

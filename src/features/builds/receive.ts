@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { newId } from "../../kit/ids.ts";
 import type { Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import type { LogStore } from "../../ports/log-store.ts";
-import type { Failure } from "../../ports/failure.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
@@ -122,7 +121,7 @@ async function verdictOf(db: Db, orgId: string, buildId: string): Promise<{ acce
   const progress = await progressOf(db, orgId, buildId);
   if (progress === undefined) return { accepted: false };
   if (progress.build === "superseded") return { accepted: false, note: " !     A newer push took this one's place." };
-  if (progress.build === "failed" || progress.build === "cancelled") return ended(progress.build_failure);
+  if (progress.build === "failed" || progress.build === "cancelled") return { accepted: false };
   if (progress.build !== "succeeded") return undefined;
   switch (progress.deployment) {
     case "active":
@@ -130,15 +129,10 @@ async function verdictOf(db: Db, orgId: string, buildId: string): Promise<{ acce
       return { accepted: true };
     case "failed":
     case "superseded":
-      return ended(progress.deployment_failure);
+      return { accepted: false };
     default:
       return undefined;
   }
-}
-
-// The worker has said in the log what went wrong; only a failure that nobody was left to log is said here.
-function ended(failure: Failure | null): { accepted: boolean; note?: string } {
-  return failure?.code === "interrupted" ? { accepted: false, note: ` !     ${failure.summary} ${failure.hint}` } : { accepted: false };
 }
 
 function refuse(onLine: (line: string) => void, summary: string, hint: string): PushVerdict {

@@ -125,6 +125,10 @@ async function fail(world: World, build: TakenBuild, failure: Failure, log: Buil
 }
 
 async function abandon(world: World, build: TakenBuild, failure: Failure): Promise<void> {
+  const log = createBuildLog(world.ports.logStore, build.id, (text) => text);
+  log.problem(failure.summary);
+  log.problem(failure.hint);
+  await log.flush();
   await endBuild(world.db, leaseOf(world, build), { status: "failed", failure });
   await finished(world, build);
 }

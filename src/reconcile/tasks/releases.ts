@@ -30,7 +30,7 @@ export function releasesTask(world: World, wake: () => void): Task {
     take: () => takeDeployment(world.db, world.owner),
     leaseOf: (deployment) => leaseOf(world, deployment),
     work: (deployment, signal) => perform(world, deployment, signal),
-    broken: (deployment, _error, stopping) => close(world, deployment, stopping ? interrupted : platformFault),
+    broken: (deployment, _error, stopping) => giveUp(world, deployment, stopping ? interrupted : platformFault),
   });
   return {
     name: "releases",
@@ -61,12 +61,11 @@ async function perform(world: World, deployment: TakenDeployment, signal: AbortS
   // The pusher was told that the push failed when his control plane went away; so it must have failed.
   if (deployment.abandoned && deployment.trigger === "push") return close(world, deployment, interrupted);
   const workload = await workloadOf(world, deployment);
-  const readAlong = deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
-  const log = createBuildLog(world.ports.logStore, readAlong, redactor(secretsOf(workload)));
+  const log = createBuildLog(world.ports.logStore, readAlong(deployment), redactor(secretsOf(workload)));
   const release: Release = { world, deployment, workload, log, signal };
   const failure = (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
   if (failure === undefined) return;
-  if (signal.aborted) return close(world, deployment, interrupted);
+  if (signal.aborted) return giveUp(world, deployment, interrupted);
   await explain(release, failure);
   await close(world, deployment, { ...failure, log_tail: log.tail() });
 }
@@ -150,6 +149,20 @@ async function explain({ world, deployment, workload, log }: Release, failure: F
   log.problem(failure.hint);
   log.problem(`The deployment failed (${failure.code}); what served before serves on.`);
   await log.flush();
+}
+
+/** Tells whoever reads along before the row is closed. */
+async function giveUp(world: World, deployment: TakenDeployment, failure: Failure): Promise<void> {
+  const log = createBuildLog(world.ports.logStore, readAlong(deployment), (text) => text);
+  log.problem(failure.summary);
+  log.problem(failure.hint);
+  await log.flush();
+  await close(world, deployment, failure);
+}
+
+/** The build whose log tells of this deployment; a rollback or restart has none. */
+function readAlong(deployment: TakenDeployment): string | null {
+  return deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
 }
 
 async function close(world: World, deployment: TakenDeployment, failure: Failure): Promise<void> {

@@ -3,7 +3,7 @@ import { copyFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Start } from "../plan/plan.ts";
 import { hashTree, type HashedFolder, type HashedTree } from "./hash-tree.ts";
-import type { ReleaseManifest } from "./manifest.ts";
+import type { ReleaseManifest } from "../../../ports/release-folder.ts";
 
 export interface Publishing {
   /** The finished content; it is moved. */
