@@ -95,10 +95,10 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
       send(reply as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
     clientErrorHandler: (error, socket) => refuseRaw(error, socket),
   });
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
       throw new Refused("payload_too_large", { error: "The URL is too long." });
-    if (hasBody(request)) limitBodyTime(request.raw, limits.requestTimeoutMs);
+    if (hasBody(request)) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
   });
   return app as unknown as FastifyInstance;
 }
@@ -123,10 +123,12 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-function limitBodyTime(request: IncomingMessage, timeoutMs: number): void {
-  const timer = setTimeout(() => request.destroy(), timeoutMs);
+function limitBodyTime(request: IncomingMessage, response: ServerResponse, timeoutMs: number): void {
+  const timer = setTimeout(() => request.destroy(), timeoutMs).unref();
   const clear = () => clearTimeout(timer);
-  request.once("end", clear).once("close", clear);
+  request.once("end", clear);
+  // A body that was refused unread never ends.
+  response.once("close", clear);
 }
 
 function addBodyReading(app: FastifyInstance): void {

@@ -131,7 +131,9 @@ async function call(url: string, method: string, { token, body, headers }: CallO
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(body === undefined
+      ? {}
+      : { body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && text !== "";

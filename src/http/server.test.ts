@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import { silentLog } from "../kit/log.ts";
+import { openDatabase } from "../store/database.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import { createHttpServer } from "./server.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let isReady = true;
+
+before(async () => {
+  api = await testApi({
+    http: {
+      checks: [
+        { name: "database", check: async () => null },
+        { name: "edge", check: async () => (isReady ? null : "The edge does not run.") },
+      ],
+      mounts: [
+        {
+          prefix: "/git/",
+          async handle(request, response) {
+            response.end(`${request.method} ${request.url} ${await text(request)}`);
+          },
+        },
+      ],
+    },
+  });
+  org = await testOrganization(api.database.db, "acme");
+});
+after(() => api.close());
+
+const create = (body: unknown, headers: Record<string, string> = {}) =>
+  api.call("POST", "/v1/projects", { token: org.member, body, headers });
+
+describe("what is malformed is refused before anything is looked up", () => {
+  const cases: readonly (readonly [string, () => ReturnType<typeof create>, number, string])[] = [
+    ["no JSON", () => create("{"), 400, "invalid_request"],
+    ["a body that is no object", () => create("[1]"), 400, "invalid_request"],
+    ["invalid UTF-8", () => create(Buffer.from([0x22, 0xff, 0x22])), 400, "invalid_request"],
+    ["33 nested brackets", () => create(`${"[".repeat(33)}${"]".repeat(33)}`), 400, "invalid_request"],
+    [
+      "another content type",
+      () => create("slug=a", { "content-type": "application/x-www-form-urlencoded" }),
+      415,
+      "unsupported_media_type",
+    ],
+    ["a body over 256 KiB", () => create({ slug: "a", name: "x".repeat(256 * 1024) }), 413, "payload_too_large"],
+    ["a URL over 8 KiB", () => api.call("GET", `/v1/projects?q=${"a".repeat(8192)}`), 413, "payload_too_large"],
+    [
+      "broken percent-encoding",
+      () => api.call("GET", "/v1/projects/%zz", { token: org.member }),
+      400,
+      "invalid_request",
+    ],
+  ];
+  for (const [name, send, status, code] of cases) {
+    test(`${name}: ${status}`, async () => {
+      const called = await send();
+      assert.equal(called.status, status, called.text);
+      assert.equal(called.body["code"], code);
+    });
+  }
+
+  test("syntax comes before authentication, authentication before everything else", async () => {
+    const unknown = { headers: { "content-type": "application/json" } };
+    assert.equal((await api.call("POST", "/v1/projects", { ...unknown, body: "{" })).status, 400);
+    assert.equal((await api.call("POST", "/v1/projects", { ...unknown, body: { slug: "!" } })).status, 401);
+  });
+
+  test("brackets in strings don't nest", async () => {
+    const called = await create({ slug: "brackets", name: "[".repeat(60) });
+    assert.equal(called.status, 201, called.text);
+  });
+
+  test("every wrong field is named, unknown ones too, and no value is repeated", async () => {
+    const { body, text: answer } = await create({ slug: "Not A Slug", nam: "geheim" });
+    assert.deepEqual((body["details"] as { path: string }[]).map(({ path }) => path).sort(), ["nam", "name", "slug"]);
+    assert.ok(!answer.includes("geheim"));
+  });
+
+  test("a row without a body takes none", async () => {
+    const called = await api.call("POST", "/v1/projects/none/undelete", { token: org.member, body: { x: 1 } });
+    assert.equal(called.status, 404);
+    await create({ slug: "bodiless", name: "x" });
+    const refused = await api.call("POST", "/v1/projects/bodiless/undelete", { token: org.member, body: { x: 1 } });
+    assert.deepEqual(
+      [refused.status, refused.body["details"]],
+      [400, [{ path: "x", message: "is not a field of this request" }]],
+    );
+    const empty = await api.call("POST", "/v1/projects/bodiless/undelete", { token: org.member, body: {} });
+    assert.equal(empty.status, 409);
+  });
+
+  test("an impossible name is missing rather than invalid", async () => {
+    for (const slug of ["%00", "A%20B", "a".repeat(3000), "..%2Fother", "%F0%9F%98%80"]) {
+      const called = await api.call("GET", `/v1/projects/${slug}`, { token: org.member });
+      assert.deepEqual(
+        [called.status, called.text],
+        [404, (await api.call("GET", "/v1/projects/none", { token: org.member })).text],
+      );
+    }
+  });
+});
+
+describe("every answer", () => {
+  test("has a request id in its header alone, is not stored, and cannot be framed or sniffed", async () => {
+    const answers = [
+      await api.call("GET", "/v1/me", { token: org.member }),
+      await api.call("GET", "/v1/me"),
+      await api.call("GET", "/v1/no"),
+    ];
+    for (const { headers, text: body } of answers) {
+      const id = headers.get("x-request-id") ?? "";
+      assert.match(id, /^[0-9a-f-]{36}$/);
+      assert.ok(!body.includes(id));
+      assert.equal(headers.get("cache-control"), "no-store");
+      assert.equal(headers.get("x-content-type-options"), "nosniff");
+      assert.match(headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+    }
+  });
+
+  test("401 says how to authenticate", async () => {
+    assert.equal((await api.call("GET", "/v1/me")).headers.get("www-authenticate"), "Bearer");
+  });
+
+  test("only the header authenticates", async () => {
+    const called = await api.call("GET", `/v1/me?token=${org.member}&access_token=${org.member}`, {
+      headers: { cookie: `token=${org.member}` },
+    });
+    assert.equal(called.status, 401);
+  });
+
+  test("an organization named anywhere but in the token has no effect", async () => {
+    const other = await testOrganization(api.database.db, "other");
+    const called = await api.call("GET", `/v1/me?org=${other.id}`, {
+      token: org.member,
+      headers: { "x-organization": other.slug },
+    });
+    assert.deepEqual(called.body["organization"], { id: org.id, slug: "acme", name: "acme" });
+  });
+});
+
+describe("methods", () => {
+  test("a path with another method answers 405 with Allow", async () => {
+    const called = await api.call("PATCH", "/v1/projects/x", { token: org.member });
+    assert.deepEqual(
+      [called.status, called.body["code"], called.headers.get("allow")],
+      [405, "method_not_allowed", "GET, DELETE, HEAD, OPTIONS"],
+    );
+  });
+
+  test("OPTIONS answers with Allow, HEAD like GET without a body", async () => {
+    const options = await api.call("OPTIONS", "/v1/projects");
+    assert.deepEqual([options.status, options.headers.get("allow")], [204, "POST, GET, HEAD, OPTIONS"]);
+    const head = await api.call("HEAD", "/v1/me", { token: org.member });
+    assert.deepEqual([head.status, head.text], [200, ""]);
+  });
+
+  test("a path that is none answers 404", async () => {
+    const called = await api.call("DELETE", "/v1/projects/x/y/z", { token: org.member });
+    assert.deepEqual([called.status, called.body["code"]], [404, "not_found"]);
+  });
+});
+
+test("what is no HTTP gets an error of the same form", async () => {
+  const socket = connect(api.port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.end("NONSENSE\r\n\r\n");
+  const answer = await text(socket);
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  assert.match(answer, /"code":"invalid_request"/);
+});
+
+test("a mount gets its requests raw", async () => {
+  const called = await api.call("POST", "/git/a/b.git/git-receive-pack?x=1", { body: "{not json" });
+  assert.equal(called.text, "POST /git/a/b.git/git-receive-pack?x=1 {not json");
+});
+
+test("healthz answers always, readyz with the list of what is not ready", async () => {
+  assert.equal((await api.call("GET", "/readyz")).status, 200);
+  isReady = false;
+  const { status, body } = await api.call("GET", "/readyz");
+  assert.equal(status, 503);
+  assert.deepEqual((body["checks"] as unknown[])[1], { name: "edge", ok: false, detail: "The edge does not run." });
+  assert.equal((await api.call("GET", "/healthz")).status, 200);
+});
+
+test("without its database the API answers 503 and says when to come back, and nothing about the database", async () => {
+  const away = openDatabase({ connection: { host: "/nonexistent", user: "nobody", database: "none" }, log: silentLog });
+  const server = createHttpServer({ world: { ...api.world, db: away.db }, log: silentLog, checks: [] });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const response = await fetch(`http://127.0.0.1:${port}/v1/me`, {
+    headers: { authorization: `Bearer ${org.member}` },
+  });
+  const body = await response.text();
+  assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "5"]);
+  assert.equal((JSON.parse(body) as { code: string }).code, "unavailable");
+  assert.ok(!/nonexistent|ENOENT|PGSQL/.test(body));
+  await server.close();
+  await away.close();
+});
+
+test("a fault of ours answers 500 without its text", async () => {
+  const { db } = api.database;
+  await create({ slug: "faulty", name: "x" });
+  // Sealed under no key of ours: the vault refuses.
+  await db
+    .insertInto("project_variable")
+    .columns(["org_id", "project_id", "key", "sealed_value", "size_bytes"])
+    .expression(
+      db
+        .selectFrom("project")
+        .select([
+          "org_id",
+          "id",
+          (of) => of.val("A").as("key"),
+          (of) => of.val(Buffer.from("x")).as("v"),
+          (of) => of.val(1).as("s"),
+        ])
+        .where("slug", "=", "faulty"),
+    )
+    .execute();
+  const called = await api.call("PUT", "/v1/projects/faulty/env/A", { token: org.member, body: { value: "geheim" } });
+  assert.deepEqual([called.status, called.body["code"]], [500, "internal"]);
+  assert.ok(!/seal|vault|geheim|\.ts/i.test(called.text), called.text);
+});
