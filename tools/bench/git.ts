@@ -14,22 +14,14 @@ import {
   startGitHost,
   type Host,
 } from "../../test/support/git-servers.ts";
+import { median, timeRow, type BenchRow } from "./row.ts";
 
 const sizeBytes = 50_000_000;
 const rounds = 3;
 const sshdBin = "/usr/sbin/sshd";
 
-/** One line of the bench: what was measured against what, in milliseconds (medians), and their ratio. */
-export interface GitRow {
-  readonly name: string;
-  readonly against: string;
-  readonly oursMs: number;
-  readonly theirsMs: number;
-  readonly ratio: number;
-}
-
 /** Pushes 50 MB over Berth's SSH, and over OpenSSH's where it is installed, else over git's file transport. */
-export async function measureGitPush(): Promise<GitRow> {
+export async function measureGitPush(): Promise<BenchRow> {
   const gate = new ScriptedGate();
   const host = await startGitHost(gate);
   const { keyFile, fingerprint } = await makeKey(host.root, "ed25519");
@@ -47,8 +39,7 @@ export async function measureGitPush(): Promise<GitRow> {
   }
   rival.close();
   await host.close();
-  const [oursMs, theirsMs] = [median(ours), median(theirs)];
-  return { name: "git push of 50 MB over SSH", against: rival.name, oursMs, theirsMs, ratio: oursMs / theirsMs };
+  return timeRow("git push of 50 MB over SSH", rival.name, { ours: median(ours), theirs: median(theirs), goal: 1.2 });
 }
 
 interface Push {
@@ -124,10 +115,6 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((done) => server.close(done));
   return port;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 if (import.meta.main) {

@@ -1,0 +1,37 @@
+import { edgeBenchLacks, measureEdge } from "./edge.ts";
+import { measureDeploys } from "./deploy.ts";
+import { measureGitPush } from "./git.ts";
+import { formatRow, type BenchRow } from "./row.ts";
+
+interface Bench {
+  readonly name: string;
+  /** Why it cannot be measured here; undefined when it can. */
+  readonly lacks?: () => string | undefined;
+  readonly measure: () => Promise<readonly BenchRow[]>;
+}
+
+const benches: readonly Bench[] = [
+  { name: "deploy", measure: measureDeploys },
+  { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
+  { name: "git", measure: async () => [await measureGitPush()] },
+];
+
+/** Runs all benches, or those named, one after the other, and prints a line for each row. Exit code 1 when one could not be run. */
+async function main(only: readonly string[]): Promise<void> {
+  const unknown = only.filter((name) => !benches.some((bench) => bench.name === name));
+  if (unknown.length > 0) throw new Error(`There is no bench ${unknown.join(", ")}; there are ${benches.map((bench) => bench.name).join(", ")}.`);
+  for (const bench of benches.filter((each) => only.length === 0 || only.includes(each.name))) {
+    process.stdout.write(`${bench.name}\n`);
+    const lacks = bench.lacks?.();
+    if (lacks !== undefined) {
+      process.stdout.write(`  SKIPPED: ${lacks}\n`);
+      continue;
+    }
+    for (const row of await bench.measure()) process.stdout.write(`  ${formatRow(row)}\n`);
+  }
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
