@@ -118,6 +118,6 @@ async function freePort(): Promise<number> {
 }
 
 if (import.meta.main) {
-  const { name, against, oursMs, theirsMs, ratio } = await measureGitPush();
-  console.log(`${name}: ${oursMs.toFixed(0)} ms, ${against}: ${theirsMs.toFixed(0)} ms, ratio ${ratio.toFixed(2)}`);
+
+
 }
