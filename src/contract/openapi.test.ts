@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { scopes } from "./access.ts";
+import { capabilities } from "./capabilities.ts";
+import { errors } from "./errors.ts";
+import { openapi } from "./openapi.ts";
+import { routes } from "./routes.ts";
+import { errorsOf, type Row } from "./table.ts";
+
+const document = openapi("1.2.3") as unknown as {
+  paths: Record<string, Record<string, { responses: object }>>;
+  components: { schemas: object };
+};
+
+test("the description is valid OpenAPI 3.1 for a validator that is not ours", async () => {
+  const { valid, errors: found } = await new Validator().validate(structuredClone(document) as never);
+  assert.ok(valid, JSON.stringify(found));
+});
+
+test("it has every row with every status that the row can answer", () => {
+  for (const row of routes as readonly Row[]) {
+    const operation = document.paths[row.path.replaceAll(/:(\w+)/g, "{$1}")]?.[row.method.toLowerCase()];
+    const statuses = new Set([...row.success, ...errorsOf(row).map((code) => errors[code].status)].map(String));
+    assert.deepEqual(new Set(Object.keys(operation?.responses ?? {})), statuses, row.name);
+  }
+});
+
+test("every reference leads to a named schema", () => {
+  const referred = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
+    ([, name]) => name as string,
+  );
+  for (const name of referred) assert.ok(name in document.components.schemas, name);
+  for (const name of Object.keys(document.components.schemas))
+    assert.ok(referred.includes(name), `nothing refers to ${name}`);
+});
+
+test("every error code is one that some row may answer", () => {
+  const answered = new Set((routes as readonly Row[]).flatMap((row) => errorsOf(row)));
+  assert.deepEqual([...answered].sort(), Object.keys(errors).sort());
+});
+
+test("no two rows share a name or a method and path, and every scope that a row asks for exists", () => {
+  const all = routes as readonly Row[];
+  assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
+  assert.equal(new Set(all.map(({ method, path }) => `${method} ${path}`)).size, all.length);
+  for (const { scope } of all) assert.ok(scope === null || scopes.includes(scope));
+});
+
+test("capabilities list every row, scope and error code", () => {
+  const listed = capabilities("1.2.3");
+  assert.deepEqual(
+    [listed.routes.length, listed.error_codes.length, listed.scopes.length],
+    [routes.length, Object.keys(errors).length, scopes.length],
+  );
+});

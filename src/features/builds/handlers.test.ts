@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
+import type { LogStore } from "../../ports/log-store.ts";
+import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let logStore: LogStore;
+let dir: string;
+
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), "berth-logs-"));
+  logStore = createDiskLogStore({ dir });
+  api = await testApi({ ports: { logStore } });
+  org = await testOrganization(api.database.db, "acme");
+});
+after(async () => {
+  await api.close();
+  await rm(dir, { recursive: true });
+});
+
+const get = (path: string) => api.call("GET", path, { token: org.member });
+
+test("a project's builds are listed newest first, without the platform's own columns", async () => {
+  const project = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  for (const status of ["failed", "queued"] as const) await testBuild(api.world, owner, { status });
+  const builds = (await get(`/v1/projects/${project.slug}/builds`)).body["builds"] as Record<string, unknown>[];
+  assert.deepEqual(
+    builds.map(({ number, status }) => [number, status]),
+    [
+      [2, "queued"],
+      [1, "failed"],
+    ],
+  );
+  assert.equal(builds[0]?.["lease_owner"], undefined);
+});
+
+test("a log is read from an offset on and is complete once nothing more can come", async () => {
+  const project = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const id = await testBuild(api.world, owner, { status: "running" });
+  await logStore.appendBuild(id, ["-----> Node.js", "       24"]);
+  const first = (await get(`/v1/builds/${id}/logs`)).body;
+  assert.deepEqual(
+    [first["log"], first["complete"], first["status"]],
+    ["-----> Node.js\n       24\n", false, "running"],
+  );
+  const { db } = api.database;
+  await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", id).execute();
+  await testDeployment(api.world, owner, { build_id: id, number: 1, status: "pending" });
+  await logStore.appendBuild(id, ["-----> Starting"]);
+  const second = (await get(`/v1/builds/${id}/logs?offset=${String(first["next_offset"])}`)).body;
+  assert.deepEqual([second["log"], second["complete"]], ["-----> Starting\n", false]);
+  await db.updateTable("deployment").set({ status: "active" }).where("build_id", "=", id).execute();
+  assert.equal((await get(`/v1/builds/${id}/logs?offset=${String(second["next_offset"])}`)).body["complete"], true);
+});
+
+test("a long log comes in pieces that make up the whole", async () => {
+  const project = await testProject(api.world, org);
+  const id = await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "failed" });
+  const lines = Array.from({ length: 3000 }, (_, i) => `${i} ${"x".repeat(1000)}`);
+  await logStore.appendBuild(id, lines);
+  let log = "";
+  for (let offset = 0, complete = false; !complete;) {
+    const { body } = await get(`/v1/builds/${id}/logs?offset=${offset}`);
+    log += String(body["log"]);
+    offset = Number(body["next_offset"]);
+    complete = body["complete"] === true;
+  }
+  assert.equal(log, `${lines.join("\n")}\n`);
+});
+
+test("the newest build's lines can be listed by the project, the last ones or those behind a cursor", async () => {
+  const project = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const list = async (query: string) =>
+    (await get(`/v1/projects/${project.slug}/logs?source=build${query}`)).body as {
+      lines: { text: string }[];
+      next_cursor: string | null;
+    };
+  assert.deepEqual(await list(""), { source: "build", lines: [], next_cursor: null });
+  const id = await testBuild(api.world, owner, { status: "running" });
+  await logStore.appendBuild(id, ["one", "two", "three"]);
+  const page = await list("&limit=2");
+  assert.deepEqual(
+    page.lines.map(({ text }) => text),
+    ["two", "three"],
+  );
+  await logStore.appendBuild(id, ["four"]);
+  assert.deepEqual(
+    (await list(`&after=${page.next_cursor}`)).lines.map(({ text }) => text),
+    ["four"],
+  );
+});
+
+test("an application's lines are listed with their deployment and replica", async () => {
+  const project = await testProject(api.world, org);
+  const line = { at: "2026-01-02T03:04:05.678Z", deployment: 3, replica: 0, text: "hello" };
+  await logStore.appendRuntime(project.id, [line, { ...line, text: "again" }]);
+  const page = (await get(`/v1/projects/${project.slug}/logs?limit=1`)).body as {
+    lines: unknown[];
+    next_cursor: string;
+  };
+  assert.deepEqual(page.lines, [{ ...line, text: "again" }]);
+  await logStore.appendRuntime(project.id, [{ ...line, text: "later" }]);
+  const next = (await get(`/v1/projects/${project.slug}/logs?after=${encodeURIComponent(page.next_cursor)}`)).body as {
+    lines: unknown[];
+  };
+  assert.deepEqual(next.lines, [{ ...line, text: "later" }]);
+});

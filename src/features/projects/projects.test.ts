@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testApi, testOrganization, type TestApi } from "../../../test/support/world.ts";
+
+let api: TestApi;
+before(async () => {
+  api = await testApi();
+});
+after(() => api.close());
+
+const create = (token: string, slug: string) =>
+  api.call("POST", "/v1/projects", { token, body: { slug, name: "A name" } });
+
+test("a new project answers with everything a user needs to push to it", async () => {
+  const org = await testOrganization(api.database.db, "first");
+  const { status, body } = await create(org.member, "demo");
+  assert.equal(status, 201);
+  assert.match(String(body["id"]), /^prj_/);
+  const { url, git, state, replicas, port, health_path, active_deployment, deleted_at } = body;
+  assert.deepEqual(
+    { url, git, state, replicas, port, health_path, active_deployment, deleted_at },
+    {
+      url: "http://demo.apps.test:8080",
+      git: { ssh: "ssh://git@git.test:2222/first/demo.git", https: "http://git.test/git/first/demo.git" },
+      state: "active",
+      replicas: 1,
+      port: null,
+      health_path: null,
+      active_deployment: null,
+      deleted_at: null,
+    },
+  );
+  assert.equal(body["org_id"], undefined);
+});
+
+test("a slug is unique in its organization alone, and the second one's hostname gets a random end", async () => {
+  const [one, two] = [await testOrganization(api.database.db, "one"), await testOrganization(api.database.db, "two")];
+  assert.equal((await create(one.member, "shop")).body["url"], "http://shop.apps.test:8080");
+  assert.match(String((await create(two.member, "shop")).body["url"]), /^http:\/\/shop-[a-z0-9]{6}\.apps\.test:8080$/);
+  const again = await create(one.member, "shop");
+  assert.deepEqual([again.status, again.body["code"]], [409, "slug_taken"]);
+});
+
+test("the limit holds under 50 creations at once", async () => {
+  const org = await testOrganization(api.database.db, "limited", { maxProjects: 7 });
+  const created = await Promise.all(Array.from({ length: 50 }, (_, i) => create(org.member, `p${i}`)));
+  assert.equal(created.filter(({ status }) => status === 201).length, 7);
+  assert.deepEqual(new Set(created.map(({ body }) => body["code"])), new Set([undefined, "project_limit_reached"]));
+});
+
+test("one slug created 20 times at once exists once", async () => {
+  const org = await testOrganization(api.database.db, "racing");
+  const created = await Promise.all(Array.from({ length: 20 }, () => create(org.member, "same")));
+  assert.deepEqual(created.map(({ status }) => status).sort(), [201, ...Array.from({ length: 19 }, () => 409)].sort());
+});
+
+test("a deleted project makes room, and undelete asks for room again, also when several ask at once", async () => {
+  const org = await testOrganization(api.database.db, "full", { maxProjects: 2 });
+  for (const slug of ["a", "b"]) await create(org.member, slug);
+  for (const slug of ["a", "b"]) await api.call("DELETE", `/v1/projects/${slug}`, { token: org.member });
+  assert.equal((await create(org.member, "c")).status, 201);
+  const back = await Promise.all(
+    ["a", "b"].map((slug) => api.call("POST", `/v1/projects/${slug}/undelete`, { token: org.member })),
+  );
+  assert.deepEqual(back.map(({ status }) => status).sort(), [200, 403]);
+});
+
+test("a deleted project still answers, is hidden from the list, keeps its slug, and refuses everything else", async () => {
+  const org = await testOrganization(api.database.db, "deleting");
+  const { token } = { token: org.owner };
+  await create(token, "gone");
+  assert.equal((await api.call("DELETE", "/v1/projects/gone", { token })).body["state"], "deleted");
+  assert.equal((await api.call("GET", "/v1/projects/gone", { token })).body["state"], "deleted");
+  assert.deepEqual((await api.call("GET", "/v1/projects", { token })).body, { projects: [] });
+  assert.equal(
+    ((await api.call("GET", "/v1/projects?deleted=true", { token })).body["projects"] as unknown[]).length,
+    1,
+  );
+  assert.equal((await create(token, "gone")).body["code"], "slug_taken");
+  const refused = [
+    await api.call("DELETE", "/v1/projects/gone", { token }),
+    await api.call("PUT", "/v1/projects/gone/settings", { token, body: { port: 1 } }),
+    await api.call("GET", "/v1/projects/gone/env", { token }),
+    await api.call("GET", "/v1/projects/gone/deployments", { token }),
+  ];
+  for (const { status, body } of refused) assert.deepEqual([status, body["code"]], [409, "project_deleted"]);
+  assert.equal((await api.call("POST", "/v1/projects/gone/undelete", { token })).body["state"], "active");
+  assert.equal((await api.call("POST", "/v1/projects/gone/undelete", { token })).body["code"], "conflict");
+});
+
+test("settings change what is given, null resets, and nothing given changes nothing", async () => {
+  const org = await testOrganization(api.database.db, "settings");
+  await create(org.member, "site");
+  const put = (body: unknown) => api.call("PUT", "/v1/projects/site/settings", { token: org.owner, body });
+  const shown = async (body: unknown) => {
+    const { body: answer } = await put(body);
+    return [answer["port"], answer["health_path"]];
+  };
+  assert.deepEqual(await shown({ port: 8000, health_path: "/up?x=1" }), [8000, "/up?x=1"]);
+  assert.deepEqual(await shown({ port: null }), [null, "/up?x=1"]);
+  assert.deepEqual(await shown({}), [null, "/up?x=1"]);
+  for (const body of [
+    { port: 0 },
+    { port: 65_536 },
+    { port: 1.5 },
+    { health_path: "up" },
+    { health_path: "//host" },
+    { health_path: "/a b" },
+    { slug: "x" },
+  ]) {
+    assert.equal((await put(body)).status, 400, JSON.stringify(body));
+  }
+});
+
+test("slugs that would be confused with the platform are refused", async () => {
+  const org = await testOrganization(api.database.db, "names");
+  for (const slug of ["api", "git", "www", "-a", "a-", "A", "a_b", "a".repeat(41), "", "ä"])
+    assert.equal((await create(org.member, slug)).status, 400, slug);
+  for (const slug of ["a", "0", "a--b", "a".repeat(40)])
+    assert.equal((await create(org.member, slug)).status, 201, slug);
+});
+
+test("every change leaves one activity row of its actor, a refused one none", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "watched");
+  await create(org.owner, "seen");
+  await create(org.owner, "seen");
+  await api.call("PUT", "/v1/projects/seen/settings", { token: org.owner, body: { port: 99 } });
+  await api.call("DELETE", "/v1/projects/seen", { token: org.owner });
+  const rows = await db.selectFrom("activity").selectAll().where("org_id", "=", org.id).orderBy("id").execute();
+  assert.deepEqual(
+    rows.map(({ action, target, detail, actor_name }) => ({ action, target, detail, actor_name })),
+    [
+      { action: "project.created", target: "seen", detail: {}, actor_name: "test" },
+      { action: "project.settings_changed", target: "seen", detail: { changed: ["port"] }, actor_name: "test" },
+      { action: "project.deleted", target: "seen", detail: {}, actor_name: "test" },
+    ],
+  );
+});

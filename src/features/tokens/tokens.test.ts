@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { scopes } from "../../contract/access.ts";
+import { testDatabase } from "../../../test/support/database.ts";
+import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/world.ts";
+import { hashOf, isTokenText, newTokenText } from "./rules.ts";
+import { authenticate, createFirstOrganization } from "./tokens.ts";
+
+let api: TestApi;
+before(async () => {
+  api = await testApi();
+});
+after(() => api.close());
+
+const create = (token: string, body: object) => api.call("POST", "/v1/api-tokens", { token, body });
+
+test("a token's text is recognisable, checked, and different each time", () => {
+  const text = newTokenText("o");
+  assert.match(text, /^berth_o_[0-9A-Za-z]{49}$/);
+  assert.ok(isTokenText(text));
+  assert.notEqual(newTokenText("o"), text);
+  for (let at = 0; at < text.length; at += 1) {
+    const changed = text.slice(0, at) + (text[at] === "x" ? "y" : "x") + text.slice(at + 1);
+    assert.ok(!isTokenText(changed), changed);
+  }
+});
+
+test("a new token is shown once, and only its hash is kept", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "shown");
+  const { status, body } = await create(org.owner, { name: "ci" });
+  assert.equal(status, 201);
+  const text = String(body["token"]);
+  assert.match(text, /^berth_m_/);
+  assert.equal(body["prefix"], text.slice(8, 16));
+  assert.deepEqual([body["role"], body["scopes"], body["approval_mode"]], ["member", scopes, false]);
+  const days = (Date.parse(String(body["expires_at"])) - Date.parse(String(body["created_at"]))) / 86_400_000;
+  assert.equal(days, 90);
+  const row = await db
+    .selectFrom("api_token")
+    .selectAll()
+    .where("id", "=", String(body["id"]))
+    .executeTakeFirstOrThrow();
+  assert.deepEqual(row.hash, hashOf(text));
+  const listed = await api.call("GET", "/v1/api-tokens", { token: org.owner });
+  assert.ok(!listed.text.includes(text));
+  assert.ok(!JSON.stringify(await db.selectFrom("activity").selectAll().execute()).includes(text));
+  assert.equal((await api.call("GET", "/v1/me", { token: text })).status, 200);
+});
+
+test("a new token never may more than its creator", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "subset");
+  const narrow = await testToken(db, org.id, { scopes: ["tokens:write", "env:read"] });
+  assert.equal((await create(org.member, { name: "x", role: "owner" })).body["code"], "forbidden");
+  assert.equal((await create(narrow.text, { name: "x", scopes: ["env:write"] })).body["code"], "forbidden");
+  assert.deepEqual((await create(narrow.text, { name: "x" })).body["scopes"], ["tokens:write", "env:read"]);
+  assert.equal((await create(org.owner, { name: "x", role: "owner" })).status, 201);
+  const made = await create(org.operator, { name: "x", role: "owner" });
+  assert.deepEqual([made.status, made.body["platform_admin"]], [201, false]);
+});
+
+test("wrong wishes are refused by name", async () => {
+  const org = await testOrganization(api.database.db, "wishes");
+  for (const wish of [
+    { expires_in_days: 0 },
+    { expires_in_days: 366 },
+    { role: "admin" },
+    { scopes: [] },
+    { scopes: ["all"] },
+    { platform_admin: true },
+    { name: "" },
+  ]) {
+    const { status, body } = await create(org.owner, { name: "x", ...wish });
+    assert.equal(status, 400);
+    assert.match(JSON.stringify(body["details"]), new RegExp(Object.keys(wish)[0] as string));
+  }
+});
+
+test("the last owner token stays, also when both are deleted at once", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "last");
+  const [one, two] = [
+    await create(org.owner, { name: "one", role: "owner" }),
+    await create(org.owner, { name: "two", role: "owner" }),
+  ];
+  // Only these two are left.
+  await db
+    .updateTable("api_token")
+    .set({ revoked_at: new Date() })
+    .where("org_id", "=", org.id)
+    .where("name", "=", "test")
+    .execute();
+  const [a, b] = [String(one.body["id"]), String(two.body["id"])];
+  const deleted = await Promise.all([
+    api.call("DELETE", `/v1/api-tokens/${a}`, { token: String(one.body["token"]) }),
+    api.call("DELETE", `/v1/api-tokens/${b}`, { token: String(two.body["token"]) }),
+  ]);
+  assert.deepEqual(deleted.map(({ status }) => status).sort(), [204, 409]);
+  assert.equal(deleted.find(({ status }) => status === 409)?.body["code"], "last_owner_token");
+});
+
+test("an expired owner token does not count as one", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "expired");
+  await db
+    .updateTable("api_token")
+    .set({ revoked_at: new Date() })
+    .where("org_id", "=", org.id)
+    .where("platform_admin", "=", true)
+    .execute();
+  await testToken(db, org.id, { role: "owner", expires_at: new Date(Date.now() - 1000) });
+  const own = String(
+    (await api.call("GET", "/v1/me", { token: org.owner })).body["token"] &&
+      ((await api.call("GET", "/v1/me", { token: org.owner })).body["token"] as { id: string }).id,
+  );
+  assert.equal(
+    (await api.call("DELETE", `/v1/api-tokens/${own}`, { token: org.owner })).body["code"],
+    "last_owner_token",
+  );
+});
+
+test("a member cannot revoke an owner's token, nor an owner an administrator's", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "revoking");
+  const owner = await testToken(db, org.id, { role: "owner" });
+  const admin = await testToken(db, org.id, { role: "owner", platform_admin: true });
+  const remove = async (id: string, token: string) =>
+    (await api.call("DELETE", `/v1/api-tokens/${id}`, { token })).status;
+  assert.deepEqual([await remove(owner.id, org.member), await remove(admin.id, org.owner)], [403, 403]);
+  assert.deepEqual(
+    [await remove(owner.id, org.owner), await remove(owner.id, org.owner), await remove(admin.id, org.operator)],
+    [204, 404, 204],
+  );
+});
+
+test("the first start makes one organization with one administrator, whoever comes first", async () => {
+  const database = await testDatabase();
+  const kept: string[] = [];
+  const keep = async (text: string) => void kept.push(text);
+  const made = await Promise.all([1, 2, 3].map(() => createFirstOrganization(database.db, keep)));
+  assert.deepEqual(made.sort(), [false, false, true]);
+  assert.equal(kept.length, 1);
+  const found = await authenticate(database.db, kept[0] as string);
+  assert.deepEqual(
+    [found?.caller.org_slug, found?.caller.platform_admin, found?.caller.role, found?.expires_at],
+    ["main", true, "owner", null],
+  );
+  await database.drop();
+});
+
+test("when the first token cannot be kept, nothing is made and the next start tries again", async () => {
+  const database = await testDatabase();
+  await assert.rejects(
+    createFirstOrganization(database.db, async () => Promise.reject(new Error("disk full"))),
+    /disk full/,
+  );
+  assert.equal(await createFirstOrganization(database.db, async () => {}), true);
+  await database.drop();
+});
