@@ -17,7 +17,8 @@ export async function banner(platform: Platform): Promise<string> {
     `  isolation        ${isolation.join(", ") || "none"}; network: ${network}`,
   ];
   for (const part of missing) lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.remedy}`);
-  for (const part of parts.missing) lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.command === "" ? "" : `Run: ${part.command}`}`);
+  for (const part of parts.missing)
+    lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.command === "" ? "" : `Run: ${part.command}`}`);
   lines.push("", "Next: bin/berth login && bin/berth create my-app && git push berth main", "Stop with Ctrl-C.", "");
   return lines.join("\n");
 }

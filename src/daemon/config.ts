@@ -15,30 +15,86 @@ export const settings = {
   domain: text("BERTH_DOMAIN", "localhost", "The domain below which every application gets a name."),
   host: text("BERTH_HOST", "localhost", "The name under which users reach the control plane and git."),
   example: flag("BERTH_EXAMPLE", true, "Deploy an example on the first start."),
-  onStop: choice("BERTH_ON_STOP", ["stop", "keep"], "What a stop of the control plane does with applications, edge and databases: end them, or let them run on."),
-  install: flag("BERTH_INSTALL", true, "Install missing parts of the machine (PostgreSQL, bubblewrap …) when that is possible."),
-  databaseUrl: optionalText("BERTH_DATABASE_URL", "The control plane's own database, if it is not to run one by itself."),
-  keyFile: optionalText("BERTH_KEY_FILE", "The key that seals secrets in the database; `secrets.key` in the data folder when unset."),
-  caFile: optionalText("BERTH_CA_FILE", "Certificates that applications and builds trust beside the system's; `SSL_CERT_FILE` when unset."),
-  network: choice("BERTH_NETWORK", ["auto", "veth", "pasta", "shared"], "How sandboxes are connected: the best that works here, or a certain way."),
+  onStop: choice(
+    "BERTH_ON_STOP",
+    ["stop", "keep"],
+    "What a stop of the control plane does with applications, edge and databases: end them, or let them run on.",
+  ),
+  install: flag(
+    "BERTH_INSTALL",
+    true,
+    "Install missing parts of the machine (PostgreSQL, bubblewrap …) when that is possible.",
+  ),
+  databaseUrl: optionalText(
+    "BERTH_DATABASE_URL",
+    "The control plane's own database, if it is not to run one by itself.",
+  ),
+  keyFile: optionalText(
+    "BERTH_KEY_FILE",
+    "The key that seals secrets in the database; `secrets.key` in the data folder when unset.",
+  ),
+  caFile: optionalText(
+    "BERTH_CA_FILE",
+    "Certificates that applications and builds trust beside the system's; `SSL_CERT_FILE` when unset.",
+  ),
+  network: choice(
+    "BERTH_NETWORK",
+    ["auto", "veth", "pasta", "shared"],
+    "How sandboxes are connected: the best that works here, or a certain way.",
+  ),
   logFormat: choice("BERTH_LOG_FORMAT", ["text", "json"], "How the control plane logs to standard output."),
   logLevel: choice("BERTH_LOG_LEVEL", ["info", "debug", "warn", "error"], "From which level on it logs."),
-  uidBase: wholeNumber("BERTH_UID_BASE", 20_000, [1000, 4_000_000], "As root, a project's processes run under this user id plus the project's number."),
-  databaseUidBase: wholeNumber("BERTH_DATABASE_UID_BASE", 35_000, [1000, 4_000_000], "The same for a project's database; the control plane's own runs under the number before it."),
-  appPort: wholeNumber("BERTH_APP_PORT", 3000, [1024, 32_767], "The PORT that applications are given unless their project sets one."),
+  uidBase: wholeNumber(
+    "BERTH_UID_BASE",
+    20_000,
+    [1000, 4_000_000],
+    "As root, a project's processes run under this user id plus the project's number.",
+  ),
+  databaseUidBase: wholeNumber(
+    "BERTH_DATABASE_UID_BASE",
+    35_000,
+    [1000, 4_000_000],
+    "The same for a project's database; the control plane's own runs under the number before it.",
+  ),
+  appPort: wholeNumber(
+    "BERTH_APP_PORT",
+    3000,
+    [1024, 32_767],
+    "The PORT that applications are given unless their project sets one.",
+  ),
   appMemoryMib: wholeNumber("BERTH_APP_MEMORY_MIB", 512, [16, 1_048_576], "Memory of one replica."),
   appProcesses: wholeNumber("BERTH_APP_PROCESSES", 256, [8, 100_000], "Processes and threads of one replica."),
   appCpus: wholeNumber("BERTH_APP_CPUS", 2, [1, 1024], "Processors of one replica."),
   buildMemoryMib: wholeNumber("BERTH_BUILD_MEMORY_MIB", 2048, [64, 1_048_576], "Memory of one build."),
   buildProcesses: wholeNumber("BERTH_BUILD_PROCESSES", 1024, [16, 100_000], "Processes and threads of one build."),
   buildSeconds: wholeNumber("BERTH_BUILD_SECONDS", 900, [1, 86_400], "How long a build may take."),
-  silenceSeconds: wholeNumber("BERTH_SILENCE_SECONDS", 300, [1, 86_400], "How long a build or release command may print nothing."),
+  silenceSeconds: wholeNumber(
+    "BERTH_SILENCE_SECONDS",
+    300,
+    [1, 86_400],
+    "How long a build or release command may print nothing.",
+  ),
   concurrentBuilds: wholeNumber("BERTH_CONCURRENT_BUILDS", 2, [1, 64], "Builds at the same time."),
   releaseSeconds: wholeNumber("BERTH_RELEASE_SECONDS", 600, [1, 86_400], "How long a release command may take."),
-  healthBudgetSeconds: wholeNumber("BERTH_HEALTH_BUDGET_SECONDS", 60, [1, 3600], "How long new replicas may take to become healthy."),
+  healthBudgetSeconds: wholeNumber(
+    "BERTH_HEALTH_BUDGET_SECONDS",
+    60,
+    [1, 3600],
+    "How long new replicas may take to become healthy.",
+  ),
   healthTimeoutSeconds: wholeNumber("BERTH_HEALTH_TIMEOUT_SECONDS", 5, [1, 300], "How long one health check may take."),
-  drainSeconds: wholeNumber("BERTH_DRAIN_SECONDS", 30, [0, 3600], "How long requests to a replaced deployment may last."),
-  stopGraceSeconds: wholeNumber("BERTH_STOP_GRACE_SECONDS", 10, [0, 3600], "How long a process may take to end after SIGTERM."),
+  drainSeconds: wholeNumber(
+    "BERTH_DRAIN_SECONDS",
+    30,
+    [0, 3600],
+    "How long requests to a replaced deployment may last.",
+  ),
+  stopGraceSeconds: wholeNumber(
+    "BERTH_STOP_GRACE_SECONDS",
+    10,
+    [0, 3600],
+    "How long a process may take to end after SIGTERM.",
+  ),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Values = { readonly [K in keyof typeof settings]: (typeof settings)[K] extends Setting<infer T> ? T : never };
@@ -102,16 +158,23 @@ const elsewhere = new Set(["BERTH_NODE", "BERTH_TOKEN", "BERTH_URL", "BERTH_PROJ
 function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = new Set<string>(Object.values(settings).map((setting) => setting.name));
   return Object.keys(environment)
-    .filter((name) => name.startsWith("BERTH_") && !name.startsWith("BERTH_TEST_") && !known.has(name) && !elsewhere.has(name))
+    .filter(
+      (name) =>
+        name.startsWith("BERTH_") && !name.startsWith("BERTH_TEST_") && !known.has(name) && !elsewhere.has(name),
+    )
     .map((name) => `${name} is not a setting of Berth; see docs/config.md.`);
 }
 
-const forTools = /^(PATH|HOME|LANG|TZ|(https?|no|all)_proxy|npm_config_.*|pip_.*|goproxy|gosumdb|goflags|goprivate|ssl_cert_(file|dir)|node_extra_ca_certs|node_use_system_ca|requests_ca_bundle|curl_ca_bundle)$/i;
+const forTools =
+  /^(PATH|HOME|LANG|TZ|(https?|no|all)_proxy|npm_config_.*|pip_.*|goproxy|gosumdb|goflags|goprivate|ssl_cert_(file|dir)|node_extra_ca_certs|node_use_system_ca|requests_ca_bundle|curl_ca_bundle)$/i;
 
 function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string> {
   // What npm tells the scripts that it runs (npm start is one) is about this package, not about its own registry settings.
-  const aboutThisRun = /^npm_config_(local_prefix|global_prefix|prefix|node_gyp|noproxy|user_agent|init_module|cache)$/i;
-  const entries = Object.entries(environment).filter(([name, value]) => value !== undefined && forTools.test(name) && !aboutThisRun.test(name));
+  const aboutThisRun =
+    /^npm_config_(local_prefix|global_prefix|prefix|node_gyp|noproxy|user_agent|init_module|cache)$/i;
+  const entries = Object.entries(environment).filter(
+    ([name, value]) => value !== undefined && forTools.test(name) && !aboutThisRun.test(name),
+  );
   return Object.fromEntries(entries) as Record<string, string>;
 }
 

@@ -1,12 +1,8 @@
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { formatIdentity, isKnownDead, ownIdentity } from "../kit/processes.ts";
 import { pathsIn } from "./config.ts";
-
-/** Something is wrong that the operator has to change; the message says what, and no stack is shown. */
-export class StartRefused extends Error {
-  override readonly name = "StartRefused";
-}
+import { StartRefused } from "./start-refused.ts";
 
 /** Makes the data folder (0700) and holds it for this process alone. Throws `StartRefused`. */
 export function holdDataFolder(dataDir: string): { release(): void } {
@@ -18,7 +14,9 @@ export function holdDataFolder(dataDir: string): { release(): void } {
     const holder = readHolder(file);
     if (holder !== undefined && holder !== me && !isAbandoned(holder)) {
       const pid = holder.split("/")[1];
-      throw new StartRefused(`Berth already runs on ${dataDir} (process ${pid}). Stop it first, or set BERTH_DATA to another folder.`);
+      throw new StartRefused(
+        `Berth already runs on ${dataDir} (process ${pid}). Stop it first, or set BERTH_DATA to another folder.`,
+      );
     }
     rmSync(file, { force: true });
   }
@@ -30,11 +28,15 @@ function makeFolder(dataDir: string): void {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     accessSync(dataDir, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw new StartRefused(`The data folder ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code}). Set BERTH_DATA to a folder of yours.`);
+    throw new StartRefused(
+      `The data folder ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code}). Set BERTH_DATA to a folder of yours.`,
+    );
   }
   const owner = statSync(dataDir).uid;
   if (owner !== process.getuid?.()) {
-    throw new StartRefused(`The data folder ${dataDir} belongs to another user (uid ${owner}). Start Berth as that user, or set BERTH_DATA to a folder of yours.`);
+    throw new StartRefused(
+      `The data folder ${dataDir} belongs to another user (uid ${owner}). Start Berth as that user, or set BERTH_DATA to a folder of yours.`,
+    );
   }
 }
 
@@ -44,7 +46,9 @@ function claim(file: string, me: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw new StartRefused(`The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
+    throw new StartRefused(
+      `The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}).`,
+    );
   }
 }
 
@@ -64,14 +68,4 @@ function isAbandoned(holder: string): boolean {
 
 function release(file: string, me: string): void {
   if (readHolder(file) === me) rmSync(file, { force: true });
-}
-
-/** Whether the data folder has seen a start before. */
-export function hasData(dataDir: string): boolean {
-  try {
-    statSync(join(dataDir, "secrets.key"));
-    return true;
-  } catch {
-    return false;
-  }
 }

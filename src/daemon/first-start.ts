@@ -68,10 +68,22 @@ async function createProject(baseUrl: string, token: string): Promise<void> {
 
 async function push(options: ExampleOptions, token: string): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "berth-example-"));
-  const author = { GIT_AUTHOR_NAME: "Berth", GIT_AUTHOR_EMAIL: "berth@localhost", GIT_COMMITTER_NAME: "Berth", GIT_COMMITTER_EMAIL: "berth@localhost" };
+  const author = {
+    GIT_AUTHOR_NAME: "Berth",
+    GIT_AUTHOR_EMAIL: "berth@localhost",
+    GIT_COMMITTER_NAME: "Berth",
+    GIT_COMMITTER_EMAIL: "berth@localhost",
+  };
   // The token goes by the environment, which only this user's processes can read; never by an argument.
   const header = `Authorization: Basic ${Buffer.from(`berth:${token}`).toString("base64")}`;
-  const config = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null", GIT_TERMINAL_PROMPT: "0", GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "http.extraHeader", GIT_CONFIG_VALUE_0: header };
+  const config = {
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: "http.extraHeader",
+    GIT_CONFIG_VALUE_0: header,
+  };
   const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: dir, ...author, ...config };
   const git = (...args: string[]) => runOk({ file: options.gitBin, args }, { cwd: dir, env });
   try {
@@ -96,6 +108,8 @@ async function pushLive(options: ExampleOptions, cwd: string, env: Record<string
     rest = lines.pop() ?? "";
     for (const line of lines) if (line.startsWith("remote: ")) options.onLine(line.slice("remote: ".length).trimEnd());
   });
-  const code = await new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+  const code = await new Promise<number | null>((resolve, reject) =>
+    child.once("error", reject).once("close", resolve),
+  );
   if (code !== 0) throw new Error("git push of the example failed; the lines above say why");
 }

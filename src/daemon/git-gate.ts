@@ -21,7 +21,14 @@ export function createGitGate(receiving: Receiving): GitGate {
       const owners = await keysByFingerprint(db, fingerprint);
       return owners
         .filter((owner) => !owner.suspended)
-        .map((owner): Known => ({ kind: "key", id: owner.id, name: owner.name, organization_id: owner.org_id, organization_slug: owner.org_slug, scopes: null }));
+        .map((owner): Known => ({
+          kind: "key",
+          id: owner.id,
+          name: owner.name,
+          organization_id: owner.org_id,
+          organization_slug: owner.org_slug,
+          scopes: null,
+        }));
     },
     async authenticateToken(token) {
       const known = await authenticate(db, token);
@@ -58,7 +65,8 @@ async function lookUp({ db }: Receiving, caller: Known, path: GitPath, access: G
   if (path.organization_slug !== caller.organization_slug) return { outcome: "missing" };
   const project = await findProject(db, { org_id: caller.organization_id }, path.project_slug);
   if (project === undefined) return { outcome: "missing" };
-  if (project.deleted_at !== null) return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
+  if (project.deleted_at !== null)
+    return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
   if (caller.scopes !== null && !caller.scopes.includes(scopeOf[access])) {
     return { outcome: "refused", reason: `The token lacks the scope ${scopeOf[access]}.` };
   }
@@ -70,5 +78,6 @@ async function lookUp({ db }: Receiving, caller: Known, path: GitPath, access: G
 async function settle(receiving: Receiving, push: PushRequest, build: { id: string; branch: string }): Promise<void> {
   const ref = `refs/heads/${build.branch}`;
   const commit = push.refs.find((each) => each.name === ref)?.new ?? null;
-  if ((await receiving.repositories.resolve(push.project.id, ref)) === commit) await receiving.repositories.unpin(push.project.id, build.id);
+  if ((await receiving.repositories.resolve(push.project.id, ref)) === commit)
+    await receiving.repositories.unpin(push.project.id, build.id);
 }

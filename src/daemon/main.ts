@@ -1,6 +1,6 @@
 import { banner } from "./banner.ts";
 import { pathsIn, readConfig, type Config } from "./config.ts";
-import { StartRefused } from "./data-folder.ts";
+import { StartRefused } from "./start-refused.ts";
 import { deployExample } from "./first-start.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { exampleSource, startPlatform, type Platform } from "./start.ts";
@@ -75,7 +75,12 @@ function endOnSignals(shutdown: Shutdown): Promise<void> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const text = error instanceof StartRefused ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const text =
+    error instanceof StartRefused
+      ? error.message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : String(error);
   process.stderr.write(`berthd: ${text}\n`);
   process.exit(1);
 });

@@ -30,9 +30,17 @@ export async function readPackageSettings(config: Config, parts: MachineParts): 
 /** Only what decides where packages come from; a token for a private registry stays with the operator. */
 async function npmSettings(config: Config, npm: string | null): Promise<Record<string, string>> {
   if (npm === null) return {};
-  const listed = await run({ file: npm, args: ["config", "list", "--json"] }, { env: config.toolEnvironment, timeoutMs }).catch(() => undefined);
+  const listed = await run(
+    { file: npm, args: ["config", "list", "--json"] },
+    { env: config.toolEnvironment, timeoutMs },
+  ).catch(() => undefined);
   const found = parseObject(listed?.stdout ?? "");
-  const wanted = { registry: "npm_config_registry", proxy: "npm_config_proxy", "https-proxy": "npm_config_https_proxy", noproxy: "npm_config_noproxy" } as const;
+  const wanted = {
+    registry: "npm_config_registry",
+    proxy: "npm_config_proxy",
+    "https-proxy": "npm_config_https_proxy",
+    noproxy: "npm_config_noproxy",
+  } as const;
   const pairs = Object.entries(wanted).flatMap(([key, name]) => {
     const value = found[key];
     return typeof value === "string" && value !== "" ? [[name, value] as const] : [];
@@ -50,11 +58,16 @@ function parseObject(text: string): Record<string, unknown> {
 
 /** pip's configuration files in their order of precedence (pip's documentation, "Configuration"): user before machine. */
 function pipSettings(home: string | undefined): Record<string, string> {
-  const files = ["/etc/pip.conf", ...(home === undefined ? [] : [join(home, ".pip/pip.conf"), join(home, ".config/pip/pip.conf")])];
+  const files = [
+    "/etc/pip.conf",
+    ...(home === undefined ? [] : [join(home, ".pip/pip.conf"), join(home, ".config/pip/pip.conf")]),
+  ];
   const settings: Record<string, string> = {};
   for (const file of files) {
     if (!existsSync(file)) continue;
-    for (const [, key = "", value = ""] of readFileSync(file, "utf8").matchAll(/^\s*(index-url|extra-index-url|find-links|trusted-host|proxy)\s*[=:]\s*(\S+)/gm)) {
+    for (const [, key = "", value = ""] of readFileSync(file, "utf8").matchAll(
+      /^\s*(index-url|extra-index-url|find-links|trusted-host|proxy)\s*[=:]\s*(\S+)/gm,
+    )) {
       settings[`PIP_${key.toUpperCase().replaceAll("-", "_")}`] = value;
     }
   }
@@ -69,6 +82,8 @@ function packageFolder(npm: string | null): string | null {
 
 async function goRootOf(config: Config, go: string | null): Promise<string | null> {
   if (go === null) return null;
-  const asked = await run({ file: go, args: ["env", "GOROOT"] }, { env: config.toolEnvironment, timeoutMs }).catch(() => undefined);
+  const asked = await run({ file: go, args: ["env", "GOROOT"] }, { env: config.toolEnvironment, timeoutMs }).catch(
+    () => undefined,
+  );
   return asked?.exitCode === 0 && asked.stdout.trim() !== "" ? asked.stdout.trim() : null;
 }

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import type { Config } from "./config.ts";
-import { StartRefused } from "./data-folder.ts";
+import { StartRefused } from "./start-refused.ts";
 
 /** Refuses to start, before anything is changed, when a port is somebody else's. The edge's own port is the edge's affair. */
 export async function requireFreePorts(config: Config): Promise<void> {
@@ -10,9 +10,14 @@ export async function requireFreePorts(config: Config): Promise<void> {
   ];
   for (const { port, name } of wanted) {
     const trouble = port === 0 ? undefined : await tryPort(config.listen, port);
-    if (trouble === "EADDRINUSE") throw new StartRefused(`Port ${port} on ${config.listen} is taken by another program. Stop it, or set ${name} to another port.`);
-    if (trouble === "EACCES") throw new StartRefused(`Port ${port} may not be opened by this user. Set ${name} to a port above 1023.`);
-    if (trouble === "EADDRNOTAVAIL") throw new StartRefused(`This machine has no address ${config.listen}. Set BERTH_LISTEN to one it has.`);
+    if (trouble === "EADDRINUSE")
+      throw new StartRefused(
+        `Port ${port} on ${config.listen} is taken by another program. Stop it, or set ${name} to another port.`,
+      );
+    if (trouble === "EACCES")
+      throw new StartRefused(`Port ${port} may not be opened by this user. Set ${name} to a port above 1023.`);
+    if (trouble === "EADDRNOTAVAIL")
+      throw new StartRefused(`This machine has no address ${config.listen}. Set BERTH_LISTEN to one it has.`);
   }
 }
 

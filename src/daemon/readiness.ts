@@ -4,7 +4,11 @@ import type { Driver } from "../reconcile/driver.ts";
 import type { World } from "../reconcile/world.ts";
 
 /** What `/readyz` asks: the database, git, the edge and the reconcilers. */
-export function readinessChecks(world: World, reconcilers: Driver, git: { readonly port: number }): readonly ReadyCheck[] {
+export function readinessChecks(
+  world: World,
+  reconcilers: Driver,
+  git: { readonly port: number },
+): readonly ReadyCheck[] {
   return [
     {
       name: "database",

@@ -8,11 +8,20 @@ import { ensureMachine } from "./setup/machine.ts";
 /** Seals every secret in the database under a new key. May run beside the platform. */
 export async function rotateSecrets(config: Config, say: (line: string) => void): Promise<void> {
   const log = createLog({ format: config.logFormat, level: "warn" });
-  const parts = await ensureMachine({ dataDir: config.dataDir, log, install: false, environment: config.toolEnvironment, postgres: config.databaseUrl === null });
+  const parts = await ensureMachine({
+    dataDir: config.dataDir,
+    log,
+    install: false,
+    environment: config.toolEnvironment,
+    postgres: config.databaseUrl === null,
+  });
   const own = await openOwnDatabase(config, parts);
   const database = openDatabase({ connection: own.connection, log });
   try {
-    const { key, resealed } = await rotateVault({ db: database.db, keyFile: config.keyFile ?? pathsIn(config.dataDir).keyFile });
+    const { key, resealed } = await rotateVault({
+      db: database.db,
+      keyFile: config.keyFile ?? pathsIn(config.dataDir).keyFile,
+    });
     say(`Sealed ${resealed} secrets under key ${key}.`);
   } finally {
     await database.close();

@@ -16,7 +16,12 @@ export function optionalText(name: Setting<string>["name"], meaning: string): Se
   return { name, standard: "", meaning, read: (given) => given ?? null };
 }
 
-export function wholeNumber(name: Setting<number>["name"], standard: number, range: readonly [number, number], meaning: string): Setting<number> {
+export function wholeNumber(
+  name: Setting<number>["name"],
+  standard: number,
+  range: readonly [number, number],
+  meaning: string,
+): Setting<number> {
   const read = (given: string | undefined) => {
     const value = given === undefined ? standard : Number(given);
     if (!Number.isInteger(value) || value < range[0] || value > range[1]) {
@@ -37,7 +42,11 @@ export function flag(name: Setting<boolean>["name"], standard: boolean, meaning:
   return { name, standard: standard ? "1" : "0", meaning, read };
 }
 
-export function choice<const T extends string>(name: Setting<T>["name"], choices: readonly [T, ...T[]], meaning: string): Setting<T> {
+export function choice<const T extends string>(
+  name: Setting<T>["name"],
+  choices: readonly [T, ...T[]],
+  meaning: string,
+): Setting<T> {
   const read = (given: string | undefined) => {
     const value = given ?? choices[0];
     const found = choices.find((each) => each === value);

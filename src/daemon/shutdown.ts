@@ -11,7 +11,9 @@ export function createShutdown(complain: (line: string) => void): Shutdown {
   let under: Promise<void> | undefined;
   async function endAll(): Promise<void> {
     for (const { what, end } of steps.reverse()) {
-      await end().catch((error: unknown) => complain(`could not end ${what}: ${error instanceof Error ? error.message : String(error)}`));
+      await end().catch((error: unknown) =>
+        complain(`could not end ${what}: ${error instanceof Error ? error.message : String(error)}`),
+      );
     }
   }
   return {

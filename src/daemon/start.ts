@@ -10,7 +10,8 @@ import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
 import { addressesOf } from "./addresses.ts";
 import { pathsIn, type Config } from "./config.ts";
-import { holdDataFolder, StartRefused } from "./data-folder.ts";
+import { holdDataFolder } from "./data-folder.ts";
+import { StartRefused } from "./start-refused.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
 import { createGitGate } from "./git-gate.ts";
 import { createLog } from "./log.ts";
@@ -35,12 +36,22 @@ export interface Platform {
 }
 
 /** Starts everything in its order. What was started when a step fails is ended again by `shutdown`. */
-export async function startPlatform(config: Config, shutdown: Shutdown, say: (line: string) => void): Promise<Platform> {
+export async function startPlatform(
+  config: Config,
+  shutdown: Shutdown,
+  say: (line: string) => void,
+): Promise<Platform> {
   const log = createLog({ format: config.logFormat, level: config.logLevel });
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
   await requireFreePorts(config);
-  const parts = await ensureMachine({ dataDir: config.dataDir, log, install: config.install, environment: config.toolEnvironment, postgres: config.databaseUrl === null });
+  const parts = await ensureMachine({
+    dataDir: config.dataDir,
+    log,
+    install: config.install,
+    environment: config.toolEnvironment,
+    postgres: config.databaseUrl === null,
+  });
   say("Starting the control plane's database");
   const { database, wakeups } = await openStore(config, parts, shutdown, log);
   say("Trying out what this machine isolates");

@@ -15,7 +15,7 @@ import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import { addressesOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
-import { StartRefused } from "./data-folder.ts";
+import { StartRefused } from "./start-refused.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
@@ -41,9 +41,19 @@ export async function wire(ground: Ground): Promise<World> {
     owner: formatIdentity(ownIdentity()),
     ports: {
       ...(await processFamily(ground)),
-      edge: createBuiltinEdge({ listenHost: config.listen, listenPort: config.edgePort, stateDir: paths.edge, nodeBin: process.execPath, log }),
+      edge: createBuiltinEdge({
+        listenHost: config.listen,
+        listenPort: config.edgePort,
+        stateDir: paths.edge,
+        nodeBin: process.execPath,
+        log,
+      }),
       postgresHost: postgresHost(ground),
-      repositories: await createLocalRepositories({ dir: paths.repositories, gitBin: required(ground.parts.git, "git"), log }),
+      repositories: await createLocalRepositories({
+        dir: paths.repositories,
+        gitBin: required(ground.parts.git, "git"),
+        log,
+      }),
       logStore: createDiskLogStore({ dir: paths.logs }),
     },
     settings: settingsOf(config),
@@ -110,8 +120,16 @@ function settingsOf(config: Config): World["settings"] {
     },
     concurrentBuilds: config.concurrentBuilds,
     concurrentReleases: 8,
-    workloadLimits: { memoryBytes: mibToBytes(config.appMemoryMib), processes: config.appProcesses, cpus: config.appCpus },
-    health: { everyMs: 1000, timeoutMs: seconds(config.healthTimeoutSeconds), budgetMs: seconds(config.healthBudgetSeconds) },
+    workloadLimits: {
+      memoryBytes: mibToBytes(config.appMemoryMib),
+      processes: config.appProcesses,
+      cpus: config.appCpus,
+    },
+    health: {
+      everyMs: 1000,
+      timeoutMs: seconds(config.healthTimeoutSeconds),
+      budgetMs: seconds(config.healthBudgetSeconds),
+    },
     releaseTimeoutMs: seconds(config.releaseSeconds),
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),

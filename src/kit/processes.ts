@@ -16,7 +16,12 @@ export function identify(pid: number): ProcessIdentity | undefined {
 /** Whether exactly this process still lives. A zombie does not (kill(pid, 0) would say it does). */
 export function isAlive(identity: ProcessIdentity): boolean {
   const stat = readStat(identity.pid);
-  return stat !== undefined && stat.startTime === identity.start_time && !"ZX".includes(stat.state) && identity.boot_id === bootId();
+  return (
+    stat !== undefined &&
+    stat.startTime === identity.start_time &&
+    !"ZX".includes(stat.state) &&
+    identity.boot_id === bootId()
+  );
 }
 
 /** Sends a signal to exactly this process; false when it is already gone. */

@@ -35,7 +35,11 @@ function counting(run: (count: number) => Promise<void>): { task: Task; reached(
       return { detail: `${count}` };
     },
   };
-  return { task, reached: (wanted) => new Promise((resolve) => (count >= wanted ? resolve() : void waiting.push({ count: wanted, resolve }))) };
+  return {
+    task,
+    reached: (wanted) =>
+      new Promise((resolve) => (count >= wanted ? resolve() : void waiting.push({ count: wanted, resolve }))),
+  };
 }
 
 test("a wake-up that arrives while the task runs is not lost", async () => {

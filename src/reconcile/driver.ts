@@ -61,7 +61,13 @@ export function createDriver(options: { tasks: readonly Task[]; wakeups: Wakeups
 
 function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal: AbortSignal) {
   const log = options.log.child({ task: task.name });
-  const status = { name: task.name, last_run_at: null as string | null, last_ok_at: null as string | null, detail: "not run yet", failing: false };
+  const status = {
+    name: task.name,
+    last_run_at: null as string | null,
+    last_ok_at: null as string | null,
+    detail: "not run yet",
+    failing: false,
+  };
   const bell = createBell();
   let ended: Promise<void> = Promise.resolve();
 

@@ -22,13 +22,24 @@ async function routeOf(world: World, project: Served): Promise<Route> {
   if (project.suspended_at !== null) return { hostname, project_id, state: "suspended", targets: [] };
   if (project.deleted_at !== null) return { hostname, project_id, state: "deleted", targets: [] };
   if (project.deployment_id === null) return { hostname, project_id, state: "empty", targets: [] };
-  return { hostname, project_id, state: "serving", targets: await targetsOf(world, project.deployment_id, project.replicas) };
+  return {
+    hostname,
+    project_id,
+    state: "serving",
+    targets: await targetsOf(world, project.deployment_id, project.replicas),
+  };
 }
 
 /** The running replicas whose present start has passed its health check; those that a scale-down will end get nothing new. */
 async function targetsOf(world: World, deploymentId: string, replicas: number): Promise<Target[]> {
-  const [instances, ready] = await Promise.all([world.ports.runtime.observe(deploymentId), readyReplicas(world.db, deploymentId)]);
+  const [instances, ready] = await Promise.all([
+    world.ports.runtime.observe(deploymentId),
+    readyReplicas(world.db, deploymentId),
+  ]);
   return instances
-    .filter((instance) => instance.state === "running" && instance.ordinal < replicas && ready.get(instance.ordinal) === instance.attempt)
+    .filter(
+      (instance) =>
+        instance.state === "running" && instance.ordinal < replicas && ready.get(instance.ordinal) === instance.attempt,
+    )
     .flatMap((instance) => (instance.address === null ? [] : [instance.address]));
 }

@@ -17,17 +17,25 @@ async function listening(server: Server): Promise<{ host: string; port: number }
 }
 
 const answering = (status: number) =>
-  listening(createServer((request, response) => response.writeHead(request.url === "/ok" ? 200 : status, { location: "/ok" }).end()));
-const ask = (address: { host: string; port: number }, path: string | null) => look({ address, hostname: "demo.localhost", path, timeoutMs: 300 });
+  listening(
+    createServer((request, response) =>
+      response.writeHead(request.url === "/ok" ? 200 : status, { location: "/ok" }).end(),
+    ),
+  );
+const ask = (address: { host: string; port: number }, path: string | null) =>
+  look({ address, hostname: "demo.localhost", path, timeoutMs: 300 });
 
 test("without a health path anything below 500 is healthy", async () => {
-  for (const status of [200, 302, 404, 499]) assert.deepEqual(await ask(await answering(status), null), { seen: "healthy" });
+  for (const status of [200, 302, 404, 499])
+    assert.deepEqual(await ask(await answering(status), null), { seen: "healthy" });
   assert.deepEqual(await ask(await answering(500), null), { seen: "status", status: 500 });
 });
 
 test("with a health path only 200 to 399 is healthy, and redirects are not followed", async () => {
-  for (const status of [200, 302, 399]) assert.deepEqual(await ask(await answering(status), "/health"), { seen: "healthy" });
-  for (const status of [404, 503]) assert.deepEqual(await ask(await answering(status), "/health"), { seen: "status", status });
+  for (const status of [200, 302, 399])
+    assert.deepEqual(await ask(await answering(status), "/health"), { seen: "healthy" });
+  for (const status of [404, 503])
+    assert.deepEqual(await ask(await answering(status), "/health"), { seen: "status", status });
 });
 
 test("nobody listening, no answer and no HTTP are told apart", async () => {
@@ -49,5 +57,11 @@ test("the five classic mistakes have five codes", () => {
     judgeLook({ seen: "status", status: 503 }, where).code,
     judgeLook({ seen: "timeout" }, where).code,
   ];
-  assert.deepEqual(codes, ["release_failed", "crash_on_boot", "wrong_port", "health_check_failed", "health_check_timeout"]);
+  assert.deepEqual(codes, [
+    "release_failed",
+    "crash_on_boot",
+    "wrong_port",
+    "health_check_failed",
+    "health_check_timeout",
+  ]);
 });

@@ -46,6 +46,6 @@ export function look(probe: Probe): Promise<Look> {
 }
 
 /** With a health path 200 to 399 is healthy; without one anything below 500. */
-export function isHealthy(status: number, path: string | null): boolean {
+function isHealthy(status: number, path: string | null): boolean {
   return path === null ? status > 0 && status < 500 : status >= 200 && status < 400;
 }

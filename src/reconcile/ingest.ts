@@ -34,7 +34,12 @@ async function ingestAll(world: World, source: OutputSource): Promise<void> {
 }
 
 /** True when there may be more. */
-async function ingestChunk(world: World, source: OutputSource, instance: Instance, redact: (text: string) => string): Promise<boolean> {
+async function ingestChunk(
+  world: World,
+  source: OutputSource,
+  instance: Instance,
+  redact: (text: string) => string,
+): Promise<boolean> {
   const { runtime, logStore } = world.ports;
   const name = `${instance.workload_id}/${instance.ordinal}/${instance.attempt}`;
   const position = await logStore.readPosition(name);
@@ -43,7 +48,8 @@ async function ingestChunk(world: World, source: OutputSource, instance: Instanc
   const at = world.clock.now().toISOString();
   const stamp = (text: string): RuntimeLine => ({ at, deployment: source.deployment, replica: instance.ordinal, text });
   const lines = chunk.lines.map((text) => stamp(redact(text)));
-  if (chunk.dropped_bytes > 0) lines.push(stamp(`[dropped ${chunk.dropped_bytes} bytes: the application writes faster than logs are kept]`));
+  if (chunk.dropped_bytes > 0)
+    lines.push(stamp(`[dropped ${chunk.dropped_bytes} bytes: the application writes faster than logs are kept]`));
   await logStore.appendRuntime(source.project_id, lines, { instance: name, cursor: chunk.cursor });
   await runtime.discardOutput(instance, chunk.cursor);
   return true;

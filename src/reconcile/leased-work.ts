@@ -22,7 +22,9 @@ export function createLeasedWork<T>(db: Db, log: Log, options: LeasedWork<T>) {
       await holdLease(db, options.leaseOf(row), signal, (held) => options.work(row, held));
     } catch (error) {
       if (!signal.aborted) log.error({ err: error, id: options.leaseOf(row).id }, "the work failed");
-      await options.broken(row, error, signal.aborted).catch((cause: unknown) => log.error({ err: cause }, "could not close the row; its lease will run out"));
+      await options
+        .broken(row, error, signal.aborted)
+        .catch((cause: unknown) => log.error({ err: cause }, "could not close the row; its lease will run out"));
     } finally {
       done();
     }

@@ -3,7 +3,7 @@ import type { InstanceExit, OneOffResult } from "../ports/runtime.ts";
 import type { Look } from "./health.ts";
 
 /** Every way in which a deployment fails after its build, with what to do about it. */
-export const releaseFailures = {
+const releaseFailures = {
   release_failed: "Read the output above; run the release command by hand against the same database.",
   release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
   crash_on_boot: "Read the output above; try the start command with the same variables on your machine.",
@@ -11,8 +11,10 @@ export const releaseFailures = {
   out_of_memory: "Use less memory at start, or ask the operator for a higher limit.",
   wrong_port: "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port to the one it uses.",
   health_check_failed: "Make the health path answer 200 to 399 (without a health path: anything below 500).",
-  health_check_timeout: "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
-  health_check_broken: "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
+  health_check_timeout:
+    "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
+  health_check_broken:
+    "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
   project_deleted: "Undelete the project and push again.",
   platform_fault: "Try again; the operator's log says more.",
 } as const;
@@ -25,17 +27,30 @@ export function releaseFailure(stage: Stage, code: ReleaseFailureCode, summary: 
 
 /** Undefined: the release command was successful. */
 export function judgeRelease(result: OneOffResult, command: string): Failure | undefined {
-  if (result.outcome !== "exited") return releaseFailure("release", "release_timeout", `The release command did not end in time: ${command}`);
-  if (result.out_of_memory) return releaseFailure("release", "out_of_memory", `The release command used more memory than it may: ${command}`);
-  if (result.code !== 0) return releaseFailure("release", "release_failed", `The release command ended with exit code ${result.code}: ${command}`);
+  if (result.outcome !== "exited")
+    return releaseFailure("release", "release_timeout", `The release command did not end in time: ${command}`);
+  if (result.out_of_memory)
+    return releaseFailure("release", "out_of_memory", `The release command used more memory than it may: ${command}`);
+  if (result.code !== 0)
+    return releaseFailure(
+      "release",
+      "release_failed",
+      `The release command ended with exit code ${result.code}: ${command}`,
+    );
   return undefined;
 }
 
 /** Why a replica that ended while it was starting did so. */
 export function judgeExit(exit: InstanceExit | null): Failure {
-  if (exit?.out_of_memory) return releaseFailure("boot", "out_of_memory", "The application used more memory than it may while it started.");
-  if (exit?.code === 0) return releaseFailure("boot", "exited_on_boot", "The application ended by itself (exit code 0) while it started.");
-  return releaseFailure("boot", "crash_on_boot", `The application crashed while it started (exit code ${exit?.code ?? "unknown"}).`);
+  if (exit?.out_of_memory)
+    return releaseFailure("boot", "out_of_memory", "The application used more memory than it may while it started.");
+  if (exit?.code === 0)
+    return releaseFailure("boot", "exited_on_boot", "The application ended by itself (exit code 0) while it started.");
+  return releaseFailure(
+    "boot",
+    "crash_on_boot",
+    `The application crashed while it started (exit code ${exit?.code ?? "unknown"}).`,
+  );
 }
 
 /** Why a replica that keeps running did not become healthy in time: by what the last look found. */
@@ -48,9 +63,17 @@ export function judgeLook(last: Look, where: { port: number; path: string | null
     case "timeout":
       return releaseFailure("health", "health_check_timeout", `GET ${asked} got no answer for ${seconds} s.`);
     case "broken":
-      return releaseFailure("health", "health_check_broken", `GET ${asked} broke off (${last.detail}) for ${seconds} s.`);
+      return releaseFailure(
+        "health",
+        "health_check_broken",
+        `GET ${asked} broke off (${last.detail}) for ${seconds} s.`,
+      );
     case "refused":
     case "healthy":
-      return releaseFailure("health", "wrong_port", `Nothing listened on port ${where.port} for ${seconds} s, though the application runs.`);
+      return releaseFailure(
+        "health",
+        "wrong_port",
+        `Nothing listened on port ${where.port} for ${seconds} s, though the application runs.`,
+      );
   }
 }

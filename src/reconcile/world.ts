@@ -1,6 +1,5 @@
 import type { Log } from "../kit/log.ts";
-import type { Builder } from "../ports/builder.ts";
-import type { BuildLimits } from "../ports/builder.ts";
+import type { Builder, BuildLimits } from "../ports/builder.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";

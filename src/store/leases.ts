@@ -3,7 +3,7 @@ import { isKnownDead } from "../kit/processes.ts";
 import type { Db, Tx } from "./database.ts";
 
 /** The tables whose rows are work that one process at a time may do. */
-export type LeasedTable = "build" | "deployment" | "project_database";
+export type LeasedTable = "build" | "deployment" | "project_database" | "cron_run";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
 export interface Lease {
@@ -13,14 +13,14 @@ export interface Lease {
   readonly fence: number;
 }
 
-export const leaseSeconds = 30;
+const leaseSeconds = 30;
 const heartbeatMs = 5000;
 
 /** SQL for a `lease_until` that starts now. */
 export const freshLease = sql<string>`now() + make_interval(secs => ${sql.lit(leaseSeconds)})`;
 
 /** Prolongs a lease; false when it was lost. */
-export async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
+async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
   const done = await sql`update ${sql.table(lease.table)} set lease_until = ${freshLease}
     where id = ${lease.id} and fence = ${lease.fence} and lease_owner = ${lease.owner}`.execute(db);
   return done.numAffectedRows === 1n;

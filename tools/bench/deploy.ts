@@ -31,7 +31,11 @@ async function measureCold(platform: TestPlatform): Promise<BenchRow> {
     theirs.push(await byHand(app, freshFolder("hand"), `cold ${round}`));
     ours.push(await pushLive(platform, app, { slug: `cold-${round}`, text: `cold ${round}` }));
   }
-  return timeRow("push to first 200, cold caches", "the same steps by hand", { ours: median(ours), theirs: median(theirs), goal: 1.15 });
+  return timeRow("push to first 200, cold caches", "the same steps by hand", {
+    ours: median(ours),
+    theirs: median(theirs),
+    goal: 1.15,
+  });
 }
 
 async function measureWarm(platform: TestPlatform): Promise<BenchRow[]> {
@@ -46,7 +50,13 @@ async function measureWarm(platform: TestPlatform): Promise<BenchRow[]> {
     theirs.push(await byHand(app, hand, `warm ${round}`));
     ours.push(await pushLive(platform, app, { slug: "warm", text: `warm ${round}` }));
   }
-  return [timeRow("push to first 200, only the source changed", "the same steps by hand", { ours: median(ours), theirs: median(theirs), goal: 0.6 })];
+  return [
+    timeRow("push to first 200, only the source changed", "the same steps by hand", {
+      ours: median(ours),
+      theirs: median(theirs),
+      goal: 0.6,
+    }),
+  ];
 }
 
 /** A server with dependencies of the usual kind and a build step. */
@@ -62,30 +72,52 @@ function sourceOf(text: string): Record<string, string> {
 }
 
 async function lock(app: TestApp): Promise<void> {
-  await runOk({ file: npm(), args: ["install", "--package-lock-only", "--no-audit", "--no-fund"] }, { cwd: app.dir, env: environment() });
+  await runOk(
+    { file: npm(), args: ["install", "--package-lock-only", "--no-audit", "--no-fund"] },
+    { cwd: app.dir, env: environment() },
+  );
   await app.commit({});
 }
 
-async function pushLive(platform: TestPlatform, app: TestApp, expected: { slug: string; text: string }): Promise<number> {
+async function pushLive(
+  platform: TestPlatform,
+  app: TestApp,
+  expected: { slug: string; text: string },
+): Promise<number> {
   const from = performance.now();
   const pushed = await app.push();
   if (pushed.exitCode !== 0) throw new Error(`the push failed:\n${pushed.stderr}`);
-  const seen = await until(async () => ((await platform.visit(expected.slug)).body === expected.text ? true : undefined), { timeoutMs: 10_000 });
+  const seen = await until(
+    async () => ((await platform.visit(expected.slug)).body === expected.text ? true : undefined),
+    { timeoutMs: 10_000 },
+  );
   if (seen === undefined) throw new Error("the new version was not served");
   return performance.now() - from;
 }
 
 async function byHand(app: TestApp, dir: string, text: string): Promise<number> {
-  const env = { ...environment(), npm_config_cache: join(dir, "npm-cache"), npm_config_audit: "false", npm_config_fund: "false" };
+  const env = {
+    ...environment(),
+    npm_config_cache: join(dir, "npm-cache"),
+    npm_config_audit: "false",
+    npm_config_fund: "false",
+  };
   const from = performance.now();
   const step = (file: string, args: string[], cwd: string) => runOk({ file, args }, { cwd, env, timeoutMs: 300_000 });
   await step("git", ["init", "--quiet", "--bare", join(dir, "bare.git")], dir);
   await step("git", ["push", "--quiet", "--force", join(dir, "bare.git"), "HEAD:refs/heads/main"], app.dir);
-  await step("git", [`--git-dir=${join(dir, "bare.git")}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main"], dir);
+  await step(
+    "git",
+    [`--git-dir=${join(dir, "bare.git")}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main"],
+    dir,
+  );
   await step(npm(), ["ci", "--loglevel=error"], dir);
   await step(npm(), ["run", "--silent", "build"], dir);
   const port = 12_000 + Math.floor(Math.random() * 10_000);
-  const server = start({ file: process.execPath, args: ["server.js"] }, { cwd: dir, env: { ...env, PORT: String(port) } });
+  const server = start(
+    { file: process.execPath, args: ["server.js"] },
+    { cwd: dir, env: { ...env, PORT: String(port) } },
+  );
   try {
     const seen = await until(async () => ((await answer(port)) === text ? true : undefined), { timeoutMs: 20_000 });
     if (seen === undefined) throw new Error("the app by hand did not answer");

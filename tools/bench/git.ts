@@ -116,8 +116,3 @@ async function freePort(): Promise<number> {
   await new Promise((done) => server.close(done));
   return port;
 }
-
-if (import.meta.main) {
-
-
-}

@@ -19,7 +19,10 @@ const benches: readonly Bench[] = [
 /** Runs all benches, or those named, one after the other, and prints a line for each row. Exit code 1 when one could not be run. */
 async function main(only: readonly string[]): Promise<void> {
   const unknown = only.filter((name) => !benches.some((bench) => bench.name === name));
-  if (unknown.length > 0) throw new Error(`There is no bench ${unknown.join(", ")}; there are ${benches.map((bench) => bench.name).join(", ")}.`);
+  if (unknown.length > 0)
+    throw new Error(
+      `There is no bench ${unknown.join(", ")}; there are ${benches.map((bench) => bench.name).join(", ")}.`,
+    );
   for (const bench of benches.filter((each) => only.length === 0 || only.includes(each.name))) {
     process.stdout.write(`${bench.name}\n`);
     const lacks = bench.lacks?.();

@@ -12,13 +12,37 @@ export interface BenchRow {
 }
 
 /** The rate of both, higher is better. */
-export function rateRow(name: string, against: string, rates: { ours: number; theirs: number; goal: number | null }): BenchRow {
-  return { name, against, ours: rates.ours, theirs: rates.theirs, unit: "requests/s", ratio: rates.ours / rates.theirs, goal: rates.goal };
+export function rateRow(
+  name: string,
+  against: string,
+  rates: { ours: number; theirs: number; goal: number | null },
+): BenchRow {
+  return {
+    name,
+    against,
+    ours: rates.ours,
+    theirs: rates.theirs,
+    unit: "requests/s",
+    ratio: rates.ours / rates.theirs,
+    goal: rates.goal,
+  };
 }
 
 /** The time of both, lower is better. */
-export function timeRow(name: string, against: string, times: { ours: number; theirs: number; goal: number | null }): BenchRow {
-  return { name, against, ours: times.ours, theirs: times.theirs, unit: "ms", ratio: times.ours / times.theirs, goal: times.goal };
+export function timeRow(
+  name: string,
+  against: string,
+  times: { ours: number; theirs: number; goal: number | null },
+): BenchRow {
+  return {
+    name,
+    against,
+    ours: times.ours,
+    theirs: times.theirs,
+    unit: "ms",
+    ratio: times.ours / times.theirs,
+    goal: times.goal,
+  };
 }
 
 export function median(values: readonly number[]): number {

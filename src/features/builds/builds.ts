@@ -1,7 +1,7 @@
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
-export { closeInterrupted, endBuild, takeQueued, type BuildEnd, type TakenBuild } from "./lifecycle-queries.ts";
+export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { requestBuild } from "./request.ts";
 export { receivePush, type Receiving } from "./receive.ts";
 

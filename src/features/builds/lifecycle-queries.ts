@@ -114,7 +114,10 @@ export async function endBuild(db: Db | Tx, lease: Lease, end: BuildEnd): Promis
 }
 
 /** Ends pushed builds whose control plane is gone (the push was refused with it) and queues redeploys again. */
-export async function closeInterrupted(db: Db, failure: Failure): Promise<readonly { id: string; project_id: string; status: string }[]> {
+export async function closeInterrupted(
+  db: Db,
+  failure: Failure,
+): Promise<readonly { id: string; project_id: string; status: string }[]> {
   const closed = await sql<{ id: string; project_id: string; status: string }>`
     update build set
       status = case when origin = 'push' then 'failed' else 'queued' end,

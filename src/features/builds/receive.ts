@@ -41,22 +41,37 @@ const readBytes = 256 * 1024;
  * Decides a push: builds, releases and switches the deploy branch while git waits, streaming the build's log as it is stored.
  * Accepted means live. Other branches and tags are accepted as they are.
  */
-export async function receivePush(receiving: Receiving, push: Push, onLine: (line: string) => void): Promise<PushVerdict> {
+export async function receivePush(
+  receiving: Receiving,
+  push: Push,
+  onLine: (line: string) => void,
+): Promise<PushVerdict> {
   const project = await receiving.db
     .selectFrom("project")
     .select(["deploy_branch", "deleted_at"])
     .where("org_id", "=", push.org_id)
     .where("id", "=", push.project_id)
     .executeTakeFirst();
-  if (project === undefined || project.deleted_at !== null) return refuse(onLine, "The project is deleted.", "Undelete it first: berth projects undelete");
+  if (project === undefined || project.deleted_at !== null)
+    return refuse(onLine, "The project is deleted.", "Undelete it first: berth projects undelete");
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
   for (const line of target.notes) onLine(line);
   if (target.outcome === "stored") return { accepted: true, build: null };
-  const inspection = await receiving.repositories.inspect(push.project_id, target.ref.new, push.quarantine, receiving.treeLimits);
+  const inspection = await receiving.repositories.inspect(
+    push.project_id,
+    target.ref.new,
+    push.quarantine,
+    receiving.treeLimits,
+  );
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   for (const note of inspection.notes ?? []) onLine(`       ${note}`);
-  return buildAndFollow(receiving, push, { ref: target.ref, branch: target.branch, message: inspection.message }, onLine);
+  return buildAndFollow(
+    receiving,
+    push,
+    { ref: target.ref, branch: target.branch, message: inspection.message },
+    onLine,
+  );
 }
 
 async function buildAndFollow(
@@ -88,7 +103,12 @@ async function buildAndFollow(
   return { ...verdict, build: { id, branch: target.branch } };
 }
 
-async function follow(receiving: Receiving, orgId: string, buildId: string, onLine: (line: string) => void): Promise<{ accepted: boolean }> {
+async function follow(
+  receiving: Receiving,
+  orgId: string,
+  buildId: string,
+  onLine: (line: string) => void,
+): Promise<{ accepted: boolean }> {
   let offset = 0;
   let renewedAt = Date.now();
   for (;;) {
@@ -107,7 +127,12 @@ async function follow(receiving: Receiving, orgId: string, buildId: string, onLi
   }
 }
 
-async function pump(logStore: LogStore, buildId: string, from: number, onLine: (line: string) => void): Promise<number> {
+async function pump(
+  logStore: LogStore,
+  buildId: string,
+  from: number,
+  onLine: (line: string) => void,
+): Promise<number> {
   let offset = from;
   for (;;) {
     const chunk = await logStore.readBuild(buildId, offset, readBytes);
@@ -117,7 +142,11 @@ async function pump(logStore: LogStore, buildId: string, from: number, onLine: (
   }
 }
 
-async function verdictOf(db: Db, orgId: string, buildId: string): Promise<{ accepted: boolean; note?: string } | undefined> {
+async function verdictOf(
+  db: Db,
+  orgId: string,
+  buildId: string,
+): Promise<{ accepted: boolean; note?: string } | undefined> {
   const progress = await progressOf(db, orgId, buildId);
   if (progress === undefined) return { accepted: false };
   if (progress.build === "superseded") return { accepted: false, note: " !     A newer push took this one's place." };

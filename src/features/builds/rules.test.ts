@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { deployRef, type PushedRef } from "./rules.ts";
 
 const commit = "a".repeat(40);
-const pushed = (...names: string[]): PushedRef[] => names.map((name) => ({ name: `refs/heads/${name}`, old: null, new: commit }));
+const pushed = (...names: string[]): PushedRef[] =>
+  names.map((name) => ({ name: `refs/heads/${name}`, old: null, new: commit }));
 
 test("the first push deploys main before master before the first branch", () => {
   const branchOf = (...names: string[]) => {

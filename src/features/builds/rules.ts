@@ -24,11 +24,17 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
   const branches = refs.filter((ref) => ref.name.startsWith(heads));
   const chosen = deployBranch ?? firstBranch(branches);
   const ref = branches.find((each) => each.name === heads + chosen);
-  const others = branches.filter((each) => each !== ref && each.new !== null).map((each) => each.name.slice(heads.length));
+  const others = branches
+    .filter((each) => each !== ref && each.new !== null)
+    .map((each) => each.name.slice(heads.length));
   const notes = others.map((branch) => `       ${branch} is stored; only ${chosen ?? "main"} deploys.`);
   if (ref === undefined) return { outcome: "stored", notes };
   if (ref.new === null) {
-    return { outcome: "refused", summary: `${chosen} is the branch that deploys; it cannot be deleted.`, hint: "Delete the project to stop serving it." };
+    return {
+      outcome: "refused",
+      summary: `${chosen} is the branch that deploys; it cannot be deleted.`,
+      hint: "Delete the project to stop serving it.",
+    };
   }
   return { outcome: "deploy", ref: { ...ref, new: ref.new }, branch: chosen as string, notes };
 }

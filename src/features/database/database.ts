@@ -6,12 +6,23 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import { databaseOf, insertDatabase, type DatabaseRow } from "./queries.ts";
 
-export { databaseFailed, databaseOf, databaseReady, takeDatabase, wantedDatabases, type DatabaseRow } from "./queries.ts";
+export {
+  databaseFailed,
+  databaseOf,
+  databaseReady,
+  takeDatabase,
+  wantedDatabases,
+  type DatabaseRow,
+} from "./queries.ts";
 
 const secretName = "database_password";
 
 /** Gives the project a database row with random names and password; false when it has one already. */
-export async function requestDatabase(tx: Tx, vault: Vault, project: { org_id: string; project_id: string }): Promise<boolean> {
+export async function requestDatabase(
+  tx: Tx,
+  vault: Vault,
+  project: { org_id: string; project_id: string },
+): Promise<boolean> {
   const name = randomBytes(6).toString("hex");
   const password = randomBytes(24).toString("base64url");
   return insertDatabase(tx, {
@@ -26,7 +37,14 @@ export async function requestDatabase(tx: Tx, vault: Vault, project: { org_id: s
 /** What the postgres host needs to make or find the database. Holds the password. */
 export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
   const { id, project_id, project_number, role_name, database_name } = row;
-  return { id, project_id, project_number, role_name, database_name, password: vault.open(project_id, secretName, row.sealed_password) };
+  return {
+    id,
+    project_id,
+    project_number,
+    role_name,
+    database_name,
+    password: vault.open(project_id, secretName, row.sealed_password),
+  };
 }
 
 /** What an application gets of its database: variables of its environment (libpq's names) and the service to reach. */
@@ -36,7 +54,7 @@ export async function databaseFor(
   project: { org_id: string; project_id: string },
 ): Promise<{ env: Record<string, string>; reach: LocalService[] }> {
   const row = await databaseOf(db, project.org_id, project.project_id);
-  if (row === undefined || row.port === null || row.socket_path === null) return { env: {}, reach: [] };
+  if (!row || row.port === null || row.socket_path === null) return { env: {}, reach: [] };
   const { role_name, database_name, password } = specOf(vault, row);
   const env = {
     DATABASE_URL: `postgresql://${role_name}:${password}@127.0.0.1:${row.port}/${database_name}`,

@@ -35,14 +35,20 @@ async function provisioned(ctx: Context<"database.create">, owner: { org_id: str
   while (Date.now() < end) {
     const row = await databaseOf(ctx.world.db, owner.org_id, owner.project_id);
     if (row?.status === "ready") return present(ctx.world, row);
-    if (row?.status === "failed") throw new Refused("unavailable", { error: row.failure?.summary ?? "The database could not be made.", hint: row.failure?.hint ?? "" });
+    if (row?.status === "failed")
+      throw new Refused("unavailable", {
+        error: row.failure?.summary ?? "The database could not be made.",
+        hint: row.failure?.hint ?? "",
+      });
     await sleep(pollMs);
   }
   throw new Refused("unavailable", { error: "The database is still being made.", hint: "Ask again in a moment." });
 }
 
 async function present(world: Surroundings, row: DatabaseRow) {
-  const seen = await world.ports.postgresHost.observe(specOf(world.vault, row)).catch(() => ({ state: "stopped" as const }));
+  const seen = await world.ports.postgresHost
+    .observe(specOf(world.vault, row))
+    .catch(() => ({ state: "stopped" as const }));
   return {
     status: row.status,
     engine: "postgresql" as const,

@@ -20,10 +20,14 @@ const columns = [
   "project.number as project_number",
 ] as const;
 
-const joined = (db: Db | Tx) => db.selectFrom("project_database").innerJoin("project", "project.id", "project_database.project_id").select(columns);
+const joined = (db: Db | Tx) =>
+  db.selectFrom("project_database").innerJoin("project", "project.id", "project_database.project_id").select(columns);
 
 export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) {
-  return joined(db).where("project_database.org_id", "=", orgId).where("project_database.project_id", "=", projectId).executeTakeFirst();
+  return joined(db)
+    .where("project_database.org_id", "=", orgId)
+    .where("project_database.project_id", "=", projectId)
+    .executeTakeFirst();
 }
 
 export type DatabaseRow = NonNullable<Awaited<ReturnType<typeof databaseOf>>>;
@@ -39,13 +43,23 @@ export interface NewDatabase {
 
 /** Inserts the row unless the project has a database; true when it was inserted. */
 export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean> {
-  const done = await tx.insertInto("project_database").values(row).onConflict((on) => on.column("project_id").doNothing()).executeTakeFirst();
+  const done = await tx
+    .insertInto("project_database")
+    .values(row)
+    .onConflict((on) => on.column("project_id").doNothing())
+    .executeTakeFirst();
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
 /** A failed one is tried again. */
 export async function retryDatabase(tx: Tx, orgId: string, id: string): Promise<void> {
-  await tx.updateTable("project_database").set({ status: "provisioning", failure: null }).where("org_id", "=", orgId).where("id", "=", id).where("status", "=", "failed").execute();
+  await tx
+    .updateTable("project_database")
+    .set({ status: "provisioning", failure: null })
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("status", "=", "failed")
+    .execute();
 }
 
 /** Every database that ought to run: those of all projects, deleted ones too, because undelete brings them back. */
@@ -59,7 +73,13 @@ export async function takeDatabase(db: Db, id: string, owner: string): Promise<L
     .updateTable("project_database")
     .set({ lease_owner: owner, lease_until: freshLease, fence: sql`fence + 1` })
     .where("id", "=", id)
-    .where((where) => where.or([where("lease_owner", "is", null), where("lease_owner", "=", owner), where("lease_until", "<=", sql<string>`now()`)]))
+    .where((where) =>
+      where.or([
+        where("lease_owner", "is", null),
+        where("lease_owner", "=", owner),
+        where("lease_until", "<=", sql<string>`now()`),
+      ]),
+    )
     .returning("fence")
     .executeTakeFirst();
   return taken && { table: "project_database", id, owner, fence: taken.fence };
@@ -69,7 +89,16 @@ export async function databaseReady(tx: Tx, lease: Lease, endpoint: DatabaseEndp
   const { port, socket_path, engine_version } = endpoint;
   const done = await tx
     .updateTable("project_database")
-    .set({ status: "ready", failure: null, port, socket_path, engine_version, ready_at: sql`coalesce(ready_at, now())`, lease_owner: null, lease_until: null })
+    .set({
+      status: "ready",
+      failure: null,
+      port,
+      socket_path,
+      engine_version,
+      ready_at: sql`coalesce(ready_at, now())`,
+      lease_owner: null,
+      lease_until: null,
+    })
     .where("id", "=", lease.id)
     .where("fence", "=", lease.fence)
     .executeTakeFirst();

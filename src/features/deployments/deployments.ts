@@ -1,6 +1,6 @@
 import { newId } from "../../kit/ids.ts";
 import type { Image } from "../../ports/builder.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { variablesOf } from "../env/env.ts";
@@ -16,7 +16,7 @@ import {
   type DeploymentRow,
 } from "./queries.ts";
 
-export { activate, failDeployment, getDeployment, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
+export { activate, failDeployment, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
 
 export {
   markCrashed,
@@ -92,7 +92,11 @@ async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
 }
 
 /** Starts the active image anew with the variables of this moment. */
-export async function restartWithVariables(making: Making, tx: Tx, project: { org_id: string; project_id: string }): Promise<Made> {
+export async function restartWithVariables(
+  making: Making,
+  tx: Tx,
+  project: { org_id: string; project_id: string },
+): Promise<Made> {
   const { org_id, project_id } = project;
   const locked = await lockLivingProject(tx, org_id, project_id);
   if (locked === undefined) return { outcome: "project_deleted" };
@@ -124,7 +128,11 @@ export async function rollBack(making: Making, tx: Tx, project: { org_id: string
   const target = await goodBefore(tx, org_id, project_id, standing ?? active.number);
   if (target === undefined) return { outcome: "nothing" };
   if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
-  const variables = openVariables(making.vault, { project_id, id: target.id, sealed_variables: target.sealed_variables });
+  const variables = openVariables(making.vault, {
+    project_id,
+    id: target.id,
+    sealed_variables: target.sealed_variables,
+  });
   return make(making, tx, {
     ...pick({ ...project, ...target }),
     trigger: "rollback",
@@ -138,16 +146,20 @@ export async function rollBack(making: Making, tx: Tx, project: { org_id: string
 }
 
 /** The variables that a deployment was made with. */
-export function openVariables(vault: Vault, deployment: { project_id: string; id: string; sealed_variables: Buffer }): Record<string, string> {
-  return JSON.parse(vault.open(deployment.project_id, `deployment:${deployment.id}`, deployment.sealed_variables)) as Record<string, string>;
+export function openVariables(
+  vault: Vault,
+  deployment: { project_id: string; id: string; sealed_variables: Buffer },
+): Record<string, string> {
+  return JSON.parse(
+    vault.open(deployment.project_id, `deployment:${deployment.id}`, deployment.sealed_variables),
+  ) as Record<string, string>;
 }
 
-/** The deployment that serves, or undefined. */
-export async function activeDeployment(db: Db | Tx, orgId: string, projectId: string) {
-  return activeOf(db, orgId, projectId);
-}
-
-async function make(making: Making, tx: Tx, wanted: Omit<DeploymentRow, "id" | "sealed_variables"> & { variables: Record<string, string> }): Promise<Made> {
+async function make(
+  making: Making,
+  tx: Tx,
+  wanted: Omit<DeploymentRow, "id" | "sealed_variables"> & { variables: Record<string, string> },
+): Promise<Made> {
   const { variables, ...row } = wanted;
   const id = newId("dep");
   const sealed_variables = making.vault.seal(row.project_id, `deployment:${id}`, JSON.stringify(variables));

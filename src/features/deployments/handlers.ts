@@ -22,7 +22,16 @@ export const deployments: Handlers<"deployments"> = {
     if (source === undefined) return ctx.fail("nothing_to_deploy");
     if (await comingDeployment(ctx.tx, org_id, project.id)) return ctx.fail("deploy_in_progress");
     const { commit, branch, message } = source;
-    const wanted = { org_id, project_id: project.id, origin: "redeploy", commit, branch, message, old_commit: null, lease_owner: null } as const;
+    const wanted = {
+      org_id,
+      project_id: project.id,
+      origin: "redeploy",
+      commit,
+      branch,
+      message,
+      old_commit: null,
+      lease_owner: null,
+    } as const;
     const build = await requestBuild(ctx.tx, ctx.world.wakeups, { ...wanted, requested_by: token_name });
     ctx.note({ project_id: project.id, target: build.id, detail: { commit } });
     return { build_id: build.id, commit };
@@ -51,12 +60,16 @@ async function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string)
   const end = Date.now() + rollbackDeadlineMs;
   while (Date.now() < end) {
     const deployment = await getDeployment(ctx.world.db, ctx.caller.org_id, id);
-    if (deployment?.status === "active" || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
+    if (deployment?.status === "active" || deployment?.status === "retired")
+      return { status: "rolled_back" as const, deployment };
     if (deployment?.status === "failed" || deployment?.status === "superseded") {
       const { summary, hint } = deployment.failure ?? { summary: "Another change came first.", hint: "Try again." };
       throw new Refused("previous_unhealthy", { error: summary, hint });
     }
     await sleep(pollMs);
   }
-  throw new Refused("unavailable", { error: "The rollback is still under way.", hint: "Look at the project's deployments." });
+  throw new Refused("unavailable", {
+    error: "The rollback is still under way.",
+    hint: "Look at the project's deployments.",
+  });
 }

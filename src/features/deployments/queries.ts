@@ -126,7 +126,9 @@ export async function takeDeployment(db: Db, owner: string): Promise<TakenDeploy
     from chosen, project p, build b
     where d.id = chosen.id and p.id = d.project_id and b.id = d.build_id
     returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, p.replicas, d.number, d.status, d.trigger,
-      d.build_id, d.commit, b.branch, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned`.execute(db);
+      d.build_id, d.commit, b.branch, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned`.execute(
+    db,
+  );
   return taken.rows[0];
 }
 
@@ -192,7 +194,12 @@ export async function goodBefore(tx: Tx, orgId: string, projectId: string, numbe
 }
 
 export async function numberOf(tx: Tx, orgId: string, id: string): Promise<number | undefined> {
-  const row = await tx.selectFrom("deployment").select("number").where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
+  const row = await tx
+    .selectFrom("deployment")
+    .select("number")
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .executeTakeFirst();
   return row?.number;
 }
 
@@ -200,12 +207,21 @@ export async function numberOf(tx: Tx, orgId: string, id: string): Promise<numbe
 export async function projectsToRestart(db: Db) {
   return db
     .selectFrom("project")
-    .innerJoin("deployment", (join) => join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"))
+    .innerJoin("deployment", (join) =>
+      join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"),
+    )
     .select(["project.id", "project.org_id", "project.variables_changed_at"])
     .where("project.deleted_at", "is", null)
     .where("project.variables_changed_at", "<=", sql<string>`now() - interval '2 seconds'`)
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("deployment as coming").select("coming.id").whereRef("coming.project_id", "=", "project.id").where("coming.status", "in", ["pending", "starting"]))),
+      not(
+        exists(
+          selectFrom("deployment as coming")
+            .select("coming.id")
+            .whereRef("coming.project_id", "=", "project.id")
+            .where("coming.status", "in", ["pending", "starting"]),
+        ),
+      ),
     )
     .execute();
 }
@@ -216,11 +232,21 @@ export async function clearVariablesMark(tx: Tx, projectId: string): Promise<voi
 }
 
 export async function setReplicas(tx: Tx, orgId: string, projectId: string, replicas: number): Promise<void> {
-  await tx.updateTable("project").set({ replicas, updated_at: sql`now()` }).where("org_id", "=", orgId).where("id", "=", projectId).execute();
+  await tx
+    .updateTable("project")
+    .set({ replicas, updated_at: sql`now()` })
+    .where("org_id", "=", orgId)
+    .where("id", "=", projectId)
+    .execute();
 }
 
 /** The commit of the newest push to the branch that went live: what git's ref points at. Undefined when there was none. */
-export async function deployedCommit(tx: Tx, orgId: string, projectId: string, branch: string): Promise<string | undefined> {
+export async function deployedCommit(
+  tx: Tx,
+  orgId: string,
+  projectId: string,
+  branch: string,
+): Promise<string | undefined> {
   const row = await tx
     .selectFrom("deployment")
     .innerJoin("build", "build.id", "deployment.build_id")

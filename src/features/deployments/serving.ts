@@ -7,14 +7,27 @@ export async function servedProjects(db: Db) {
   return db
     .selectFrom("project")
     .innerJoin("organization", "organization.id", "project.org_id")
-    .leftJoin("deployment", (join) => join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"))
-    .select(["project.id as project_id", "project.hostname", "project.replicas", "project.deleted_at", "organization.suspended_at", "deployment.id as deployment_id"])
+    .leftJoin("deployment", (join) =>
+      join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"),
+    )
+    .select([
+      "project.id as project_id",
+      "project.hostname",
+      "project.replicas",
+      "project.deleted_at",
+      "organization.suspended_at",
+      "deployment.id as deployment_id",
+    ])
     .execute();
 }
 
 /** Which start of each replica passed its health check. */
 export async function readyReplicas(db: Db, deploymentId: string): Promise<ReadonlyMap<number, number>> {
-  const rows = await db.selectFrom("replica").select(["ordinal", "ready_attempt"]).where("deployment_id", "=", deploymentId).execute();
+  const rows = await db
+    .selectFrom("replica")
+    .select(["ordinal", "ready_attempt"])
+    .where("deployment_id", "=", deploymentId)
+    .execute();
   return new Map(rows.map((row) => [row.ordinal, row.ready_attempt]));
 }
 
@@ -61,7 +74,12 @@ export async function workloadRows(db: Db, ids: readonly string[]) {
       "project.deleted_at",
       "organization.suspended_at",
     ])
-    .where((where) => where.or([where("deployment.status", "=", "active"), ...(ids.length > 0 ? [where("deployment.id", "in", [...ids])] : [])]))
+    .where((where) =>
+      where.or([
+        where("deployment.status", "=", "active"),
+        ...(ids.length > 0 ? [where("deployment.id", "in", [...ids])] : []),
+      ]),
+    )
     .execute();
 }
 
@@ -76,7 +94,10 @@ export async function replicasOf(db: Db, deploymentId: string): Promise<readonly
 }
 
 /** This start of the replica passed its health check. */
-export async function markReady(db: Db, replica: { org_id: string; deployment_id: string; ordinal: number; attempt: number }): Promise<void> {
+export async function markReady(
+  db: Db,
+  replica: { org_id: string; deployment_id: string; ordinal: number; attempt: number },
+): Promise<void> {
   const { attempt, ...key } = replica;
   await db
     .insertInto("replica")
@@ -88,14 +109,30 @@ export async function markReady(db: Db, replica: { org_id: string; deployment_id
 /** A replica's start ended; it is to be started again after the pause. False when this start's end is known already. */
 export async function markCrashed(
   db: Db,
-  crash: { org_id: string; deployment_id: string; ordinal: number; attempt: number; exit_code: number | null; out_of_memory: boolean; restarts: number; pauseMs: number },
+  crash: {
+    org_id: string;
+    deployment_id: string;
+    ordinal: number;
+    attempt: number;
+    exit_code: number | null;
+    out_of_memory: boolean;
+    restarts: number;
+    pauseMs: number;
+  },
 ): Promise<boolean> {
   const { attempt, pauseMs, ...row } = crash;
-  const state = { ...row, crashed_attempt: attempt, exited_at: sql<string>`now()`, next_start_at: sql<string>`now() + make_interval(secs => ${pauseMs / 1000})` };
+  const state = {
+    ...row,
+    crashed_attempt: attempt,
+    exited_at: sql<string>`now()`,
+    next_start_at: sql<string>`now() + make_interval(secs => ${pauseMs / 1000})`,
+  };
   const done = await db
     .insertInto("replica")
     .values(state)
-    .onConflict((on) => on.columns(["deployment_id", "ordinal"]).doUpdateSet(state).where("replica.crashed_attempt", "<", attempt))
+    .onConflict((on) =>
+      on.columns(["deployment_id", "ordinal"]).doUpdateSet(state).where("replica.crashed_attempt", "<", attempt),
+    )
     .executeTakeFirst();
   return done.numInsertedOrUpdatedRows === 1n;
 }

@@ -24,7 +24,13 @@ function exited(ranSeconds: number, attempt = 1): Instance {
   };
 }
 
-const known = (restarts: number, crashed_attempt: number, next_start_at: string | null = null) => ({ ordinal: 0, ready_attempt: 0, crashed_attempt, restarts, next_start_at });
+const known = (restarts: number, crashed_attempt: number, next_start_at: string | null = null) => ({
+  ordinal: 0,
+  ready_attempt: 0,
+  crashed_attempt,
+  restarts,
+  next_start_at,
+});
 
 test("an active deployment serves, a retired one drains, one on its way is left alone, the rest stops", () => {
   assert.equal(wanted(standing("active")), "serve");

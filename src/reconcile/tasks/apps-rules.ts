@@ -60,5 +60,6 @@ export function newCrash(instance: Instance, known: ReplicaRow | undefined): Cra
 
 /** How long until an exited replica may start again; 0 or less means now. */
 export function msUntilStart(known: ReplicaRow | undefined, now: Date): number {
-  return known?.next_start_at == null ? 0 : Date.parse(known.next_start_at) - now.getTime();
+  const next = known?.next_start_at ?? null;
+  return next === null ? 0 : Date.parse(next) - now.getTime();
 }

@@ -1,5 +1,12 @@
 import { recordEvent } from "../../features/activity/activity.ts";
-import { markCrashed, markReady, replicasOf, workloadRows, type ReplicaRow, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import {
+  markCrashed,
+  markReady,
+  replicasOf,
+  workloadRows,
+  type ReplicaRow,
+  type WorkloadRow,
+} from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";
@@ -18,8 +25,13 @@ export function appsTask(world: World): Task {
   const ending = new Map<string, Promise<void>>();
   function end(id: string, work: () => Promise<void>): void {
     if (ending.has(id)) return;
-    const told = work().catch((error: unknown) => world.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"));
-    ending.set(id, told.finally(() => ending.delete(id)));
+    const told = work().catch((error: unknown) =>
+      world.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"),
+    );
+    ending.set(
+      id,
+      told.finally(() => ending.delete(id)),
+    );
   }
   async function tendWorkload(id: string, row: WorkloadRow | undefined): Promise<number> {
     switch (wanted(row)) {
@@ -73,7 +85,12 @@ async function keep(world: World, row: WorkloadRow, end: (work: () => Promise<vo
   return Math.min(...waits, kept.length < row.replicas ? soonMs : Infinity);
 }
 
-async function tend(world: World, row: WorkloadRow, instance: Instance, known: ReplicaRow | undefined): Promise<number> {
+async function tend(
+  world: World,
+  row: WorkloadRow,
+  instance: Instance,
+  known: ReplicaRow | undefined,
+): Promise<number> {
   if (instance.state === "running") return admit(world, row, instance, known);
   const crash = newCrash(instance, known);
   if (crash === undefined) {
@@ -90,7 +107,10 @@ async function tend(world: World, row: WorkloadRow, instance: Instance, known: R
 }
 
 async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<void> {
-  world.log.warn({ project: row.slug, deployment: row.number, replica: crash.ordinal, exit_code: crash.exit_code }, "an application crashed");
+  world.log.warn(
+    { project: row.slug, deployment: row.number, replica: crash.ordinal, exit_code: crash.exit_code },
+    "an application crashed",
+  );
   await recordEvent(world.db, {
     org_id: row.org_id,
     project_id: row.project_id,
@@ -101,12 +121,27 @@ async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<
 }
 
 /** A running replica gets traffic once it answers as its health check demands. */
-async function admit(world: World, row: WorkloadRow, instance: Instance, known: ReplicaRow | undefined): Promise<number> {
+async function admit(
+  world: World,
+  row: WorkloadRow,
+  instance: Instance,
+  known: ReplicaRow | undefined,
+): Promise<number> {
   if (known?.ready_attempt === instance.attempt || instance.address === null) return Infinity;
   const { timeoutMs } = world.settings.health;
-  const found = await look({ address: instance.address, hostname: row.hostname, path: row.health_path, timeoutMs: Math.min(timeoutMs, 1000) });
+  const found = await look({
+    address: instance.address,
+    hostname: row.hostname,
+    path: row.health_path,
+    timeoutMs: Math.min(timeoutMs, 1000),
+  });
   if (found.seen !== "healthy") return soonMs;
-  await markReady(world.db, { org_id: row.org_id, deployment_id: row.id, ordinal: instance.ordinal, attempt: instance.attempt });
+  await markReady(world.db, {
+    org_id: row.org_id,
+    deployment_id: row.id,
+    ordinal: instance.ordinal,
+    attempt: instance.attempt,
+  });
   await syncEdge(world);
   return Infinity;
 }
@@ -120,7 +155,11 @@ async function shrink(world: World, row: WorkloadRow, surplus: readonly Instance
 
 async function drain(world: World, row: WorkloadRow): Promise<void> {
   await syncEdge(world);
-  await waitUntilIdle(world, await world.ports.runtime.observe(row.id), row.retired_at ?? row.deleted_at ?? row.suspended_at);
+  await waitUntilIdle(
+    world,
+    await world.ports.runtime.observe(row.id),
+    row.retired_at ?? row.deleted_at ?? row.suspended_at,
+  );
   await stop(world, row.id, row);
 }
 
@@ -132,5 +171,10 @@ async function stop(world: World, id: string, row: WorkloadRow | undefined): Pro
 }
 
 async function outputOf(world: World, row: WorkloadRow) {
-  return { workload_id: row.id, project_id: row.project_id, deployment: row.number, secrets: secretsOf(await workloadOf(world, row)) };
+  return {
+    workload_id: row.id,
+    project_id: row.project_id,
+    deployment: row.number,
+    secrets: secretsOf(await workloadOf(world, row)),
+  };
 }

@@ -67,7 +67,7 @@ async function perform(world: World, build: TakenBuild, signal: AbortSignal): Pr
   });
   switch (outcome.outcome) {
     case "built":
-      return succeed(world, build, outcome.image, log, signal);
+      return succeed({ world, build, log, signal }, outcome.image);
     case "failed":
       return fail(world, build, outcome.failure, log);
     case "cancelled":
@@ -75,8 +75,15 @@ async function perform(world: World, build: TakenBuild, signal: AbortSignal): Pr
   }
 }
 
+interface Built {
+  readonly world: World;
+  readonly build: TakenBuild;
+  readonly log: BuildLog;
+  readonly signal: AbortSignal;
+}
+
 /** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
-async function succeed(world: World, build: TakenBuild, image: Image, log: BuildLog, signal: AbortSignal): Promise<void> {
+async function succeed({ world, build, log, signal }: Built, image: Image): Promise<void> {
   await log.flush();
   const { org_id, project_id, commit, old_commit, branch, origin } = build;
   const owner = origin === "push" ? world.owner : null;
@@ -84,7 +91,10 @@ async function succeed(world: World, build: TakenBuild, image: Image, log: Build
   for (let waiting = false; !signal.aborted; waiting = true) {
     const made = await world.db.transaction().execute(async (tx) => {
       const deployment = await deployBuild(world, tx, source);
-      if (deployment.outcome === "made" && !(await endBuild(tx, leaseOf(world, build), { status: "succeeded", image }))) {
+      if (
+        deployment.outcome === "made" &&
+        !(await endBuild(tx, leaseOf(world, build), { status: "succeeded", image }))
+      ) {
         throw new Error("the lease of the build was lost");
       }
       return deployment;

@@ -20,7 +20,12 @@ export function logsTask(world: World): Task {
       for (const row of rows as WorkloadRow[]) {
         if (!ids.includes(row.id)) continue;
         if (!secrets.has(row.id)) secrets.set(row.id, secretsOf(await workloadOf(world, row)));
-        await ingestOutput(world, { workload_id: row.id, project_id: row.project_id, deployment: row.number, secrets: secrets.get(row.id) ?? [] });
+        await ingestOutput(world, {
+          workload_id: row.id,
+          project_id: row.project_id,
+          deployment: row.number,
+          secrets: secrets.get(row.id) ?? [],
+        });
       }
       return { detail: `${ids.length} workloads` };
     },

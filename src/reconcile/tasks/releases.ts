@@ -3,12 +3,12 @@ import { interrupted } from "../../features/builds/builds.ts";
 import {
   activate,
   failDeployment,
+  markReady,
   projectsToRestart,
   restartWithVariables,
   takeDeployment,
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
-import { markReady } from "../../features/deployments/deployments.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Workload } from "../../ports/runtime.ts";
@@ -63,7 +63,8 @@ async function perform(world: World, deployment: TakenDeployment, signal: AbortS
   const workload = await workloadOf(world, deployment);
   const log = createBuildLog(world.ports.logStore, readAlong(deployment), redactor(secretsOf(workload)));
   const release: Release = { world, deployment, workload, log, signal };
-  const failure = (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
+  const failure =
+    (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
   if (failure === undefined) return;
   if (signal.aborted) return giveUp(world, deployment, interrupted);
   await explain(release, failure);
@@ -100,9 +101,12 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
     const exited = instances.find((instance) => instance.state === "exited");
     if (exited) return judgeExit(exited.exit);
     const waiting = instances.filter((instance) => last.get(instance.ordinal)?.seen !== "healthy");
-    await Promise.all(waiting.map(async (instance) => last.set(instance.ordinal, await lookAt(release, instance.address))));
+    await Promise.all(
+      waiting.map(async (instance) => last.set(instance.ordinal, await lookAt(release, instance.address))),
+    );
     const healthy = instances.filter((instance) => last.get(instance.ordinal)?.seen === "healthy");
-    for (const { ordinal, attempt } of healthy) await markReady(world.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
+    for (const { ordinal, attempt } of healthy)
+      await markReady(world.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
     if (healthy.length >= workload.replicas) return undefined;
     if (Date.now() >= end) break;
     // Quick looks first: most applications are up within a fraction of the usual pace.
@@ -115,7 +119,12 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
 
 function lookAt({ world, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
   if (address === null) return Promise.resolve({ seen: "refused" });
-  return look({ address, hostname: deployment.hostname, path: deployment.health_path, timeoutMs: world.settings.health.timeoutMs });
+  return look({
+    address,
+    hostname: deployment.hostname,
+    path: deployment.health_path,
+    timeoutMs: world.settings.health.timeoutMs,
+  });
 }
 
 /** One atomic change of rows; then the edge goes by it before anybody is told. */
@@ -130,7 +139,9 @@ async function switchTraffic({ world, deployment, log, signal }: Release): Promi
     return active;
   });
   if (!done) return undefined;
-  await syncEdge(world).catch((error: unknown) => world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"));
+  await syncEdge(world).catch((error: unknown) =>
+    world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
+  );
   await world.wakeups.send(world.db, "outcomes", deployment.id);
   await world.wakeups.send(world.db, "apps", deployment.project_id);
   return undefined;
@@ -139,7 +150,12 @@ async function switchTraffic({ world, deployment, log, signal }: Release): Promi
 /** Shows the pusher the application's last words and what to do. */
 async function explain({ world, deployment, workload, log }: Release, failure: Failure): Promise<void> {
   if (failure.stage === "boot" || failure.stage === "health") {
-    await ingestOutput(world, { workload_id: workload.id, project_id: deployment.project_id, deployment: deployment.number, secrets: secretsOf(workload) });
+    await ingestOutput(world, {
+      workload_id: workload.id,
+      project_id: deployment.project_id,
+      deployment: deployment.number,
+      secrets: secretsOf(workload),
+    });
     const page = await world.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
     const words = page.lines.filter((line) => line.deployment === deployment.number).slice(-20);
     if (words.length > 0) log.step("The application's last words");
@@ -173,7 +189,9 @@ async function close(world: World, deployment: TakenDeployment, failure: Failure
 
 async function restartChanged(world: World): Promise<void> {
   for (const project of await projectsToRestart(world.db)) {
-    await world.db.transaction().execute((tx) => restartWithVariables(world, tx, { org_id: project.org_id, project_id: project.id }));
+    await world.db
+      .transaction()
+      .execute((tx) => restartWithVariables(world, tx, { org_id: project.org_id, project_id: project.id }));
   }
 }
 

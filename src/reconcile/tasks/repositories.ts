@@ -32,7 +32,11 @@ export function repositoriesTask(world: World): Task {
 const sweepEveryMs = 24 * 3600 * 1000;
 
 async function sweep(world: World): Promise<void> {
-  await world.ports.repositories.sweep().catch((error: unknown) => world.log.warn({ err: error }, "could not tidy the repositories; it will be tried tomorrow"));
+  await world.ports.repositories
+    .sweep()
+    .catch((error: unknown) =>
+      world.log.warn({ err: error }, "could not tidy the repositories; it will be tried tomorrow"),
+    );
 }
 
 async function mend(world: World, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {
