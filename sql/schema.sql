@@ -55,6 +55,40 @@ CREATE TABLE public.build (
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
 
+CREATE TABLE public.cron_job (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    name text NOT NULL,
+    schedule text NOT NULL,
+    path text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    next_run_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.cron_run (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    job_id text NOT NULL,
+    deployment_id text,
+    trigger text NOT NULL,
+    scheduled_at timestamp with time zone NOT NULL,
+    status text NOT NULL,
+    reason text,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    http_status integer,
+    duration_ms integer,
+    response_excerpt text,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    CONSTRAINT cron_run_status_check CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text, 'timeout'::text, 'skipped'::text, 'missed'::text, 'unknown'::text]))),
+    CONSTRAINT cron_run_trigger_check CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text])))
+);
+
 CREATE TABLE public.deployment (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -208,6 +242,15 @@ ALTER TABLE ONLY public.build
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_project_id_number_key UNIQUE (project_id, number);
 
+ALTER TABLE ONLY public.cron_job
+    ADD CONSTRAINT cron_job_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.cron_job
+    ADD CONSTRAINT cron_job_project_id_name_key UNIQUE (project_id, name);
+
+ALTER TABLE ONLY public.cron_run
+    ADD CONSTRAINT cron_run_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_pkey PRIMARY KEY (id);
 
@@ -268,6 +311,16 @@ CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) W
 
 CREATE INDEX build_open ON public.build USING btree (status, created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
+CREATE INDEX cron_job_due ON public.cron_job USING btree (next_run_at);
+
+CREATE INDEX cron_job_of_project ON public.cron_job USING btree (org_id, project_id, id DESC);
+
+CREATE INDEX cron_run_of_job ON public.cron_run USING btree (job_id, scheduled_at DESC, id DESC);
+
+CREATE UNIQUE INDEX cron_run_once ON public.cron_run USING btree (job_id, scheduled_at) WHERE (trigger = 'schedule'::text);
+
+CREATE INDEX cron_run_open ON public.cron_run USING btree (job_id) WHERE (status = 'running'::text);
+
 CREATE INDEX deployment_of_project ON public.deployment USING btree (org_id, project_id, number DESC);
 
 CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (project_id) WHERE (status = 'active'::text);
@@ -290,6 +343,24 @@ ALTER TABLE ONLY public.build
 
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.cron_job
+    ADD CONSTRAINT cron_job_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.cron_job
+    ADD CONSTRAINT cron_job_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.cron_run
+    ADD CONSTRAINT cron_run_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id);
+
+ALTER TABLE ONLY public.cron_run
+    ADD CONSTRAINT cron_run_job_id_fkey FOREIGN KEY (job_id) REFERENCES public.cron_job(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.cron_run
+    ADD CONSTRAINT cron_run_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.cron_run
+    ADD CONSTRAINT cron_run_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_build_id_fkey FOREIGN KEY (build_id) REFERENCES public.build(id);

@@ -10,4 +10,9 @@ export const limits = {
   log_lines: 5000,
   variable_value_bytes: 32 * 1024,
   variables_bytes: 64 * 1024,
+  cron_jobs_per_project: 10_000,
+  cron_jobs_listed: 1000,
+  cron_runs_listed: 100,
+  cron_path_characters: 512,
+  cron_response_bytes: 4096,
 } as const;

@@ -1,4 +1,5 @@
 import { rows as builds } from "./builds.ts";
+import { rows as cron } from "./cron.ts";
 import { rows as database } from "./database.ts";
 import { rows as deployments } from "./deployments.ts";
 import { rows as env } from "./env.ts";
@@ -19,6 +20,7 @@ export const routes = [
   ...deployments,
   ...builds,
   ...env,
+  ...cron,
   ...database,
   ...logs,
   ...tokens,

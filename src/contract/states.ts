@@ -23,9 +23,20 @@ export const databaseStates = {
   failed: ["provisioning", "ready"],
 } as const;
 
+export const cronRunStates = {
+  running: ["succeeded", "failed", "timeout", "skipped", "missed", "unknown"],
+  succeeded: [],
+  failed: [],
+  timeout: [],
+  skipped: [],
+  missed: [],
+  unknown: [],
+} as const;
+
 export type BuildStatus = keyof typeof buildStates;
 export type DeploymentStatus = keyof typeof deploymentStates;
 export type DatabaseStatus = keyof typeof databaseStates;
+export type CronRunStatus = keyof typeof cronRunStates;
 
 /** The names of a machine's states, for a schema. */
 export function statesOf<T extends Record<string, readonly string[]>>(

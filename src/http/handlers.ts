@@ -1,6 +1,7 @@
 import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { builds } from "../features/builds/handlers.ts";
+import { cron } from "../features/cron/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
 import { env } from "../features/env/handlers.ts";
@@ -25,6 +26,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   deployments,
   builds,
   env,
+  cron,
   database,
   logs,
   tokens,

@@ -28,6 +28,8 @@ export interface Tables {
   activity: ActivityTable;
   api_token: ApiTokenTable;
   build: BuildTable;
+  cron_job: CronJobTable;
+  cron_run: CronRunTable;
   deployment: DeploymentTable;
   organization: OrganizationTable;
   platform_fact: PlatformFactTable;
@@ -88,6 +90,38 @@ export interface BuildTable {
   created_at: Generated<Timestamp>;
   started_at: Timestamp | null;
   finished_at: Timestamp | null;
+}
+
+export interface CronJobTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  name: string;
+  schedule: string;
+  path: string;
+  enabled: Generated<boolean>;
+  next_run_at: Timestamp;
+  created_at: Generated<Timestamp>;
+  updated_at: Generated<Timestamp>;
+}
+
+export interface CronRunTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  job_id: string;
+  deployment_id: string | null;
+  trigger: "schedule" | "manual";
+  scheduled_at: Timestamp;
+  status: "running" | "succeeded" | "failed" | "timeout" | "skipped" | "missed" | "unknown";
+  reason: string | null;
+  started_at: Timestamp | null;
+  finished_at: Timestamp | null;
+  http_status: number | null;
+  duration_ms: number | null;
+  response_excerpt: string | null;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
 }
 
 export interface DeploymentTable {

@@ -154,7 +154,14 @@ function assertDeclared(row: Row, called: Called): void {
 function neverMade(like: Things): Things {
   const other = (text: string) => `${text.slice(0, -3)}zzz`;
   const project = { id: other(like.project.id), slug: other(like.project.slug) };
-  return { project, build: other(like.build), key: other(like.key), token: other(like.token), variable: like.variable };
+  return {
+    project,
+    build: other(like.build),
+    key: other(like.key),
+    token: other(like.token),
+    variable: like.variable,
+    cron: like.cron,
+  };
 }
 
 /** Everything of an answer but what differs between any two requests. */

@@ -13,6 +13,8 @@ export interface Things {
   readonly key: string;
   readonly token: string;
   readonly variable: string;
+  /** The name of a cron job. */
+  readonly cron: string;
 }
 
 const image: Image = {
@@ -33,6 +35,11 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   await db
     .insertInto("project_variable")
     .values({ ...owner, key: "COLOUR", sealed_value, size_bytes: 11 })
+    .execute();
+  const job = { id: newId("job"), name: "nightly", schedule: "0 0 * * *", path: "/nightly" };
+  await db
+    .insertInto("cron_job")
+    .values({ ...owner, ...job, next_run_at: new Date("2100-01-01") })
     .execute();
   const database = {
     id: newId("dbs"),
@@ -56,7 +63,7 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   const fingerprint = `SHA256:${randomBytes(8).toString("hex")}`;
   await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
   const token = await testToken(db, org.id, {});
-  return { project, build, key: key.id, token: token.id, variable: "COLOUR" };
+  return { project, build, key: key.id, token: token.id, variable: "COLOUR", cron: job.name };
 }
 
 /** Makes a project directly in the database. */

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { latestUntil, nextAfter, parseSchedule, type CronSchedule } from "./cron-schedule.ts";
+
+const minuteMs = 60_000;
+const at = (text: string) => Date.parse(text);
+const next = (text: string, after: string) => new Date(nextAfter(good(text), at(after))).toISOString();
+
+function good(text: string): CronSchedule {
+  const parsed = parseSchedule(text);
+  if ("refused" in parsed) throw new Error(`${text}: ${parsed.refused}`);
+  return parsed;
+}
+
+test("anything but five numeric fields within their ranges is refused", () => {
+  const wrong = [
+    [
+      "",
+      "* * * *",
+      "* * * * * *",
+      "@daily",
+      "0 0 * * MON",
+      "0 0 1 JAN *",
+      "0 0 L * *",
+      "0 0 ? * *",
+      "0 0 * * 1#2",
+      "0 0 1W * *",
+    ],
+    [
+      "60 * * * *",
+      "* 24 * * *",
+      "* * 0 * *",
+      "* * 32 * *",
+      "* * * 0 *",
+      "* * * 13 *",
+      "* * * * 8",
+      "-1 * * * *",
+      "1.5 * * * *",
+    ],
+    [
+      "5-1 * * * *",
+      "*/0 * * * *",
+      "1,,2 * * * *",
+      ",1 * * * *",
+      "1- * * * *",
+      "*-5 * * * *",
+      "1/ * * * *",
+      "** * * * *",
+      "001 * * * *",
+    ],
+    ["0\n0 * * *", "0 0 * * *\r\nX: y", "٠ * * * *", "0 0 * * * ; x"],
+  ];
+  for (const text of wrong.flat()) assert.ok("refused" in parseSchedule(text), JSON.stringify(text));
+});
+
+test("a schedule that never happens is refused", () => {
+  for (const text of ["0 0 31 2 *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "* * 30-31 2 *"])
+    assert.ok("refused" in parseSchedule(text), text);
+  for (const text of ["0 0 29 2 *", "0 0 31 2 1", "0 0 31 2,3 *", "0 0 30,1 2 *"])
+    assert.ok(!("refused" in parseSchedule(text)), text);
+});
+
+test("29 February is found over a century without a leap day", () => {
+  assert.equal(next("0 0 29 2 *", "2096-02-29T00:00:00Z"), "2104-02-29T00:00:00.000Z");
+  assert.equal(latestUntil(good("0 0 29 2 *"), at("2104-02-28T23:59:00Z")), at("2096-02-29T00:00:00Z"));
+});
+
+test("where day of month and day of week are both set, either is enough", () => {
+  assert.equal(next("0 0 13 * 5", "2026-02-13T00:00:00Z"), "2026-02-20T00:00:00.000Z");
+  assert.equal(next("0 0 13 * *", "2026-02-13T00:00:00Z"), "2026-03-13T00:00:00.000Z");
+  assert.equal(next("0 0 * * 5", "2026-02-13T00:00:00Z"), "2026-02-20T00:00:00.000Z");
+});
+
+test("0 and 7 are Sunday", () => {
+  for (const text of ["0 0 * * 0", "0 0 * * 7", "0 0 * * 7-7"])
+    assert.equal(next(text, "2026-02-13T00:00:00Z"), "2026-02-15T00:00:00.000Z");
+});
+
+test("the next minute comes strictly after, the latest may be now", () => {
+  assert.equal(next("* * * * *", "2026-01-01T00:00:00.000Z"), "2026-01-01T00:01:00.000Z");
+  assert.equal(next("* * * * *", "2025-12-31T23:59:59.999Z"), "2026-01-01T00:00:00.000Z");
+  assert.equal(latestUntil(good("* * * * *"), at("2026-01-01T00:00:00.000Z")), at("2026-01-01T00:00:00.000Z"));
+  assert.equal(latestUntil(good("*/5 * * * *"), at("2026-01-01T00:04:59.999Z")), at("2026-01-01T00:00:00.000Z"));
+});
+
+// A second reading of the rules, minute by minute and without any cleverness.
+const ranges = [
+  [0, 59],
+  [0, 23],
+  [1, 31],
+  [1, 12],
+  [0, 7],
+] as const;
+
+function has(field: string, place: number, value: number): boolean {
+  const [least, most] = ranges[place] as readonly [number, number];
+  return field.split(",").some((item) => {
+    const [span = "", step] = item.split("/");
+    const [from, to = step === undefined ? from : String(most)] =
+      span === "*" ? [String(least), String(most)] : span.split("-");
+    return value >= Number(from) && value <= Number(to) && (value - Number(from)) % Number(step ?? 1) === 0;
+  });
+}
+
+function isDue(text: string, ms: number): boolean {
+  const [minute = "", hour = "", day = "", month = "", weekday = ""] = text.split(" ");
+  const date = new Date(ms);
+  const isDay = has(day, 2, date.getUTCDate());
+  const isWeekday = has(weekday, 4, date.getUTCDay()) || (date.getUTCDay() === 0 && has(weekday, 4, 7));
+  const days = day !== "*" && weekday !== "*" ? isDay || isWeekday : isDay && isWeekday;
+  return (
+    days &&
+    has(minute, 0, date.getUTCMinutes()) &&
+    has(hour, 1, date.getUTCHours()) &&
+    has(month, 3, date.getUTCMonth() + 1)
+  );
+}
+
+// Mulberry32 with a fixed seed: a failure can be looked at again.
+function randomNumbers(seed: number): (most: number) => number {
+  let state = seed;
+  return (most) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % (most + 1);
+  };
+}
+
+function randomField(random: (most: number) => number, place: number): string {
+  const [least, most] = ranges[place] as readonly [number, number];
+  const one = () => least + random(most - least);
+  const item = () => {
+    const [a, b] = [one(), one()].sort((x, y) => x - y) as [number, number];
+    return [`${a}`, `${a}-${b}`, `${a}-${b}/${1 + random(9)}`, `*/${1 + random(most)}`, `${a}/${1 + random(9)}`][
+      random(4)
+    ] as string;
+  };
+  if (random(2) === 0) return "*";
+  return Array.from({ length: 1 + random(2) }, item).join(",");
+}
+
+test("next and latest agree with looking at every minute, for random schedules", () => {
+  const random = randomNumbers(20_260_101);
+  for (let round = 0; round < 400; round += 1) {
+    const text = ranges.map((_, place) => randomField(random, place)).join(" ");
+    const parsed = parseSchedule(text);
+    if ("refused" in parsed) continue;
+    const from = at("2027-12-20T00:00:00Z") + random(100 * 24 * 60) * minuteMs + random(59_999);
+    const found = nextAfter(parsed, from);
+    const first = Math.floor(from / minuteMs) * minuteMs;
+    const span = Math.min((found - first) / minuteMs, 10_000);
+    for (let step = 1; step < span; step += 1)
+      assert.ok(!isDue(text, first + step * minuteMs), `${text} is due before ${new Date(found).toISOString()}`);
+    assert.ok(isDue(text, found), `${text} at ${new Date(found).toISOString()}`);
+    assert.equal(latestUntil(parsed, found), found);
+    assert.equal(latestUntil(parsed, found + minuteMs * span - minuteMs) !== undefined, true);
+    assert.ok(
+      (latestUntil(parsed, found - 1) ?? 0) <= from,
+      `${text}: nothing lies between ${new Date(from).toISOString()} and its next`,
+    );
+  }
+});

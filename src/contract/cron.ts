@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { parseSchedule } from "./cron-schedule.ts";
+import { id, nextCursor, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { cronRunStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+const status = z.enum(statesOf(cronRunStates));
+
+/** Five numeric fields in UTC, kept with single spaces between them. */
+const schedule = z
+  .string()
+  .max(200)
+  .superRefine((text, ctx) => {
+    const parsed = parseSchedule(text);
+    if ("refused" in parsed) ctx.addIssue({ code: "custom", message: parsed.refused });
+  })
+  .overwrite((text) => text.trim().replaceAll(/[ \t]+/g, " "));
+
+// It goes into a request line as it is, so nothing that could end or split one; `//host` would name another host.
+const path = z
+  .string()
+  .max(limits.cron_path_characters)
+  .regex(
+    /^\/(?![/\\])[\x21-\x7e]*$/,
+    "must start with one slash and hold printable ASCII without spaces; percent-encode the rest",
+  );
+
+const jobName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "use letters, digits, dots, hyphens and underscores, at most 64, starting with a letter or digit",
+  );
+
+// What cannot be a name is simply not found where nothing is made.
+const params = slugParam.extend({ name: z.string().max(100) });
+
+const cursorQuery = z.object({ cursor: z.string().max(200).optional() });
+
+export const cronJob = z.object({
+  id,
+  name: z.string(),
+  schedule: z.string(),
+  path: z.string(),
+  enabled: z.boolean(),
+  last_status: status.nullable(),
+  last_run_at: timestamp.nullable(),
+  next_run_at: timestamp.nullable(),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+/** Why a run is not a plain success or failure of the application. */
+export const cronReasons = [
+  "overlap",
+  "disabled",
+  "project_deleted",
+  "org_suspended",
+  "nothing_deployed",
+  "too_late",
+  "no_ready_replica",
+  "unreachable",
+  "connection_lost",
+  "invalid_answer",
+  "interrupted",
+] as const;
+
+export const cronRun = z.object({
+  id,
+  trigger: z.enum(["schedule", "manual"]),
+  scheduled_at: timestamp,
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
+  status,
+  reason: z.enum(cronReasons).nullable(),
+  http_status: z.number().int().nullable(),
+  duration_ms: z.number().int().nullable(),
+  response_excerpt: z.string().nullable(),
+});
+
+export const rows = [
+  row({
+    name: "cron.list",
+    method: "GET",
+    path: "/v1/projects/:slug/cron",
+    access: "member",
+    scope: "cron:read",
+    params: slugParam,
+    query: cursorQuery,
+    result: z.object({ jobs: z.array(cronJob), next_cursor: nextCursor }),
+    success: [200],
+    errors: ["project_deleted"],
+    summary: "List the cron jobs with their last status, last run and next run",
+  }),
+  row({
+    name: "cron.set",
+    method: "PUT",
+    path: "/v1/projects/:slug/cron/:name",
+    access: "member",
+    scope: "cron:write",
+    params: slugParam.extend({ name: jobName }),
+    body: z.strictObject({ schedule, path, enabled: z.boolean().optional() }),
+    result: cronJob,
+    success: [200, 201],
+    errors: ["project_deleted", "conflict"],
+    activity: "cron.set",
+    summary: "Create or change a cron job; the schedule is in UTC, and a new job is enabled unless it says otherwise",
+  }),
+  row({
+    name: "cron.import",
+    method: "POST",
+    path: "/v1/projects/:slug/cron/import",
+    access: "member",
+    scope: "cron:write",
+    params: slugParam,
+    body: z.strictObject({ crons: z.array(z.strictObject({ path, schedule })) }),
+    result: z.object({ imported: z.number().int(), jobs: z.array(z.string()) }),
+    success: [200],
+    errors: ["project_deleted", "conflict"],
+    activity: "cron.imported",
+    summary: "Import the `crons` of a vercel.json: all of them or none",
+  }),
+  row({
+    name: "cron.runs",
+    method: "GET",
+    path: "/v1/projects/:slug/cron/:name/runs",
+    access: "member",
+    scope: "cron:read",
+    params,
+    query: cursorQuery,
+    result: z.object({ runs: z.array(cronRun), next_cursor: nextCursor }),
+    success: [200],
+    errors: ["project_deleted"],
+    summary: "List a job's runs, newest first, 100 at a time",
+  }),
+  row({
+    name: "cron.run",
+    method: "POST",
+    path: "/v1/projects/:slug/cron/:name/run",
+    access: "member",
+    scope: "cron:write",
+    params,
+    result: cronRun,
+    success: [201],
+    errors: ["project_deleted"],
+    activity: "cron.run_requested",
+    summary: "Run a job now, beside its schedule; skipped while another run of it is under way",
+  }),
+  row({
+    name: "cron.delete",
+    method: "DELETE",
+    path: "/v1/projects/:slug/cron/:name",
+    access: "member",
+    scope: "cron:write",
+    approval: true,
+    params,
+    success: [204],
+    errors: ["project_deleted"],
+    activity: "cron.deleted",
+    summary: "Remove a cron job and its runs",
+  }),
+] as const;

@@ -1,0 +1,142 @@
+import { nextAfter } from "../../contract/cron-schedule.ts";
+import { limits } from "../../contract/limits.ts";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Context, Handlers } from "../context.ts";
+import { livingProject } from "../projects/projects.ts";
+import * as queries from "./queries.ts";
+import { formatCursor, nameImports, parseCursor, storedSchedule } from "./rules.ts";
+
+export const cron: Handlers<"cron"> = {
+  async list(ctx, { params, query }) {
+    const project = await projectOf(ctx, params.slug);
+    const limit = limits.cron_jobs_listed;
+    const rows = await queries.listJobs(ctx.tx, project, { beforeId: query.cursor, limit: limit + 1 });
+    const page = rows.slice(0, limit);
+    return { jobs: page.map(presentJob), next_cursor: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
+  },
+
+  async set(ctx, { params, body }) {
+    const project = await projectOf(ctx, params.slug);
+    const count = await queries.lockJobs(ctx.tx, project);
+    const old = await queries.selectJob(ctx.tx, project, params.name);
+    if (old === undefined && count >= limits.cron_jobs_per_project) return tooMany(ctx);
+    const wanted = { ...body, name: params.name, enabled: body.enabled ?? old?.enabled ?? true };
+    const outcome = await put(ctx, project, wanted, old);
+    ctx.answer(outcome === "created" ? 201 : 200);
+    const { schedule, enabled } = wanted;
+    ctx.note({ project_id: project.project_id, target: params.name, detail: { schedule, enabled }, silent: outcome === "same" });
+    await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
+    return presentJob((await queries.selectJob(ctx.tx, project, params.name)) as queries.JobRow);
+  },
+
+  async import(ctx, { params, body }) {
+    const project = await projectOf(ctx, params.slug);
+    const count = await queries.lockJobs(ctx.tx, project);
+    const existing = await queries.namedJobs(ctx.tx, project);
+    const byName = new Map(existing.map((job) => [job.name, job]));
+    const wanted = nameImports(body.crons, existing);
+    const added = wanted.filter(({ name }) => !byName.has(name)).length;
+    if (count + added > limits.cron_jobs_per_project) return tooMany(ctx);
+    let changed = 0;
+    for (const job of wanted) {
+      // Whether a job is enabled is not the file's to say.
+      const old = byName.has(job.name) ? await queries.selectJob(ctx.tx, project, job.name) : undefined;
+      if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
+    }
+    const jobs = wanted.map(({ name }) => name);
+    ctx.note({ project_id: project.project_id, target: params.slug, detail: { changed, jobs: jobs.slice(0, 20) }, silent: changed === 0 });
+    if (changed > 0) await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
+    return { imported: jobs.length, jobs };
+  },
+
+  async runs(ctx, { params, query }) {
+    const project = await projectOf(ctx, params.slug);
+    const job = await queries.selectJob(ctx.tx, project, params.name);
+    if (job === undefined) return ctx.fail("not_found");
+    const before = query.cursor === undefined ? undefined : (parseCursor(query.cursor) ?? wrongCursor(ctx));
+    const limit = limits.cron_runs_listed;
+    const rows = await queries.listRuns(ctx.tx, { org_id: project.org_id, job_id: job.id }, { before, limit: limit + 1 });
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    return { runs: page.map(presentRun), next_cursor: rows.length > limit && last ? formatCursor(last) : null };
+  },
+
+  async run(ctx, { params }) {
+    const project = await projectOf(ctx, params.slug);
+    const job = await queries.lockJob(ctx.tx, project, params.name);
+    if (job === undefined) return ctx.fail("not_found");
+    const overlaps = await queries.isRunning(ctx.tx, project.org_id, job.id);
+    const end = overlaps ? ({ status: "skipped", reason: "overlap", finished_at: ctx.now } as const) : ({ status: "running", reason: null, finished_at: null } as const);
+    const id = newId("run", ctx.now.getTime());
+    const run = await queries.insertManualRun(ctx.tx, { ...project, ...end, id, job_id: job.id, scheduled_at: ctx.now });
+    ctx.note({ project_id: project.project_id, target: params.name });
+    await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
+    return presentRun(run);
+  },
+
+  async delete(ctx, { params }) {
+    const project = await projectOf(ctx, params.slug);
+    if (!(await queries.deleteJob(ctx.tx, project, params.name))) return ctx.fail("not_found");
+    ctx.note({ project_id: project.project_id, target: params.name });
+    return undefined;
+  },
+};
+
+interface OfProject {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+async function projectOf(ctx: Pick<Context<"cron.list">, "tx" | "caller" | "fail">, slug: string): Promise<OfProject> {
+  const { org_id, id } = await livingProject(ctx, slug);
+  return { org_id, project_id: id };
+}
+
+type PutContext = Pick<Context<"cron.set">, "tx" | "now">;
+type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;
+
+/** Makes the job as wanted. A due minute that nobody has dealt with yet stays due unless the schedule changes. */
+async function put(ctx: PutContext, project: OfProject, wanted: WantedJob, old: queries.JobRow | undefined): Promise<"created" | "changed" | "same"> {
+  const { name, schedule, path, enabled } = wanted;
+  const next_run_at = new Date(nextAfter(storedSchedule(schedule), ctx.now.getTime()));
+  if (old === undefined) {
+    await queries.insertJob(ctx.tx, { ...project, id: newId("job", ctx.now.getTime()), name, schedule, path, enabled, next_run_at });
+    return "created";
+  }
+  if (old.schedule === schedule && old.path === path && old.enabled === enabled) return "same";
+  const change = { schedule, path, enabled, ...(old.schedule === schedule ? {} : { next_run_at }) };
+  await queries.updateJob(ctx.tx, project, name, change);
+  return "changed";
+}
+
+function tooMany(ctx: { readonly fail: (code: "conflict", more: { error: string }) => never }): never {
+  return ctx.fail("conflict", { error: `A project may have ${limits.cron_jobs_per_project} cron jobs.` });
+}
+
+function wrongCursor(ctx: Context<"cron.runs">): never {
+  return ctx.fail("invalid_request", {
+    error: "The cursor is not one of this list.",
+    details: [{ path: "cursor", message: "use the next_cursor of the page before" }],
+  });
+}
+
+type Job = Result<"cron.set">;
+type Run = Result<"cron.run">;
+
+function presentJob(row: queries.JobRow): Job {
+  return {
+    ...row,
+    last_status: row.last_status as Job["last_status"],
+    next_run_at: row.enabled ? row.next_run_at : null,
+  };
+}
+
+function presentRun(row: Awaited<ReturnType<typeof queries.insertManualRun>>): Run {
+  return {
+    ...row,
+    trigger: row.trigger as Run["trigger"],
+    status: row.status as Run["status"],
+    reason: row.reason as Run["reason"],
+  };
+}

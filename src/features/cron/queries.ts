@@ -1,0 +1,188 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import type { RunCursor } from "./rules.ts";
+
+interface OfProject {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+const jobColumns = [
+  "cron_job.id",
+  "cron_job.name",
+  "cron_job.schedule",
+  "cron_job.path",
+  "cron_job.enabled",
+  "cron_job.next_run_at",
+  "cron_job.created_at",
+  "cron_job.updated_at",
+] as const;
+
+const runColumns = [
+  "id",
+  "trigger",
+  "scheduled_at",
+  "started_at",
+  "finished_at",
+  "status",
+  "reason",
+  "http_status",
+  "duration_ms",
+  "response_excerpt",
+] as const;
+
+const jobs = (db: Db | Tx, { org_id, project_id }: OfProject) =>
+  db
+    .selectFrom("cron_job")
+    .leftJoinLateral(
+      (from) =>
+        from
+          .selectFrom("cron_run")
+          .select(["cron_run.status as last_status", sql<string>`coalesce(started_at, scheduled_at)`.as("last_run_at")])
+          .whereRef("cron_run.job_id", "=", "cron_job.id")
+          .orderBy("cron_run.scheduled_at", "desc")
+          .orderBy("cron_run.id", "desc")
+          .limit(1)
+          .as("last"),
+      (join) => join.onTrue(),
+    )
+    .select([...jobColumns, "last.last_status", "last.last_run_at"])
+    .where("cron_job.org_id", "=", org_id)
+    .where("cron_job.project_id", "=", project_id);
+
+/** A page of a project's jobs with the newest run of each, newest job first; `beforeId` is the last one of the page before. */
+export async function listJobs(db: Db | Tx, project: OfProject, page: { beforeId: string | undefined; limit: number }) {
+  let query = jobs(db, project);
+  if (page.beforeId !== undefined) query = query.where("cron_job.id", "<", page.beforeId);
+  return query.orderBy("cron_job.id", "desc").limit(page.limit).execute();
+}
+
+/** One job with its newest run. */
+export async function selectJob(db: Db | Tx, project: OfProject, name: string) {
+  return jobs(db, project).where("cron_job.name", "=", name).executeTakeFirst();
+}
+
+export type JobRow = NonNullable<Awaited<ReturnType<typeof selectJob>>>;
+
+/** Every job of the project, oldest first, by what an import compares. */
+export async function namedJobs(db: Db | Tx, { org_id, project_id }: OfProject) {
+  return db
+    .selectFrom("cron_job")
+    .select(["name", "schedule", "path"])
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .orderBy("id")
+    .execute();
+}
+
+/** Makes changes to a project's jobs wait for each other, and answers how many jobs there are. */
+export async function lockJobs(tx: Tx, { org_id, project_id }: OfProject): Promise<number> {
+  await tx
+    .selectFrom("project")
+    .select("id")
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .forNoKeyUpdate()
+    .execute();
+  const { count } = await tx
+    .selectFrom("cron_job")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+export interface NewJob extends OfProject {
+  readonly id: string;
+  readonly name: string;
+  readonly schedule: string;
+  readonly path: string;
+  readonly enabled: boolean;
+  readonly next_run_at: Date;
+}
+
+export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
+  await tx.insertInto("cron_job").values(job).execute();
+}
+
+/** What a change may set; `next_run_at` where the schedule changed. */
+export type JobChange = Pick<NewJob, "schedule" | "path" | "enabled"> & Partial<Pick<NewJob, "next_run_at">>;
+
+export async function updateJob(tx: Tx, project: OfProject, name: string, change: JobChange): Promise<void> {
+  await tx
+    .updateTable("cron_job")
+    .set({ ...change, updated_at: sql`now()` })
+    .where("org_id", "=", project.org_id)
+    .where("project_id", "=", project.project_id)
+    .where("name", "=", name)
+    .execute();
+}
+
+/** Deletes the job with its runs; true when there was one. */
+export async function deleteJob(tx: Tx, project: OfProject, name: string): Promise<boolean> {
+  const done = await tx
+    .deleteFrom("cron_job")
+    .where("org_id", "=", project.org_id)
+    .where("project_id", "=", project.project_id)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  return done.numDeletedRows === 1n;
+}
+
+/** The job's id, locked until the transaction ends, so that two askers see each other's runs. */
+export async function lockJob(tx: Tx, project: OfProject, name: string) {
+  return tx
+    .selectFrom("cron_job")
+    .select("id")
+    .where("org_id", "=", project.org_id)
+    .where("project_id", "=", project.project_id)
+    .where("name", "=", name)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Whether any run of the job is under way or waits for its turn. */
+export async function isRunning(tx: Tx, orgId: string, jobId: string): Promise<boolean> {
+  const open = await tx
+    .selectFrom("cron_run")
+    .select("id")
+    .where("org_id", "=", orgId)
+    .where("job_id", "=", jobId)
+    .where("status", "=", "running")
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
+}
+
+export interface ManualRun extends OfProject {
+  readonly id: string;
+  readonly job_id: string;
+  readonly scheduled_at: Date;
+  readonly status: "running" | "skipped";
+  readonly reason: "overlap" | null;
+  readonly finished_at: Date | null;
+}
+
+/** Writes down a run that somebody asked for; a scheduler takes it from there. */
+export async function insertManualRun(tx: Tx, run: ManualRun) {
+  return tx
+    .insertInto("cron_run")
+    .values({ ...run, trigger: "manual" })
+    .returning(runColumns)
+    .executeTakeFirstOrThrow();
+}
+
+/** A page of a job's runs, newest first. */
+export async function listRuns(
+  db: Db | Tx,
+  job: { readonly org_id: string; readonly job_id: string },
+  page: { readonly before: RunCursor | undefined; readonly limit: number },
+) {
+  let query = db.selectFrom("cron_run").select(runColumns).where("org_id", "=", job.org_id).where("job_id", "=", job.job_id);
+  if (page.before !== undefined) {
+    const { scheduled_at, id } = page.before;
+    query = query.where(sql<boolean>`(scheduled_at, id) < (${scheduled_at}::timestamptz, ${id})`);
+  }
+  return query.orderBy("scheduled_at", "desc").orderBy("id", "desc").limit(page.limit).execute();
+}
