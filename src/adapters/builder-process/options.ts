@@ -17,7 +17,7 @@ export interface ProcessBuilderOptions {
   readonly pythonBin: string | null;
   /** Go's GOROOT on this machine. Null: there is none. */
   readonly goRoot: string | null;
-  /** A project's builds run as this plus its `project_number` when the platform is root; the runtime's number must be the same. */
+  /** A project's builds run as this plus its `project_number`, as the runtime's sandboxes of the project do. */
   readonly uidBase: number;
   /** Settings of package managers for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Never a secret. */
   readonly packageEnv: Readonly<Record<string, string>>;

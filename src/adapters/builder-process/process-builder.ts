@@ -52,9 +52,9 @@ interface Run {
 
 async function build(options: ProcessBuilderOptions, request: BuildRequest): Promise<BuildOutcome> {
   const log = createBuildLog(request.onLine, Object.values(request.env));
-  const uid = process.getuid?.() === 0 ? options.uidBase + request.project_number : null;
+  const uid = options.uidBase + request.project_number;
   const projectCacheDir = join(options.cachesDir, request.project_id);
-  const workspace = await makeWorkspace({ buildsDir: options.buildsDir, projectCacheDir, buildId: request.build_id, uid });
+  const workspace = await makeWorkspace({ buildsDir: options.buildsDir, projectCacheDir, buildId: request.build_id, uid, hostUid: options.sandbox.hostUid(uid) });
   try {
     request.signal.throwIfAborted();
     const image = await makeImage({ options, request, log, workspace, projectCacheDir, deadlineMs: Date.now() + request.limits.timeoutMs });
@@ -95,10 +95,8 @@ async function makeImage(run: Run): Promise<Image> {
 const nothingKnown: Finished = { known: {}, remember: async () => {} };
 
 function receive({ options, request, workspace }: Run) {
-  const { uid, app } = workspace;
-  const owner = uid === null ? {} : { owner: { uid, gid: uid } };
   const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
-  return unpack({ source: request.source(), folder: app, maxBytes, signal: request.signal, ...owner });
+  return unpack({ source: request.source(), folder: workspace.app, maxBytes, signal: request.signal, uid: workspace.hostUid });
 }
 
 function announce(log: BuildLog, { procfile }: Detected, { plan }: Prepared): void {

@@ -1,13 +1,12 @@
-import { accessSync, constants } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { accessSync, constants, realpathSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import type { Readable } from "node:stream";
-import { realpathSync } from "node:fs";
-import { newId } from "../../kit/ids.ts";
-import { run, start, systemPath } from "../../kit/exec.ts";
+import { run, systemPath } from "../../kit/exec.ts";
 import { createSandbox } from "../../kit/sandbox/sandbox.ts";
-import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
+import { until } from "../../kit/retry.ts";
+import type { Builder, Image } from "../../ports/builder.ts";
+import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
 import { createProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
 
 /** A builder in a folder of its own, for tests. */
@@ -18,16 +17,18 @@ export interface TestBuilder {
   close(): Promise<void>;
 }
 
-export type Files = Readonly<Record<string, string>>;
-
 /** Makes a real builder on a real sandbox, with what this machine has. */
 export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = {}): Promise<TestBuilder> {
   const root = await mkdtemp(join(tmpdir(), "berth-builder-"));
   const program = (name: string) => findProgram(name);
   const parts = { bwrap: program("bwrap"), setpriv: program("setpriv"), nft: program("nft"), ip: program("ip"), pasta: program("pasta"), socat: program("socat") };
   const sandbox = await createSandbox({ parts, stateDir: join(root, "sandbox"), nodeBin: process.execPath, hide: [root] });
+  const close = async () => {
+    await sandbox.dismantle();
+    await rm(root, { recursive: true, force: true });
+  };
   const options = { ...(await testOptions(root)), sandbox, ...changes };
-  return { builder: await createProcessBuilder(options), options, root, close: () => rm(root, { recursive: true, force: true }) };
+  return { builder: await createProcessBuilder(options), options, root, close };
 }
 
 async function testOptions(root: string) {
@@ -45,7 +46,7 @@ async function testOptions(root: string) {
   };
 }
 
-export function findProgram(name: string, path = process.env["PATH"] ?? systemPath): string | null {
+function findProgram(name: string, path = process.env["PATH"] ?? systemPath): string | null {
   for (const folder of path.split(delimiter)) {
     try {
       accessSync(join(folder, name), constants.X_OK);
@@ -55,57 +56,50 @@ export function findProgram(name: string, path = process.env["PATH"] ?? systemPa
   return null;
 }
 
-export interface BuildTrial {
-  readonly outcome: BuildOutcome;
-  readonly lines: readonly string[];
-  readonly tookMs: number;
-}
-
-/** Builds some files as if they had been pushed, and collects the log. */
-export async function buildFiles(test: TestBuilder, files: Files, request: Partial<BuildRequest> = {}): Promise<BuildTrial> {
-  const folder = await mkdtemp(join(test.root, "source-"));
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text, { mode: path.endsWith(".sh") ? 0o755 : 0o644 });
-  }
-  try {
-    return await buildFolder(test, folder, request);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** Builds a folder's content. */
-export async function buildFolder(test: TestBuilder, folder: string, request: Partial<BuildRequest> = {}): Promise<BuildTrial> {
-  const lines: string[] = [];
-  const startedMs = performance.now();
-  const outcome = await test.builder.build({
-    build_id: newId("bld"),
-    project_id: "prj_1",
-    project_number: 1,
-    source: () => tarOf(folder),
-    env: {},
-    limits: { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 240_000, silenceMs: 120_000 },
-    signal: new AbortController().signal,
-    onLine: (line) => void lines.push(line),
-    ...request,
+/** Runs an image's web command in a sandbox as the runtime would, and answers what a visitor gets for `path`. */
+export async function visit(test: TestBuilder, image: Image, path = "/"): Promise<{ status: number; text: string }> {
+  const folder = join(test.options.releasesDir, "prj_suite", image.image_ref.slice("sha256:".length));
+  const manifest = JSON.parse(await readFile(join(folder, manifestName), "utf8")) as ReleaseManifest;
+  const id = `run-${Math.random().toString(36).slice(2)}`;
+  const { sandbox } = test.options;
+  const ready = await sandbox.command({
+    ...{ id, uid: test.options.uidBase + 1, argv: ["/bin/sh", "-c", manifest.web_command], env: manifest.env },
+    app: { source: join(folder, treeName), writable: false },
+    ...{ storageDir: null, path: manifest.path, limits: null },
+    binds: manifest.binds.map((bind) => ({ ...bind, writable: false })),
+    network: { kind: "serve", port: 3000, reach: [] },
   });
-  return { outcome, lines, tookMs: performance.now() - startedMs };
+  const stop = new AbortController();
+  const ended = run(ready.command, { ...ready.options, signal: stop.signal });
+  try {
+    const answer = await until(() => ask(`http://${ready.address?.host}:${ready.address?.port}${path}`), { timeoutMs: 20_000 });
+    if (answer) return answer;
+    stop.abort();
+    throw new Error(`nothing answered: ${JSON.stringify(await ended)}`);
+  } finally {
+    ready.close();
+    stop.abort();
+    await ended;
+    await sandbox.remove(id);
+  }
 }
 
-function tarOf(folder: string): Readable {
-  const child = start({ file: "tar", args: ["--create", `--directory=${folder}`, "--file=-", "."] });
-  return child.stdout;
+async function ask(url: string) {
+  const response = await fetch(url).catch(() => undefined);
+  return response && { status: response.status, text: await response.text() };
 }
 
 /** Whether the package registry answers; asked once. */
-export async function isRegistryReachable(): Promise<boolean> {
+async function isRegistryReachable(): Promise<boolean> {
   const npm = findProgram("npm");
   if (npm === null) return false;
   const env = { PATH: process.env["PATH"] ?? systemPath, HOME: tmpdir(), ...certificates() };
   const result = await run({ file: npm, args: ["view", "is-number", "version"] }, { env, timeoutMs: 20_000 });
   return result.exitCode === 0;
 }
+
+/** Why tests that install from the registry cannot run here, or false. */
+export const withoutRegistry: string | false = (await isRegistryReachable()) ? false : "SKIPPED: the npm registry cannot be reached";
 
 function certificates(): Record<string, string> {
   const file = process.env["NODE_EXTRA_CA_CERTS"];

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
 import type { Start } from "../plan/plan.ts";
 import { hashTree, type HashedFolder, type HashedTree } from "./hash-tree.ts";
-import type { ReleaseManifest } from "../../../ports/release-folder.ts";
 
 export interface Publishing {
   /** The finished content; it is moved. */
@@ -26,10 +26,10 @@ export interface Published {
 export async function publish(publishing: Publishing): Promise<Published> {
   const { folder, releasesDir, manifest } = publishing;
   await mkdir(folder, { recursive: true, mode: 0o755 });
-  await rename(publishing.app, join(folder, "app"));
-  const hashed = await hashTree({ root: join(folder, "app"), known: publishing.known });
+  await rename(publishing.app, join(folder, treeName));
+  const hashed = await hashTree({ root: join(folder, treeName), known: publishing.known });
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
-  await writeFile(join(folder, "image.json"), text, { mode: 0o444 });
+  await writeFile(join(folder, manifestName), text, { mode: 0o444 });
   const hex = createHash("sha256").update(`${hashed.digest}\n${text}`).digest("hex");
   await mkdir(releasesDir, { recursive: true, mode: 0o755 });
   await rename(folder, join(releasesDir, hex)).catch((error: NodeJS.ErrnoException) => {

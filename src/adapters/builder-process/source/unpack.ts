@@ -8,8 +8,8 @@ export interface Unpacking {
   readonly folder: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** Who owns the files; left out, whoever runs this. */
-  readonly owner?: { readonly uid: number; readonly gid: number };
+  /** Who shall own the files. */
+  readonly uid: number;
 }
 
 /**
@@ -19,9 +19,10 @@ export interface Unpacking {
 export async function unpack(unpacking: Unpacking): Promise<SourceTree> {
   const counter = countBytes(unpacking.maxBytes);
   unpacking.source.once("error", (error) => counter.destroy(error));
+  const owner = unpacking.uid === process.getuid?.() ? {} : { uid: unpacking.uid, gid: unpacking.uid };
   const result = await run(
     { file: "tar", args: ["--extract", "--file=-", "--no-same-owner", "--no-same-permissions", "--delay-directory-restore"] },
-    { cwd: unpacking.folder, ...unpacking.owner, stdin: unpacking.source.pipe(counter), signal: unpacking.signal, maxOutputBytes: 16 * 1024 },
+    { cwd: unpacking.folder, ...owner, stdin: unpacking.source.pipe(counter), signal: unpacking.signal, maxOutputBytes: 16 * 1024 },
   );
   unpacking.source.destroy();
   if (counter.isOver()) throw tooLarge(unpacking.maxBytes);

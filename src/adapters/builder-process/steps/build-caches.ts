@@ -1,12 +1,12 @@
-import { lchown, mkdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isPlain } from "./workspace.ts";
+import { giveTo, isPlain } from "./workspace.ts";
 
 // What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
 const folders = [".next/cache", "node_modules/.cache", "node_modules/.vite", "node_modules/.astro", ".angular/cache", ".parcel-cache", ".turbo"];
 
-/** Moves the kept caches of build tools into the application's folder, which belongs to `uid` (null: to whoever runs this). */
-export async function restoreBuildCaches(projectCacheDir: string, app: string, uid: number | null): Promise<void> {
+/** Moves the kept caches of build tools into the application's folder, which belongs to the user `uid`. */
+export async function restoreBuildCaches(projectCacheDir: string, app: string, uid: number): Promise<void> {
   for (const folder of folders) {
     const kept = keptPlace(projectCacheDir, folder);
     if (!(await stat(kept).catch(() => null))) continue;
@@ -16,9 +16,9 @@ export async function restoreBuildCaches(projectCacheDir: string, app: string, u
   }
 }
 
-async function makeOwn(folder: string, uid: number | null): Promise<void> {
+async function makeOwn(folder: string, uid: number): Promise<void> {
   await mkdir(folder).catch(() => {});
-  if (uid !== null) await lchown(folder, uid, uid);
+  await giveTo(folder, uid);
 }
 
 function keptPlace(projectCacheDir: string, folder: string): string {

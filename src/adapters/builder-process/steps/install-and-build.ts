@@ -23,7 +23,7 @@ export async function installAndBuild(context: InstallContext, plan: Plan): Prom
   const kept = keptInstalls(context.projectCacheDir);
   const installed = await install(context, plan, kept);
   if (plan.build.length > 0) {
-    await restoreBuildCaches(context.projectCacheDir, context.workspace.app, context.workspace.uid);
+    await restoreBuildCaches(context.projectCacheDir, context.workspace.app, context.workspace.hostUid);
     // A failed build's caches are kept as well: the next try is the usual case.
     try {
       for (const step of plan.build) await runStep(context, step);

@@ -31,47 +31,54 @@ const judgedBytes = 256 * 1024;
 
 /** Runs one step in the sandbox; refuses with the step's classified failure. Aborted: throws the signal's reason. */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
-  const { log } = context;
+  const { log, sandbox } = context;
   log.step(step.title);
   const output = step.quiet ? null : log.output(step.tool === "npm" ? withoutUsage() : undefined);
-  const watch = watchSilence(context.limits.silenceMs, context.signal);
+  const spec = sandboxSpec(context, step);
+  const watch = watchOver(context, () => sandbox.kill(spec.id));
   const heard = (chunk: Buffer) => {
     watch.heard();
     output?.write(chunk);
   };
   try {
-    const limits = { timeoutMs: Math.max(1, context.deadlineMs - Date.now()), signal: watch.signal, maxOutputBytes: judgedBytes };
-    const result = await context.sandbox.run(sandboxSpec(context, step), { ...limits, onStdout: heard, onStderr: heard });
+    const result = await sandbox.run(spec, { signal: watch.signal, maxOutputBytes: judgedBytes, onStdout: heard, onStderr: heard });
     output?.flush();
-    judge(context, step, result, watch.isSilent());
+    judge(context, step, { result, ended: watch.ended(), text: `${result.stdout}\n${result.stderr}` });
   } finally {
-    watch.end();
+    watch.stop();
   }
 }
 
-function judge(context: StepContext, step: Step, result: SandboxResult, isSilent: boolean): void {
-  context.signal.throwIfAborted();
-  if (result.exitCode === 0 && !result.timedOut && !isSilent) return;
-  const text = `${result.stdout}\n${result.stderr}`;
-  if (step.quiet) showTail(context.log, text);
-  throw refusal(context, step, { result, isSilent, text });
+interface End {
+  readonly result: SandboxResult;
+  /** Why the platform ended it, if it did. */
+  readonly ended: "timeout" | "silence" | null;
+  readonly text: string;
 }
 
-function refusal(context: StepContext, step: Step, end: { result: SandboxResult; isSilent: boolean; text: string }): BuildRefused {
+function judge(context: StepContext, step: Step, end: End): void {
+  context.signal.throwIfAborted();
+  if (end.result.exitCode === 0 && end.ended === null) return;
+  if (step.quiet) showTail(context.log, end.text);
+  throw refusal(context, step, end);
+}
+
+function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
   const { stage } = step;
-  const command = step.args.join(" ");
+  const command = `\`${step.args.join(" ")}\``;
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
-  if (end.result.timedOut) return new BuildRefused("build_timeout", { stage, summary: `The build took longer than ${seconds(context.limits.timeoutMs)}.` });
-  if (end.isSilent) return new BuildRefused("build_silent", { stage, summary: `Nothing was printed for ${seconds(context.limits.silenceMs)}; \`${command}\` was ended.` });
+  if (end.ended === "timeout") return new BuildRefused("build_timeout", { stage, summary: `The build took longer than ${seconds(limits.timeoutMs)}.` });
+  if (end.ended === "silence") return new BuildRefused("build_silent", { stage, summary: `Nothing was printed for ${seconds(limits.silenceMs)}; ${command} was ended.` });
   if (end.result.outOfMemory) {
-    const summary = `\`${command}\` needed more than ${Math.round(context.limits.memoryBytes / 1024 / 1024)} MiB of memory.`;
+    const summary = `${command} needed more than ${Math.round(limits.memoryBytes / 1024 / 1024)} MiB of memory.`;
     return new BuildRefused("build_out_of_memory", { stage, summary });
   }
-  return new BuildRefused(classify(step, end.text), { stage, ...describe(classify(step, end.text), step, end) });
+  const code = classify(step, end.text);
+  return new BuildRefused(code, { stage, ...describe(code, step, end) });
 }
 
 /** Codes that name no cause get the command and its most telling line as their sentence. */
-function describe(code: BuilderFailureCode, step: Step, { result, text }: { result: SandboxResult; text: string }): { summary?: string } {
+function describe(code: BuilderFailureCode, step: Step, { result, text }: End): { summary?: string } {
   const telling = tellingLine(text);
   if (code !== step.otherwise) return telling === null || code === "build_out_of_memory" ? {} : { summary: `${sentences[code] ?? ""}${telling}` };
   const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
@@ -93,7 +100,7 @@ function sandboxSpec(context: StepContext, step: Step) {
   const { workspace, tools } = context;
   return {
     id: `build-${context.buildId.toLowerCase().replace(/[^a-z0-9_]/g, "_")}`,
-    uid: workspace.uid ?? process.getuid?.() ?? 0,
+    uid: workspace.uid,
     argv: step.args,
     env: { ...stepEnv, ...context.env, ...step.env, ...ownEnv },
     app: { source: workspace.app, writable: true },
@@ -148,17 +155,24 @@ function withoutUsage(): (line: string) => boolean {
   };
 }
 
-function watchSilence(silenceMs: number, cancelled: AbortSignal) {
-  const silence = new AbortController();
-  let silent = false;
-  const timer = setTimeout(() => {
-    silent = true;
-    silence.abort();
-  }, silenceMs);
-  return {
-    signal: AbortSignal.any([cancelled, silence.signal]),
-    heard: () => void (silent || timer.refresh()),
-    isSilent: () => silent,
-    end: () => clearTimeout(timer),
+/** Ends the step when the build's time is over, when it is silent for too long, or when the build is cancelled. */
+function watchOver({ limits, deadlineMs, signal }: StepContext, kill: () => void) {
+  const stopper = new AbortController();
+  let ended: "timeout" | "silence" | null = null;
+  const end = (why: typeof ended) => {
+    ended ??= why;
+    stopper.abort();
+    // The sandbox's outermost process need not take what is in it along.
+    kill();
   };
+  const cancel = () => end(null);
+  const silence = setTimeout(end, limits.silenceMs, "silence");
+  const timeout = setTimeout(end, Math.max(1, deadlineMs - Date.now()), "timeout");
+  signal.addEventListener("abort", cancel, { once: true });
+  const stop = () => {
+    clearTimeout(silence);
+    clearTimeout(timeout);
+    signal.removeEventListener("abort", cancel);
+  };
+  return { signal: stopper.signal, heard: () => void (stopper.signal.aborted || silence.refresh()), ended: () => ended, stop };
 }

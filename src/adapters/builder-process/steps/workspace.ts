@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { chown, mkdir, rm } from "node:fs/promises";
+import { lchown, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 /** The folders of one build. `app`, `tmp`, `home` belong to the build's user; the rest is the platform's. */
@@ -11,15 +11,18 @@ export interface Workspace {
   readonly home: string;
   /** Package managers' own caches, kept from build to build; mounted at /cache. */
   readonly cache: string;
-  readonly uid: number | null;
+  /** The user that its commands run as. */
+  readonly uid: number;
+  /** Who that is on this machine: the same as root, oneself otherwise. */
+  readonly hostUid: number;
 }
 
 export interface WorkspacePlaces {
   readonly buildsDir: string;
   readonly projectCacheDir: string;
   readonly buildId: string;
-  /** Null when the platform is not root: everything then belongs to its own user. */
-  readonly uid: number | null;
+  readonly uid: number;
+  readonly hostUid: number;
 }
 
 /** Makes the folders of a build anew; what an earlier attempt of the same build left is removed. */
@@ -28,14 +31,19 @@ export async function makeWorkspace(places: WorkspacePlaces): Promise<Workspace>
   await rm(root, { recursive: true, force: true });
   await mkdir(root, { recursive: true, mode: 0o755 });
   const cache = join(places.projectCacheDir, "shared");
-  const workspace = { root, app: join(root, "app"), tmp: join(root, "tmp"), home: join(root, "home"), cache, uid: places.uid };
-  for (const folder of [workspace.app, workspace.tmp, workspace.home, cache]) await makeFolder(folder, places.uid);
+  const workspace = { root, app: join(root, "app"), tmp: join(root, "tmp"), home: join(root, "home"), cache, uid: places.uid, hostUid: places.hostUid };
+  for (const folder of [workspace.app, workspace.tmp, workspace.home, cache]) await makeFolder(folder, places.hostUid);
   return workspace;
 }
 
-async function makeFolder(folder: string, uid: number | null): Promise<void> {
+async function makeFolder(folder: string, uid: number): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o755 });
-  if (uid !== null) await chown(folder, uid, uid);
+  await giveTo(folder, uid);
+}
+
+/** Makes a user the owner of one folder. An ordinary user's builds run as that user, whose folders they are already. */
+export async function giveTo(folder: string, uid: number): Promise<void> {
+  if (uid !== process.getuid?.()) await lchown(folder, uid, uid);
 }
 
 /** Whether a path below `root` exists with no link on the way: commands of the project may have put a link anywhere. */

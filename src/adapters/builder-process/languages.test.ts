@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { access, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { attempt, imageOf } from "../../ports/builder.suite.ts";
+import type { Image } from "../../ports/builder.ts";
+import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "./test-builder.ts";
+
+const lock = (dev: boolean) =>
+  JSON.stringify({
+    ...{ name: "x", version: "1.0.0", lockfileVersion: 3, requires: true },
+    packages: {
+      "": { name: "x", version: "1.0.0", [dev ? "devDependencies" : "dependencies"]: { "is-number": "7.0.0" } },
+      "node_modules/is-number": {
+        version: "7.0.0",
+        integrity: "sha512-41Cifkg6e8TylSpdtTpeLVMqvSBEVzTttHvERD741+pnZ8ANv0004MRL43QKPDlK9cGvNp6NZWZUBlbGXYxxng==",
+        ...(dev ? { dev: true } : {}),
+      },
+    },
+  });
+const server = `require("http").createServer((q, s) => s.end(process.version + " " + require("is-number")(5))).listen(process.env.PORT);`;
+const nodeApp = {
+  "package.json": JSON.stringify({ name: "x", version: "1.0.0", scripts: { start: "node app.js" }, dependencies: { "is-number": "7.0.0" } }),
+  "package-lock.json": lock(false),
+  "app.js": server,
+};
+const builtApp = {
+  "package.json": JSON.stringify({ name: "x", version: "1.0.0", scripts: { build: "node build.js" }, devDependencies: { "is-number": "7.0.0" } }),
+  "package-lock.json": lock(true),
+  "build.js": `require("is-number"); const fs = require("fs"); fs.mkdirSync("dist"); fs.writeFileSync("dist/index.html", "built");
+    fs.mkdirSync("node_modules/.cache", {recursive: true}); console.log(fs.existsSync("node_modules/.cache/kept") ? "cache: kept" : "cache: cold"); fs.writeFileSync("node_modules/.cache/kept", "");`,
+};
+const serverOfBuilt = { ...builtApp, "server.js": `require("http").createServer((q, s) => s.end(require("fs").readFileSync("dist/index.html"))).listen(process.env.PORT);` };
+
+let test: TestBuilder;
+before(async () => {
+  test = await makeTestBuilder();
+});
+after(() => test.close());
+
+const contentOf = (image: Image) => join(test.options.releasesDir, "prj_suite", image.image_ref.slice(7), "app");
+const has = (path: string) => access(path).then(
+  () => true,
+  () => false,
+);
+
+describe("Node applications", { skip: withoutRegistry }, () => {
+  it("are installed from the lock file and run", async () => {
+    const image = imageOf((await attempt(test.builder, nodeApp)).outcome);
+    assert.equal(image.web_command, "node app.js");
+    assert.deepEqual(await visit(test, image), { status: 200, text: `${process.version} true` });
+  });
+
+  it("are not installed again when only the source changed", async () => {
+    await attempt(test.builder, nodeApp);
+    const { outcome, lines } = await attempt(test.builder, { ...nodeApp, "app.js": `/* changed */${server}` });
+    assert.ok(lines.some((line) => line.includes("nothing changed")), lines.join("\n"));
+    assert.ok(!lines.some((line) => line.includes("npm ci")));
+    assert.equal((await visit(test, imageOf(outcome))).status, 200);
+  });
+
+  it("give the same image whether dependencies were installed or taken from an earlier build", async () => {
+    const first = imageOf((await attempt(test.builder, nodeApp, { project_id: "prj_same" })).outcome);
+    const second = imageOf((await attempt(test.builder, nodeApp, { project_id: "prj_same" })).outcome);
+    assert.equal(second.image_ref, first.image_ref);
+    assert.equal(second.size_bytes, first.size_bytes);
+  });
+
+  it("have development dependencies for their build but not in the image, at the first build and later", async () => {
+    for (const comment of ["1", "2", "3"]) {
+      const { outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": comment });
+      const image = imageOf(outcome);
+      assert.equal((await visit(test, image)).text, "built");
+      assert.equal(await has(join(contentOf(image), "node_modules/is-number")), false);
+    }
+  });
+
+  it("keep the caches of their build tools from build to build, and out of the image", async () => {
+    await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
+    const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });
+    assert.ok(lines.some((line) => line.includes("cache: kept")), lines.join("\n"));
+    assert.equal(await has(join(contentOf(imageOf(outcome)), "node_modules/.cache")), false);
+  });
+
+  it("that only build a site are served as static files, with index.html for unknown pages", async () => {
+    const image = imageOf((await attempt(test.builder, builtApp)).outcome);
+    assert.equal(image.kind, "static");
+    assert.deepEqual(await readdir(contentOf(image)), ["site", "static-server.mjs"]);
+    assert.deepEqual(await visit(test, image, "/some/page"), { status: 200, text: "built" });
+  });
+
+  it("may be started by npm, which is there at run time", async () => {
+    const files = { ...nodeApp, Procfile: "web: npm start --silent" };
+    assert.equal((await visit(test, imageOf((await attempt(test.builder, files)).outcome))).status, 200);
+  });
+
+  it("without a lock file are installed all the same, with a note", async () => {
+    const { "package-lock.json": _, ...files } = nodeApp;
+    const { outcome, lines } = await attempt(test.builder, files);
+    assert.equal(outcome.outcome, "built");
+    assert.ok(lines.some((line) => line.includes("No lock file")));
+  });
+
+  it("that declare no dependency need no install", async () => {
+    const files = { "package.json": "{}", "server.js": `require("http").createServer((q, s) => s.end("bare")).listen(process.env.PORT)` };
+    const { outcome, lines } = await attempt(test.builder, files);
+    assert.ok(!lines.some((line) => line.includes("Installing")));
+    assert.equal((await visit(test, imageOf(outcome))).text, "bare");
+  });
+});
+
+describe("Python applications", { skip: withoutRegistry }, () => {
+  const source = `import os, itsdangerous
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Hello(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(itsdangerous.__name__.encode())
+HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
+`;
+  const files = { "main.py": source, "requirements.txt": "itsdangerous==2.2.0\n" };
+
+  it("get a virtual environment that is valid at run time", async (t) => {
+    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.equal(image.web_command, "python main.py");
+    assert.deepEqual(await visit(test, image), { status: 200, text: "itsdangerous" });
+  });
+
+  it("are not installed again when only the source changed", async (t) => {
+    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
+    await attempt(test.builder, files);
+    const { outcome, lines } = await attempt(test.builder, { ...files, "note.txt": "changed" });
+    assert.ok(lines.some((line) => line.includes("nothing changed")));
+    assert.equal((await visit(test, imageOf(outcome))).status, 200);
+  });
+});
+
+describe("Go applications", () => {
+  it("are compiled into one program", async (t) => {
+    if (test.options.goRoot === null) return t.skip("SKIPPED: no go");
+    const files = { "go.mod": "module example.com/hello\n\ngo 1.18\n", "main.go": "package main\n\nfunc main() { println(1) }\n" };
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.deepEqual([image.kind, image.web_command], ["go", "./bin/web"]);
+    assert.ok(await has(join(contentOf(image), "bin/web")));
+  });
+});
+
+describe("Static files", () => {
+  it("are served as they are", async () => {
+    const image = imageOf((await attempt(test.builder, { "index.html": "root", "about/index.html": "about", ".env": "SECRET=1" })).outcome);
+    assert.deepEqual(await visit(test, image, "/about/"), { status: 200, text: "about" });
+    assert.equal((await visit(test, image, "/.env")).status, 404);
+  });
+
+  it("in public/ are a site", async () => {
+    const image = imageOf((await attempt(test.builder, { "public/index.html": "public", "README.md": "hidden" })).outcome);
+    assert.equal((await visit(test, image)).text, "public");
+    assert.equal((await visit(test, image, "/README.md")).status, 404);
+  });
+});
+
+describe("A Procfile alone", () => {
+  it("runs the files as they are", async () => {
+    const files = { Procfile: "web: node start.js", "start.js": `require("http").createServer((q, s) => s.end("as is")).listen(process.env.PORT)` };
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.equal(image.kind, "procfile");
+    assert.equal((await visit(test, image)).text, "as is");
+  });
+});

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { PassThrough, Readable } from "node:stream";
+import { after, before, describe, it } from "node:test";
+import { newId } from "../kit/ids.ts";
+import type { Builder, BuildOutcome, BuildRequest } from "./builder.ts";
+
+/** What an adapter's test gives the suite: a builder without images. */
+export interface BuilderSubject {
+  readonly builder: Builder;
+  close(): Promise<void>;
+}
+
+/** A source tree: paths to texts. */
+export type SourceFiles = Readonly<Record<string, string>>;
+
+const site: SourceFiles = { "index.html": "<h1>Ahoy</h1>\n" };
+const app: SourceFiles = {
+  Procfile: "web: ./serve.sh\nrelease: ./migrate.sh\nworker: ./work.sh\n",
+  "serve.sh": "#!/bin/sh\n",
+  "migrate.sh": "#!/bin/sh\n",
+};
+
+/** The rules every adapter of `Builder` keeps. */
+export function builderSuite(name: string, open: () => Promise<BuilderSubject>): void {
+  describe(`${name} keeps the rules of builders`, () => {
+    let subject: BuilderSubject;
+    before(async () => {
+      subject = await open();
+    });
+    after(() => subject.close());
+
+    describe("images", () => imageRules(() => subject.builder));
+    describe("outcomes", () => outcomeRules(() => subject.builder));
+  });
+}
+
+function imageRules(builder: () => Builder): void {
+  it("an image says how it is run", async () => {
+    const { outcome } = await attempt(builder(), app);
+    const image = imageOf(outcome);
+    assert.match(image.image_ref, /^sha256:[0-9a-f]{64}$/);
+    assert.equal(image.web_command, "./serve.sh");
+    assert.equal(image.release_command, "./migrate.sh");
+    assert.ok(image.size_bytes > 0);
+  });
+
+  it("static files are served without a command of their own", async () => {
+    const image = imageOf((await attempt(builder(), site)).outcome);
+    assert.equal(image.kind, "static");
+    assert.notEqual(image.web_command, "");
+    assert.equal(image.release_command, null);
+  });
+
+  it("the same source gives the same image, another source another", async () => {
+    const first = imageOf((await attempt(builder(), app)).outcome);
+    const again = imageOf((await attempt(builder(), app)).outcome);
+    const other = imageOf((await attempt(builder(), { ...app, "more.txt": "more" })).outcome);
+    assert.equal(again.image_ref, first.image_ref);
+    assert.notEqual(other.image_ref, first.image_ref);
+  });
+
+  it("images are listed by project", async () => {
+    const [one, other] = [newId("prj"), newId("prj")];
+    const image = imageOf((await attempt(builder(), site, { project_id: one })).outcome);
+    assert.deepEqual(await builder().images(one), [image.image_ref]);
+    assert.deepEqual(await builder().images(other), []);
+  });
+
+  it("forgetting a project's caches leaves its images, and is repeatable", async () => {
+    const project_id = newId("prj");
+    const image = imageOf((await attempt(builder(), site, { project_id })).outcome);
+    await builder().forget(project_id);
+    await builder().forget(project_id);
+    assert.deepEqual(await builder().images(project_id), [image.image_ref]);
+    assert.equal(imageOf((await attempt(builder(), site, { project_id })).outcome).image_ref, image.image_ref);
+  });
+}
+
+function outcomeRules(builder: () => Builder): void {
+  it("a source that tells nothing to run fails, with what to do about it", async () => {
+    const { outcome, lines } = await attempt(builder(), { "README.md": "nothing" });
+    assert.ok(outcome.outcome === "failed");
+    assert.equal(outcome.failure.stage, "detect");
+    assert.equal(outcome.failure.code, "nothing_to_run");
+    assert.match(outcome.failure.hint, /Procfile/);
+    assert.ok(lines.some((line) => line.startsWith(" !     ")));
+  });
+
+  it("a failed build leaves no image", async () => {
+    const project_id = newId("prj");
+    await attempt(builder(), { "README.md": "nothing" }, { project_id });
+    assert.deepEqual(await builder().images(project_id), []);
+  });
+
+  it("log lines hold no line feed and begin as git's users know them", async () => {
+    const { lines } = await attempt(builder(), app);
+    assert.ok(lines.length > 0);
+    for (const line of lines) assert.match(line, /^(?:-----> | {7}| !     |$)[^\n]*$/);
+  });
+
+  it("process types that are not run are named", async () => {
+    const { lines } = await attempt(builder(), app);
+    assert.ok(lines.some((line) => line.includes("worker")));
+  });
+
+  it("an aborted build is cancelled, even while its source is still coming", { timeout: 30_000 }, async () => {
+    const stop = new AbortController();
+    const source = new PassThrough();
+    const pending = attempt(builder(), site, { source: () => source, signal: stop.signal });
+    source.write(tarOfFiles(site).subarray(0, 700));
+    stop.abort();
+    assert.equal((await pending).outcome.outcome, "cancelled");
+  });
+
+  it("a build that is cancelled before it starts does nothing", async () => {
+    const { outcome } = await attempt(builder(), site, { signal: AbortSignal.abort() });
+    assert.equal(outcome.outcome, "cancelled");
+  });
+}
+
+/** Builds files as if they had been pushed. */
+export async function attempt(builder: Builder, files: SourceFiles, request: Partial<BuildRequest> = {}) {
+  const lines: string[] = [];
+  const outcome = await builder.build({
+    ...{ build_id: newId("bld"), project_id: "prj_suite", project_number: 1, env: {} },
+    source: () => Readable.from([tarOfFiles(files)]),
+    limits: { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 240_000, silenceMs: 120_000 },
+    signal: new AbortController().signal,
+    onLine: (line) => void lines.push(line),
+    ...request,
+  });
+  return { outcome, lines };
+}
+
+/** The image of a build that must have succeeded. */
+export function imageOf(outcome: BuildOutcome) {
+  assert.ok(outcome.outcome === "built", JSON.stringify(outcome, null, 2));
+  return outcome.image;
+}
+
+/** A tar archive (ustar) of files, as `git archive` makes it; names ending in `.sh` are executable. */
+export function tarOfFiles(files: SourceFiles): Buffer {
+  const members = Object.entries(files).map(([path, text]) => {
+    const content = Buffer.from(text);
+    const padding = Buffer.alloc((512 - (content.length % 512)) % 512);
+    return Buffer.concat([tarHeader(path, path.endsWith(".sh") ? 0o755 : 0o644, content.length), content, padding]);
+  });
+  return Buffer.concat([...members, Buffer.alloc(1024)]);
+}
+
+function tarHeader(path: string, mode: number, size: number, kind = "0", link = ""): Buffer {
+  const header = Buffer.alloc(512);
+  const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
+  header.write(path, 0, 100);
+  header.write(octal(mode, 8) + octal(0, 8) + octal(0, 8) + octal(size, 12) + octal(1_700_000_000, 12), 100);
+  header.write(`        ${kind}${link}`, 148);
+  header.write("ustar\x0000", 257);
+  header.write(`${octal(header.reduce((sum, byte) => sum + byte, 0), 7)} `, 148);
+  return header;
+}
+
+/** A tar archive with one symbolic link beside a page. */
+export function tarWithLink(path: string, target: string): Buffer {
+  return Buffer.concat([tarHeader(path, 0o777, 0, "2", target), tarOfFiles(site)]);
+}
