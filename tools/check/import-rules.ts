@@ -35,7 +35,7 @@ export const importRules: readonly ImportRule[] = [
     comment: "features may import contract, kit, ports, store and each other's front doors; the world is behind ports",
     from: { path: "^src/features/", pathNot: tests() },
     to: {
-      pathNot: "^(?:src/(?:features|contract|kit|ports|store)/|node_modules/(?:kysely|zod)/)",
+      pathNot: "^(?:src/(?:features|contract|kit|ports|store)/|node_modules/(?:kysely|zod|tldts)/)",
       dependencyTypesNot: ["core"],
     },
   },
