@@ -46,9 +46,9 @@ function refusalAnswer({ code, more }: Refused): ErrorAnswer {
   return { status, headers: extraHeaders[code] ?? {}, body, isFault: code === "internal" };
 }
 
-// SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock and serialisation,
-// where the same request works a moment later.
-const passingStates = /^(?:08|53|57P0)|^(?:40001|40P01)$/;
+// SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock, serialisation and
+// a lock that was not to be had, where the same request works a moment later.
+const passingStates = /^(?:08|53|57P0)|^(?:40001|40P01|55P03|25P03)$/;
 const passingErrno = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

@@ -15,7 +15,10 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
     const text = decoder.decode(bytes);
     if (depthOf(text) > mostDepth)
       throw new Refused("invalid_request", { error: `The body nests deeper than ${mostDepth}.` });
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(text) as unknown;
+    if (hasHalfCharacter(text, value))
+      throw new Refused("invalid_request", { error: "The body has half of a Unicode surrogate pair." });
+    return value;
   } catch (error) {
     if (error instanceof Refused) throw error;
     throw new Refused("invalid_request", { error: "The body is not valid JSON." });
@@ -26,14 +29,26 @@ function isJson(contentType: string): boolean {
   return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
 }
 
-/** How deep brackets nest, found before parsing, so that a bomb costs one pass. Brackets in strings don't count. */
+// An escaped surrogate without its other half is no character, and PostgreSQL takes none. JSON.stringify keeps exactly those escaped.
+function hasHalfCharacter(text: string, value: unknown): boolean {
+  const escape = /(?<!\\)(?:\\\\)*\\ud[89a-f]/i;
+  return escape.test(text) && escape.test(JSON.stringify(value));
+}
+
+/**
+ * How deep brackets nest, found before parsing, so that a bomb costs one pass; brackets in strings don't count. Character by
+ * character, because a pattern for strings takes quadratic time for one that never ends.
+ */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[{]|[\]}]/gs)) {
-    if (token === "[" || token === "{") depth += 1;
-    else if (token === "]" || token === "}") depth -= 1;
-    deepest = Math.max(deepest, depth);
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (inString && character === "\\") at += 1;
+    else if (character === '"') inString = !inString;
+    else if (!inString && (character === "[" || character === "{")) deepest = Math.max(deepest, (depth += 1));
+    else if (!inString && (character === "]" || character === "}")) depth -= 1;
   }
   return deepest;
 }

@@ -228,3 +228,15 @@ test("a fault of ours answers 500 without its text", async () => {
   assert.deepEqual([called.status, called.body["code"]], [500, "internal"]);
   assert.ok(!/seal|vault|geheim|\.ts/i.test(called.text), called.text);
 });
+
+test("a body that does not arrive in time ends the connection", async () => {
+  const server = createHttpServer({ world: api.world, log: silentLog, checks: [], limits: { requestTimeoutMs: 200 } });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.write(
+    "POST /v1/projects HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{",
+  );
+  await once(socket.resume(), "close", { signal: AbortSignal.timeout(10_000) });
+  await server.close();
+});

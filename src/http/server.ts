@@ -113,10 +113,8 @@ function createNodeServer(handle: RequestListener, { mounts = [], log }: HttpOpt
       response.destroy();
     });
   };
-  return createServer(
-    { headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 },
-    listener,
-  );
+  const timeouts = { headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 };
+  return createServer({ ...timeouts, connectionsCheckingInterval: 5000 }, listener);
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {

@@ -75,7 +75,11 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** What every connection of ours has in common: UTC, and our own reading of types. */
-const session = { types, options: "-c TimeZone=UTC" } as const;
+const session = {
+  types,
+  // No transaction of ours waits for anything but the database; one that does is broken and must not hold its locks for ever.
+  options: "-c TimeZone=UTC -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
+} as const;
 
 /** `2026-01-02 03:04:05.678901+00` to `2026-01-02T03:04:05.678Z`, without the cost of a Date for the usual form. */
 export function timestampText(text: string): string {

@@ -96,7 +96,10 @@ test("the last owner token stays, also when both are deleted at once", async () 
     api.call("DELETE", `/v1/api-tokens/${a}`, { token: String(one.body["token"]) }),
     api.call("DELETE", `/v1/api-tokens/${b}`, { token: String(two.body["token"]) }),
   ]);
-  assert.deepEqual(deleted.map(({ status }) => status).sort(), [204, 409]);
+  assert.deepEqual(
+    deleted.map(({ status }) => status).toSorted((a, b) => a - b),
+    [204, 409],
+  );
   assert.equal(deleted.find(({ status }) => status === 409)?.body["code"], "last_owner_token");
 });
 
@@ -139,7 +142,7 @@ test("the first start makes one organization with one administrator, whoever com
   const kept: string[] = [];
   const keep = async (text: string) => void kept.push(text);
   const made = await Promise.all([1, 2, 3].map(() => createFirstOrganization(database.db, keep)));
-  assert.deepEqual(made.sort(), [false, false, true]);
+  assert.equal(made.filter(Boolean).length, 1);
   assert.equal(kept.length, 1);
   const found = await authenticate(database.db, kept[0] as string);
   assert.deepEqual(

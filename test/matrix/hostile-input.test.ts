@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { routes } from "../../src/contract/routes.ts";
+import { errorsOf, type Row } from "../../src/contract/table.ts";
+import type { ErrorCode } from "../../src/contract/errors.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/world.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "hostile");
+});
+after(() => api.close());
+
+const segments = [
+  "%00",
+  "%2e%2e%2f",
+  "'; drop table project; --",
+  "${7*7}",
+  "\u{1F600}",
+  "a".repeat(2000),
+  "%E0%A4%A",
+  "-1",
+  "null",
+];
+const values: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1e308,
+  "",
+  "\0",
+  "\ud800",
+  "x".repeat(5000),
+  [],
+  [[]],
+  {},
+  { $ne: null },
+  "__proto__",
+];
+
+for (const row of routes as readonly Row[]) {
+  test(`${row.name} never answers hostile input with a fault or with more than it declares`, async () => {
+    for (const path of pathsOf(row))
+      assertHarmless(row, await api.call(row.method, path, { token: org.operator, ...bodyOf(row, "x") }));
+    if (row.body === null) return;
+    const path = row.path.replaceAll(/:\w+/g, "x");
+    for (const value of values) {
+      for (const body of bodiesWith(row, value))
+        assertHarmless(row, await api.call(row.method, path, { token: org.operator, body }));
+    }
+  });
+}
+
+function* pathsOf(row: Row): Generator<string> {
+  for (const segment of segments) {
+    const encoded = segment.startsWith("%") ? segment : encodeURIComponent(segment);
+    yield row.path.replaceAll(/:\w+/g, () => encoded);
+    for (const key of Object.keys(row.query.shape))
+      yield `${row.path.replaceAll(/:\w+/g, "x")}?${key}=${encoded}&${key}=${encoded}`;
+  }
+}
+
+function bodyOf(row: Row, value: unknown): { body?: unknown } {
+  return row.body === null ? {} : { body: Object.fromEntries(Object.keys(row.body.shape).map((key) => [key, value])) };
+}
+
+function* bodiesWith(row: Row, value: unknown): Generator<unknown> {
+  yield value;
+  yield bodyOf(row, value).body;
+  for (const key of Object.keys(row.body?.shape ?? {})) yield { [key]: value };
+  yield JSON.parse(`{"__proto__": ${JSON.stringify(value)}, "constructor": 1}`);
+}
+
+function assertHarmless(row: Row, called: { status: number; text: string; body: Record<string, unknown> }): void {
+  assert.ok(called.status < 500, called.text);
+  if (called.status < 400) return;
+  const code = called.body["code"] as ErrorCode;
+  assert.ok(errorsOf(row).includes(code) || code === "not_found", `${row.name}: ${called.text}`);
+  assert.ok(!/select |insert |syntax error|\.ts:|node_modules/i.test(called.text), called.text);
+}
