@@ -76,7 +76,7 @@ function isWrapper(process: TreeProcess): boolean {
   return packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)));
 }
 
-const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "socat", "enter.sh", "reach.sh", "shim.sh"];
+const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "unshare", "socat", "enter.sh", "reach.sh", "stage.sh"];
 
 /** With a pid namespace: the process whose innermost pid is 2, bubblewrap's own being 1. Without one: the first that is no part of the sandbox. */
 function mainProcesses(tree: ProcessTree, shimPid: number): TreeProcess[] {

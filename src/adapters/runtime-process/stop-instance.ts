@@ -10,10 +10,21 @@ export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, gra
   if (!shim) folder.giveUp();
   if (!shim || !isAlive(shim)) return;
   if (graceMs > 0) {
-    for (const { pid } of terminationTargets(readProcessTree(), shim.pid)) signal(pid, "SIGTERM");
-    if (await hasEnded(shim, graceMs)) return;
+    const end = Date.now() + graceMs;
+    await askToEnd(shim, graceMs);
+    if (await hasEnded(shim, end - Date.now())) return;
   }
   await killInstance(folder, sandbox, shim);
+}
+
+/** A sandbox that was just started has no application yet to hear the signal. */
+async function askToEnd(shim: ProcessIdentity, timeoutMs: number): Promise<void> {
+  const ask = () => {
+    const targets = terminationTargets(readProcessTree(), shim.pid);
+    for (const { pid } of targets) signal(pid, "SIGTERM");
+    return targets.length > 0 || !isAlive(shim) || undefined;
+  };
+  await until(ask, { timeoutMs, atMostMs: 50 });
 }
 
 /** SIGKILL to everything below the shim, which then writes how it ended. */

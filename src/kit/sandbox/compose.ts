@@ -1,4 +1,4 @@
-import { closeSync } from "node:fs";
+import { closeSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemPath, type Command } from "../exec.ts";
 import { certificateVariables } from "./certificates.ts";
@@ -100,15 +100,24 @@ function containmentWords(plan: Composition, fds: Descriptors): string[] {
   return bareWords(plan, fds);
 }
 
-/** The data folder may lie below a folder that only root may enter, so root binds what is needed to /tmp of a mount namespace in between. */
+/**
+ * The data folder may lie below a folder that only root may enter, so root binds what is needed to a place in a mount namespace in between.
+ * Not by a bubblewrap of its own: that drops its capabilities and then cannot pass its death on to a process of another user.
+ */
 function stagedWords(plan: Composition, fds: Descriptors): string[] {
   const inner = mounts(plan);
-  const stage = inner.flatMap((bind, index) => [bind.writable ? "--bind" : "--ro-bind", bind.source, `/tmp/${index}`]);
-  const staged = inner.map((bind, index) => ({ ...bind, source: `/tmp/${index}` }));
-  const outer = ["--die-with-parent", "--dev-bind", "/", "/", "--perms", "0755", "--tmpfs", "/tmp", ...stage];
-  const innerWords = userNamespaceWords(plan, fds, staged);
-  const outerFd = fds.addArguments(outer);
-  return [bwrap(plan), "--args", String(outerFd), "--", ...becomeUser(plan), ...innerWords, "--", ...limitedArgv(plan)];
+  const place = stagingPlace([...inner.map((bind) => bind.source), bwrap(plan), plan.parts.setpriv as string]);
+  const staged = inner.map((bind, index) => ({ ...bind, source: `${place}/${index}` }));
+  const stage = ["unshare", "--mount", "--", "/bin/sh", join(folder, "stage.sh"), place, ...inner.map((bind) => bind.source), "--"];
+  return [...stage, ...becomeUser(plan), ...userNamespaceWords(plan, fds, staged), "--", ...limitedArgv(plan)];
+}
+
+/** A folder of the root that hides nothing needed when something is mounted on it. */
+function stagingPlace(needed: readonly string[]): string {
+  const places = ["/mnt", "/media", "/srv", "/opt", "/home", "/var/tmp", "/tmp"];
+  const found = places.find((place) => existsSync(place) && !needed.some((path) => path.startsWith(`${place}/`)));
+  if (!found) throw new Error(`no folder to stage a sandbox in: ${places.join(", ")}`);
+  return found;
 }
 
 function userNamespaceWords(plan: Composition, fds: Descriptors, binds: readonly SandboxBind[]): string[] {

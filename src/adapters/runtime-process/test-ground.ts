@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSandbox } from "../../kit/sandbox/sandbox.ts";
+import type { NetworkMode, Sandbox, SandboxParts } from "../../kit/sandbox/spec.ts";
+import { systemPath } from "../../kit/exec.ts";
+import type { ReleaseManifest } from "../../ports/release-folder.ts";
+import { createProcessRuntime, type ProcessRuntime } from "./process-runtime.ts";
+import type { ProcessRuntimeOptions } from "./settings.ts";
+
+/** A data folder for one test file, below a folder that only its owner may enter, as /root is. */
+export interface TestGround {
+  readonly root: string;
+  readonly sandbox: Sandbox;
+  open(more?: Partial<ProcessRuntimeOptions>): Promise<ProcessRuntime>;
+  makeImage(projectId: string, files: Readonly<Record<string, string>>, webCommand: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** The programs of this machine. */
+export function findParts(): SandboxParts {
+  const find = (name: string) => systemPath.split(":").map((folder) => join(folder, name)).find(isProgram) ?? null;
+  return { bwrap: find("bwrap"), setpriv: find("setpriv"), nft: find("nft"), ip: find("ip"), pasta: find("pasta"), socat: find("socat") };
+}
+
+/** Makes one; `close` leaves nothing behind on the machine. */
+export async function makeGround(options: { root?: string; parts?: SandboxParts; network?: "auto" | NetworkMode } = {}): Promise<TestGround> {
+  const root = options.root ?? mkdtempSync(join(tmpdir(), "berth-runtime-"));
+  const data = join(root, "private", "data");
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  const sandbox = await createSandbox({
+    parts: options.parts ?? findParts(),
+    stateDir: join(data, "sandbox"),
+    nodeBin: process.execPath,
+    network: options.network ?? "auto",
+  });
+  const runtimes: ProcessRuntime[] = [];
+  return {
+    root,
+    sandbox,
+    async open(more = {}) {
+      for (const runtime of runtimes.splice(0)) runtime.close();
+      const storageDir = (projectId: string) => join(data, "storage", projectId);
+      const runtime = await createProcessRuntime({ sandbox, stateDir: join(data, "runtime"), releasesDir: join(data, "releases"), storageDir, ...more });
+      runtimes.push(runtime);
+      return runtime;
+    },
+    makeImage: async (projectId, files, webCommand) => writeRelease(join(data, "releases", projectId), files, webCommand),
+    async close() {
+      for (const runtime of runtimes.splice(0)) {
+        for (const id of await runtime.list()) await runtime.remove(id);
+        runtime.close();
+      }
+      await sandbox.dismantle();
+      if (options.root === undefined) rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+function writeRelease(folder: string, files: Readonly<Record<string, string>>, webCommand: string): string {
+  const digest = createHash("sha256").update(JSON.stringify([files, webCommand])).digest("hex");
+  const tree = join(folder, digest, "app");
+  mkdirSync(tree, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(tree, name), text);
+  for (const path of [folder, join(folder, digest), tree]) chmodSync(path, 0o755);
+  const manifest: ReleaseManifest = { format: 1, kind: "node", web_command: webCommand, release_command: null, env: {}, path: [], binds: [] };
+  writeFileSync(join(folder, digest, "image.json"), JSON.stringify(manifest));
+  return `sha256:${digest}`;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
