@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, beforeEach, describe, it } from "node:test";
+import { OutputFile } from "./output-file.ts";
+
+describe("the output of an application", () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-output-"));
+  let folder: string;
+  let count = 0;
+  const write = (text: string) => appendFileSync(join(folder, "output"), text);
+  const storedBytes = () => statSync(join(folder, "output")).blocks * 512;
+  beforeEach(() => {
+    folder = mkdtempSync(join(root, `${(count += 1)}-`));
+    write("");
+  });
+  after(() => rmSync(root, { recursive: true }));
+
+  it("waits for the line feed while the application lives, and not when it has ended", () => {
+    write("one\r\ntw");
+    const file = new OutputFile(folder);
+    const first = file.read(null, false);
+    assert.deepEqual(first.lines, ["one"]);
+    assert.deepEqual(file.read(first.cursor, false).lines, []);
+    assert.deepEqual(file.read(first.cursor, true).lines, ["tw"]);
+    write("o\n\n");
+    assert.deepEqual(file.read(first.cursor, false).lines, ["two", ""]);
+  });
+
+  it("cuts a line after ten thousand bytes, marks it, and skips its rest over several reads", () => {
+    write("é".repeat(400_000));
+    const file = new OutputFile(folder);
+    const read = readAll(file);
+    assert.equal(read.lines.length, 1);
+    assert.match(read.lines[0] as string, /^é+ … \[cut\]$/);
+    write("\nnext\n");
+    assert.deepEqual(readAll(file, read.cursor).lines, ["next"]);
+  });
+
+  it("frees what was discarded and goes on at the same cursor", async () => {
+    write(`${"x".repeat(999)}\n`.repeat(3000));
+    const file = new OutputFile(folder);
+    const { cursor } = readAll(file);
+    await file.discard(cursor);
+    assert.ok(storedBytes() < 100_000, String(storedBytes()));
+    write("more\n");
+    assert.deepEqual(file.read(cursor, false), { lines: ["more"], cursor: String(3_000_005), dropped_bytes: 0 });
+    assert.deepEqual(new OutputFile(folder).read(null, false).lines, ["more"], "a reader without a cursor begins where something is left");
+  });
+
+  it("drops the oldest output over the cap and counts what a reader lost", async () => {
+    write(`${"x".repeat(999)}\n`.repeat(4000));
+    const file = new OutputFile(folder);
+    await file.cap(2_000_000);
+    assert.ok(storedBytes() < 1_200_000, String(storedBytes()));
+    const read = file.read("0", false);
+    assert.equal(read.dropped_bytes, 3_000_000);
+    assert.deepEqual(read.lines[0], "x".repeat(999));
+  });
+
+  it("follows an application that truncates its own output", () => {
+    write("before\n");
+    const file = new OutputFile(folder);
+    const { cursor } = file.read(null, false);
+    truncateSync(join(folder, "output"), 0);
+    write("now\n");
+    assert.deepEqual(file.read(cursor, false).lines, ["now"]);
+  });
+
+  it("refuses a cursor that is not its own", () => {
+    assert.throws(() => new OutputFile(folder).read("../x", false));
+  });
+});
+
+function readAll(file: OutputFile, from: string | null = null) {
+  const lines: string[] = [];
+  let cursor = from;
+  for (;;) {
+    const chunk = file.read(cursor, false);
+    lines.push(...chunk.lines);
+    if (chunk.cursor === cursor) return { lines, cursor };
+    cursor = chunk.cursor;
+  }
+}
