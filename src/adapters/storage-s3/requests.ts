@@ -1,0 +1,102 @@
+import { StorageFull } from "../../ports/storage.ts";
+import { emptyHash, encodePath, encodeQuery, hashHex, signedHeaders, type Signer } from "./signature.ts";
+
+/** Where a bucket is. The address has the bucket in its path, which every S3-compatible server understands. */
+export interface BucketAddress extends Signer {
+  /** Such as `https://s3.eu-central-1.amazonaws.com`. */
+  readonly endpoint: string;
+  readonly bucket: string;
+}
+
+export interface BucketRequest {
+  readonly method: "GET" | "PUT" | "POST" | "DELETE" | "HEAD";
+  /** Below the bucket, without a leading slash. */
+  readonly key?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer>;
+  readonly signal?: AbortSignal | undefined;
+  /** These are answers, not faults. */
+  readonly expected?: readonly number[];
+}
+
+/** The server refused, or did not answer. Tells what S3 calls the reason, never an address or a key. */
+export class BucketRefused extends Error {
+  readonly status: number | null;
+  readonly code: string;
+  constructor(status: number | null, code: string, cause?: unknown) {
+    super(status === null ? `the object storage cannot be reached (${code})` : `the object storage answered ${status} ${code}`, { cause });
+    this.name = "BucketRefused";
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const attempts = 4;
+const firstPauseMs = 300;
+// One part of an upload, 16 MiB, at 55 kB/s.
+const answerTimeoutMs = 300_000;
+
+/**
+ * Sends a signed request and resolves with the answer when it is a success or one of `expected`. Repeats what failed on the way
+ * or on the server's side; safe, because S3's requests are idempotent. Throws `BucketRefused` or `StorageFull`.
+ */
+export async function send(address: BucketAddress, request: BucketRequest): Promise<Response> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await sendOnce(address, request);
+    } catch (error) {
+      request.signal?.throwIfAborted();
+      if (attempt === attempts || !mayPass(error)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt * Math.random()));
+    }
+  }
+}
+
+async function sendOnce(address: BucketAddress, request: BucketRequest): Promise<Response> {
+  const { method, key = "", query = {}, body, expected = [] } = request;
+  const base = new URL(address.endpoint);
+  const path = `${base.pathname.replace(/\/$/, "")}/${address.bucket}${key === "" ? "" : `/${key}`}`;
+  const search = encodeQuery(query);
+  const payloadHash = body === undefined ? emptyHash : hashHex(body);
+  const headers = signedHeaders(address, { method, host: base.host, path, query, payloadHash }, new Date());
+  const url = `${base.origin}${encodePath(path)}${search === "" ? "" : `?${search}`}`;
+  const response = await fetch(url, {
+    method,
+    headers,
+    redirect: "error",
+    signal: anySignal(request.signal, method === "GET" ? undefined : AbortSignal.timeout(answerTimeoutMs)),
+    ...(body === undefined ? {} : { body }),
+  }).catch((error: unknown) => {
+    request.signal?.throwIfAborted();
+    throw new BucketRefused(null, reasonOf(error), error);
+  });
+  if (response.ok || expected.includes(response.status)) return response;
+  throw refusal(response.status, tag(await response.text().catch(() => ""), "Code") ?? "");
+}
+
+function refusal(status: number, code: string): Error {
+  const refused = new BucketRefused(status, code);
+  const isFull = status === 507 || /QuotaExceeded|StorageFull|EntityTooLarge/.test(code);
+  return isFull ? new StorageFull(refused) : refused;
+}
+
+/** The text of the first element of this name; S3's answers are flat enough for that. */
+export function tag(xml: string, name: string): string | undefined {
+  const found = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+  return found?.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof BucketRefused)) return false;
+  return error.status === null || error.status >= 500 || error.status === 429 || error.code === "RequestTimeout";
+}
+
+function reasonOf(error: unknown): string {
+  const { cause, name } = error as Error & { cause?: { code?: string } };
+  return cause?.code ?? name;
+}
+
+function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal | null {
+  const given = signals.filter((signal) => signal !== undefined);
+  return given.length === 0 ? null : AbortSignal.any(given);
+}

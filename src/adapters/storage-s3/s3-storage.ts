@@ -1,0 +1,144 @@
+import { Readable } from "node:stream";
+import { StorageMissing, type Storage } from "../../ports/storage.ts";
+import { BucketRefused, send, tag, type BucketAddress } from "./requests.ts";
+
+export interface S3StorageOptions extends BucketAddress {
+  /** Before every key, such as `berth/`; empty for none. */
+  readonly prefix: string;
+}
+
+/** Files as objects of an S3-compatible store. Large ones are sent in parts and appear when the last one has arrived. */
+export function createS3Storage(options: S3StorageOptions): Storage {
+  return {
+    put: async (key, content, signal) => put(options, keyOf(options, key), { content, signal }),
+    open: (key, signal) => open(options, key, signal),
+    async stat(key) {
+      const response = await send(options, { method: "HEAD", key: keyOf(options, key), expected: [404] });
+      return response.status === 404 ? undefined : { size_bytes: Number(response.headers.get("content-length")) };
+    },
+    async delete(key) {
+      await send(options, { method: "DELETE", key: keyOf(options, key), expected: [404] });
+    },
+    sweep: (busy) => sweep(options, busy),
+    free: async () => null,
+  };
+}
+
+// S3 takes 10,000 parts of one object, so this is good for 160 GB. A part is held in memory while it is sent, and one more is filled.
+const partBytes = 16 * 1024 * 1024;
+
+interface Source {
+  readonly content: Readable;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function put(bucket: S3StorageOptions, key: string, { content, signal }: Source): Promise<{ size_bytes: number }> {
+  const parts = partsOf(content);
+  try {
+    const first = await parts.next();
+    const body = first.value ?? new Uint8Array();
+    const second = first.done === true ? first : await parts.next();
+    signal?.throwIfAborted();
+    if (second.done !== true) return await putInParts(bucket, key, { parts: chain([body, second.value], parts), signal });
+    await send(bucket, { method: "PUT", key, body, signal });
+    return { size_bytes: body.length };
+  } finally {
+    content.destroy();
+  }
+}
+
+type Part = Uint8Array<ArrayBuffer>;
+
+async function putInParts(
+  bucket: S3StorageOptions,
+  key: string,
+  { parts, signal }: { parts: AsyncIterable<Part>; signal: AbortSignal | undefined },
+): Promise<{ size_bytes: number }> {
+  const begun = await send(bucket, { method: "POST", key, query: { uploads: "" }, signal });
+  const uploadId = tag(await begun.text(), "UploadId") ?? "";
+  try {
+    const marks: string[] = [];
+    let size = 0;
+    for await (const body of parts) {
+      signal?.throwIfAborted();
+      const query = { partNumber: String(marks.length + 1), uploadId };
+      const sent = await send(bucket, { method: "PUT", key, query, body, signal });
+      marks.push(sent.headers.get("etag") ?? "");
+      size += body.length;
+    }
+    await complete(bucket, key, { uploadId, marks, signal });
+    return { size_bytes: size };
+  } catch (error) {
+    await abandon(bucket, key, uploadId).catch(() => {});
+    throw error;
+  }
+}
+
+async function complete(
+  bucket: S3StorageOptions,
+  key: string,
+  { uploadId, marks, signal }: { uploadId: string; marks: readonly string[]; signal: AbortSignal | undefined },
+): Promise<void> {
+  const parts = marks.map((mark, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${mark}</ETag></Part>`);
+  const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
+  const answer = await (await send(bucket, { method: "POST", key, query: { uploadId }, body, signal })).text();
+  // The status is sent before the parts are put together: an error then stands in an answer of 200.
+  if (answer.includes("<Error>")) throw new BucketRefused(200, tag(answer, "Code") ?? "");
+}
+
+async function abandon(bucket: S3StorageOptions, key: string, uploadId: string): Promise<void> {
+  await send(bucket, { method: "DELETE", key, query: { uploadId }, expected: [404] });
+}
+
+async function open(bucket: S3StorageOptions, key: string, signal: AbortSignal | undefined): Promise<Readable> {
+  const response = await send(bucket, { method: "GET", key: keyOf(bucket, key), signal, expected: [404] });
+  if (response.status === 404) {
+    await response.body?.cancel();
+    throw new StorageMissing(key);
+  }
+  if (response.body === null) return Readable.from([]);
+  return Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+async function sweep(bucket: S3StorageOptions, busy: ReadonlySet<string>): Promise<number> {
+  const left = (await listUploads(bucket)).filter(({ key }) => !busy.has(key.slice(bucket.prefix.length)));
+  for (const { key, uploadId } of left) await abandon(bucket, key, uploadId);
+  return left.length;
+}
+
+async function listUploads(bucket: S3StorageOptions): Promise<{ key: string; uploadId: string }[]> {
+  const listed = await send(bucket, { method: "GET", query: { uploads: "", prefix: bucket.prefix } });
+  const entries = [...(await listed.text()).matchAll(/<Upload>(.*?)<\/Upload>/gs)].map(([, entry]) => entry as string);
+  const uploads = entries.map((entry) => ({ key: tag(entry, "Key") ?? "", uploadId: tag(entry, "UploadId") ?? "" }));
+  return uploads.filter(({ key }) => key.startsWith(bucket.prefix));
+}
+
+function keyOf({ prefix }: S3StorageOptions, key: string): string {
+  if (!/^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(key)) throw new Error(`not the key of a file: ${key}`);
+  return `${prefix}${key}`;
+}
+
+/** The stream in pieces of one part's size; the last may be smaller. */
+async function* partsOf(content: Readable): AsyncGenerator<Part, undefined> {
+  let part = Buffer.alloc(partBytes);
+  let filled = 0;
+  for await (const chunk of content) {
+    let rest = chunk as Buffer;
+    while (rest.length > 0) {
+      const taken = rest.copy(part, filled);
+      filled += taken;
+      rest = rest.subarray(taken);
+      if (filled < partBytes) continue;
+      yield part;
+      part = Buffer.alloc(partBytes);
+      filled = 0;
+    }
+  }
+  if (filled > 0) yield part.subarray(0, filled);
+  return undefined;
+}
+
+async function* chain(first: readonly Part[], rest: AsyncIterable<Part>): AsyncGenerator<Part> {
+  yield* first;
+  yield* rest;
+}
