@@ -3,20 +3,13 @@ import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
+import { median, rateRow, type BenchRow } from "./row.ts";
 
 const rounds = 3;
 const seconds = 4;
 const connections = 64;
+const goal = 0.75;
 const subject = fileURLToPath(new URL("api-subject.ts", import.meta.url));
-
-/** One line of the bench: requests a second of both (medians of interleaved rounds) and their ratio, higher is better. */
-export interface ApiRow {
-  readonly name: string;
-  readonly against: string;
-  readonly oursPerS: number;
-  readonly theirsPerS: number;
-  readonly ratio: number;
-}
 
 /** What the machine lacks for `measureApi`, as a sentence; undefined when nothing. */
 export function apiBenchLacks(): string | undefined {
@@ -25,7 +18,7 @@ export function apiBenchLacks(): string | undefined {
 }
 
 /** Loads one authenticated GET of the real API and the same query behind bare Fastify in turn. Throws when `apiBenchLacks` something. */
-export async function measureApi(): Promise<ApiRow> {
+export async function measureApi(): Promise<BenchRow> {
   const ours = await open("ours");
   const bare = await open("bare");
   try {
@@ -36,14 +29,8 @@ export async function measureApi(): Promise<ApiRow> {
       rates.bare.push(await load(bare, seconds));
       rates.ours.push(await load(ours, seconds));
     }
-    const [oursPerS, theirsPerS] = [median(rates.ours), median(rates.bare)];
-    return {
-      name: "GET /v1/projects/:slug, authenticated",
-      against: "bare Fastify with the same query",
-      oursPerS,
-      theirsPerS,
-      ratio: oursPerS / theirsPerS,
-    };
+    const both = { ours: median(rates.ours), theirs: median(rates.bare), goal };
+    return rateRow("API, GET of a project with a token", "bare Fastify with the same query", both);
   } finally {
     for (const each of [ours, bare]) each.stop();
   }
@@ -70,8 +57,4 @@ async function load({ url, token }: Subject, forSeconds: number): Promise<number
   const { stdout } = await runOk({ file: "wrk", args }, { timeoutMs: (forSeconds + 20) * 1000 });
   if (/Non-2xx or 3xx responses/.test(stdout)) throw new Error(`${url} did not answer with 200`);
   return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]);
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] as number;
 }

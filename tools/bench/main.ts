@@ -1,3 +1,4 @@
+import { apiBenchLacks, measureApi } from "./api.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { measureDeploys } from "./deploy.ts";
 import { measureGitPush } from "./git.ts";
@@ -13,6 +14,7 @@ interface Bench {
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
+  { name: "api", lacks: apiBenchLacks, measure: async () => [await measureApi()] },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];
 
