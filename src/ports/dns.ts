@@ -1,0 +1,16 @@
+/**
+ * What the world's DNS says about a name at this moment. Nothing is kept between questions. Each answers within the adapter's
+ * time limit, whatever the servers do, and throws only for a fault of ours: what servers do wrong is an outcome.
+ */
+export interface Dns {
+  /** All IPv4 and IPv6 addresses, behind aliases too. */
+  addresses(hostname: string): Promise<DnsAnswer>;
+  /** The TXT records of exactly this name or its alias; the parts of a record are joined. */
+  texts(hostname: string): Promise<DnsAnswer>;
+}
+
+/** `none`: the servers say that there is nothing. `unavailable`: they did not say, and nothing may be concluded. */
+export type DnsAnswer =
+  | { readonly outcome: "found"; readonly values: readonly string[] }
+  | { readonly outcome: "none" }
+  | { readonly outcome: "unavailable" };
