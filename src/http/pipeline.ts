@@ -131,13 +131,17 @@ class Call {
 
   #context(tx: Tx): AnyContext {
     const { world, log } = this.#options;
+    const said = { request_id: this.#request.requestId, route: this.#row.name };
     return {
       tx,
       // Handlers of public rows have no use for a caller.
       caller: this.#caller as Caller,
       world,
       now: world.clock.now(),
-      log: log.child({ request_id: this.#request.requestId, route: this.#row.name }),
+      // Made when it is asked for, because hardly any request says something.
+      get log() {
+        return log.child(said);
+      },
       fail: (code: Refused["code"], more?: RefusalText) => {
         throw new Refused(code, more);
       },
