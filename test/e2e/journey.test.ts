@@ -24,13 +24,17 @@ test("the stored build log is what the pusher saw", async () => {
   const { body } = await platform.call<{ builds: { id: string; status: string }[] }>("GET", "/v1/projects/demo/builds");
   assert.equal(body.builds[0]?.status, "succeeded");
   const log = await platform.call<{ log: string; complete: boolean }>("GET", `/v1/builds/${body.builds[0]?.id}/logs`);
-  const stored = log.body.log.trimEnd().split("\n").map((line) => line.trimEnd());
+  const stored = log.body.log
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.trimEnd());
   assert.deepEqual(stored, remoteLines(pushed.stderr));
   assert.equal(log.body.complete, true);
 });
 
 test("a rollback serves the earlier image again, without a build", async () => {
-  const builds = async () => (await platform.call<{ builds: unknown[] }>("GET", "/v1/projects/demo/builds")).body.builds.length;
+  const builds = async () =>
+    (await platform.call<{ builds: unknown[] }>("GET", "/v1/projects/demo/builds")).body.builds.length;
   const before = await builds();
   const answer = await platform.call("POST", "/v1/projects/demo/rollback");
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
@@ -51,7 +55,8 @@ test("a broken push exits non-zero, moves no branch, and what served before serv
 
 test("a variable restarts the application with it", async () => {
   const shown = nodeApp("x");
-  shown["server.js"] = `require("node:http").createServer((q, s) => s.end(process.env.GREETING ?? "none")).listen(process.env.PORT);`;
+  shown["server.js"] =
+    `require("node:http").createServer((q, s) => s.end(process.env.GREETING ?? "none")).listen(process.env.PORT);`;
   await app.commit(shown);
   assert.equal((await app.push()).exitCode, 0);
   assert.equal((await platform.call("PUT", "/v1/projects/demo/env/GREETING", { value: "hello there" })).status, 204);
@@ -59,7 +64,9 @@ test("a variable restarts the application with it", async () => {
 });
 
 test("a deleted project answers 503 no-store; undelete brings the same deployment back", async () => {
-  const active = async () => (await platform.call<{ active_deployment: { id: string } | null }>("GET", "/v1/projects/demo")).body.active_deployment?.id;
+  const active = async () =>
+    (await platform.call<{ active_deployment: { id: string } | null }>("GET", "/v1/projects/demo")).body
+      .active_deployment?.id;
   const before = await active();
   assert.equal((await platform.call("DELETE", "/v1/projects/demo")).status, 200);
   await eventually(async () => (await platform.visit("demo")).status === 503);

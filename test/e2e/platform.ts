@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/retry.ts";
+import { killProcesses, processesNaming } from "./processes.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -36,14 +37,21 @@ export interface Visit {
   readonly headers: Record<string, string | string[] | undefined>;
 }
 
+/** Who runs it and where; left out: this user, in a new folder. */
+export interface Place {
+  readonly dataDir?: string;
+  readonly uid?: number;
+}
+
 /** Starts a platform; `settings` are further BERTH_… variables. */
-export async function startPlatform(settings: Record<string, string> = {}): Promise<TestPlatform> {
-  const dataDir = mkdtempSync(join(tmpdir(), "berth-e2e-"));
+export async function startPlatform(settings: Record<string, string> = {}, place: Place = {}): Promise<TestPlatform> {
+  const dataDir = place.dataDir ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
   const [http, edge, ssh] = [await freePort(), await freePort(), await freePort()];
   const ports = { BERTH_HTTP_PORT: `${http}`, BERTH_EDGE_PORT: `${edge}`, BERTH_SSH_PORT: `${ssh}` };
   const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", ...ports, ...settings };
   const api = `http://127.0.0.1:${http}`;
-  let process = await boot(env, api);
+  const bootHere = () => boot(env, api, place.uid).catch((error: unknown) => abandon(dataDir, error));
+  let process = await bootHere();
   const token = readFileSync(join(dataDir, "admin-token"), "utf8").trim();
   const end = (signal: NodeJS.Signals) => process.end(signal);
   return {
@@ -57,14 +65,15 @@ export async function startPlatform(settings: Record<string, string> = {}): Prom
     output: () => process.output(),
     end,
     async restart() {
-      process = await boot(env, api);
+      process = await bootHere();
     },
     call: <T>(method: string, path: string, body?: unknown) => call<T>(api, token, { method, path, body }),
     visit: (slug, path = "/", headers = {}) => visit(edge, `${slug}.localhost`, path, headers),
     async destroy() {
       // What a killed control plane left behind is ended by one that finds it again.
-      if (process.isOver()) process = await boot(env, api);
+      if (process.isOver()) process = await bootHere();
       await process.end("SIGINT");
+      killProcesses(processesNaming(dataDir));
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
@@ -73,8 +82,19 @@ export async function startPlatform(settings: Record<string, string> = {}): Prom
 // Starting may have to install packages on a fresh machine.
 const bootTimeoutMs = 300_000;
 
-async function boot(env: Record<string, string>, api: string) {
-  const child = start({ file: globalThis.process.execPath, args: [join(checkout, "src/daemon/main.ts"), "start"] }, { env, cwd: checkout });
+function abandon(dataDir: string, error: unknown): never {
+  killProcesses(processesNaming(dataDir));
+  throw error;
+}
+
+/** `berthd start` in a process of its own; nothing is waited for. */
+export function launch(env: Record<string, string>, uid?: number) {
+  const command = { file: globalThis.process.execPath, args: [join(checkout, "src/daemon/main.ts"), "start"] };
+  return start(command, { env, cwd: checkout, ...(uid === undefined ? {} : { uid, gid: uid }) });
+}
+
+async function boot(env: Record<string, string>, api: string, uid?: number) {
+  const child = launch(env, uid);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   let isOver = false;
@@ -95,7 +115,8 @@ async function boot(env: Record<string, string>, api: string) {
   };
 }
 
-async function askReady(api: string): Promise<true | undefined> {
+/** True when the platform behind this address says that it is ready. */
+export async function askReady(api: string): Promise<true | undefined> {
   const response = await fetch(`${api}/readyz`).catch(() => undefined);
   await response?.body?.cancel();
   return response?.status === 200 ? true : undefined;
@@ -103,8 +124,15 @@ async function askReady(api: string): Promise<true | undefined> {
 
 async function call<T>(api: string, token: string, wanted: { method: string; path: string; body: unknown }) {
   const { method, path, body } = wanted;
-  const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
-  const response = await fetch(`${api}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+  };
+  const response = await fetch(`${api}${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const text = await response.text();
   return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as T };
 }
@@ -112,12 +140,21 @@ async function call<T>(api: string, token: string, wanted: { method: string; pat
 // fetch cannot resolve names below localhost, so the edge is dialled by address with a Host header.
 function visit(port: number, host: string, path: string, headers: Record<string, string>): Promise<Visit> {
   return new Promise((resolve, reject) => {
-    const asked = request({ host: "127.0.0.1", port, path, headers: { host, ...headers }, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString(), headers: response.headers }));
-    });
+    const asked = request(
+      { host: "127.0.0.1", port, path, headers: { host, ...headers }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            body: Buffer.concat(chunks).toString(),
+            headers: response.headers,
+          }),
+        );
+      },
+    );
     asked.on("error", reject).end();
   });
 }
@@ -128,7 +165,11 @@ export interface TestApp {
   /** Writes files and commits them. */
   commit(files: Record<string, string>): Promise<void>;
   /** `git push`; the result has git's own exit code and the `remote:` lines in stderr. */
-  push(branch?: string): Promise<ExecResult>;
+  push(branch?: string, onStderr?: (chunk: Buffer) => void): Promise<ExecResult>;
+  /** The commit that is checked out. */
+  head(): Promise<string>;
+  /** The commit that the branch points at on the platform; empty when there is none. */
+  remoteHead(branch?: string): Promise<string>;
 }
 
 /** Creates the project and a repository for it. */
@@ -137,8 +178,16 @@ export async function createApp(platform: TestPlatform, slug: string, files: Rec
   if (created.status !== 201) throw new Error(`the project was not created: ${JSON.stringify(created.body)}`);
   const dir = mkdtempSync(join(tmpdir(), "berth-app-"));
   const header = `Authorization: Basic ${Buffer.from(`berth:${platform.token}`).toString("base64")}`;
-  const env = { ...inherited(), HOME: dir, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "http.extraHeader", GIT_CONFIG_VALUE_0: header };
+  const env = {
+    ...inherited(),
+    HOME: dir,
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: "http.extraHeader",
+    GIT_CONFIG_VALUE_0: header,
+  };
   const git = (...args: string[]) => run({ file: "git", args }, { cwd: dir, env, timeoutMs: 600_000 });
+  const remote = `${platform.api}/git/main/${slug}.git`;
   await git("init", "--quiet", "--initial-branch=main");
   await git("config", "user.name", "Tester");
   await git("config", "user.email", "tester@localhost");
@@ -152,7 +201,14 @@ export async function createApp(platform: TestPlatform, slug: string, files: Rec
       await git("add", "--all");
       await git("commit", "--quiet", "--allow-empty", "--message=Change");
     },
-    push: (branch = "main") => git("push", `${platform.api}/git/main/${slug}.git`, `HEAD:refs/heads/${branch}`),
+    push: (branch = "main", onStderr) =>
+      run(
+        { file: "git", args: ["push", remote, `HEAD:refs/heads/${branch}`] },
+        { cwd: dir, env, timeoutMs: 600_000, ...(onStderr === undefined ? {} : { onStderr }) },
+      ),
+    head: async () => (await git("rev-parse", "HEAD")).stdout.trim(),
+    remoteHead: async (branch = "main") =>
+      (await git("ls-remote", remote, `refs/heads/${branch}`)).stdout.split("\t")[0] ?? "",
   };
   await app.commit(files);
   return app;
@@ -166,16 +222,28 @@ export function nodeApp(text: string, more = ""): Record<string, string> {
   };
 }
 
-function inherited(): Record<string, string> {
-  const wanted = ["PATH", "HOME", "LANG", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_registry", "PIP_INDEX_URL", "PIP_FIND_LINKS"];
-  const pairs = wanted.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] as string] as const]));
+/** What a platform of a test sees of this process' environment. */
+export function inherited(): Record<string, string> {
+  const wanted = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "npm_config_registry",
+    "PIP_INDEX_URL",
+    "PIP_FIND_LINKS",
+  ];
+  const pairs = wanted.flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name] as string] as const],
+  );
   return { PATH: systemPath, ...Object.fromEntries(pairs) };
 }
 
 /** A port that is free now, outside of the range for outgoing connections. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
     const isFree = await new Promise<boolean>((resolve) => {
       const server = createServer();
       server.once("error", () => resolve(false));

@@ -21,6 +21,7 @@ export { activate, failDeployment, projectsToRestart, takeDeployment, type Taken
 export {
   markCrashed,
   markReady,
+  markWithdrawn,
   nextRouteVersion,
   pushedDeployments,
   readyReplicas,

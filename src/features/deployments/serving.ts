@@ -106,6 +106,17 @@ export async function markReady(
     .execute();
 }
 
+/** These replicas get no traffic until they pass a health check again. */
+export async function markWithdrawn(db: Db, deploymentId: string, ordinals: readonly number[]): Promise<void> {
+  if (ordinals.length === 0) return;
+  await db
+    .updateTable("replica")
+    .set({ ready_attempt: 0 })
+    .where("deployment_id", "=", deploymentId)
+    .where("ordinal", "in", [...ordinals])
+    .execute();
+}
+
 /** A replica's start ended; it is to be started again after the pause. False when this start's end is known already. */
 export async function markCrashed(
   db: Db,

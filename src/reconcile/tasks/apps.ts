@@ -2,6 +2,7 @@ import { recordEvent } from "../../features/activity/activity.ts";
 import {
   markCrashed,
   markReady,
+  markWithdrawn,
   replicasOf,
   workloadRows,
   type ReplicaRow,
@@ -22,21 +23,20 @@ const soonMs = 250;
 /** Keeps every active deployment running with as many replicas as it ought to have, and ends what ought not to run. */
 export function appsTask(world: World): Task {
   // Ending takes as long as the last request; meanwhile the others are looked after.
-  const ending = new Map<string, Promise<void>>();
-  function end(id: string, work: () => Promise<void>): void {
+  const ending = new Map<string, Ending>();
+  function end(id: string, work: () => Promise<void>, firstOrdinal = 0): void {
     if (ending.has(id)) return;
     const told = work().catch((error: unknown) =>
       world.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"),
     );
-    ending.set(
-      id,
-      told.finally(() => ending.delete(id)),
-    );
+    ending.set(id, { firstOrdinal, done: told.finally(() => ending.delete(id)) });
   }
   async function tendWorkload(id: string, row: WorkloadRow | undefined): Promise<number> {
     switch (wanted(row)) {
-      case "serve":
-        return keep(world, row as WorkloadRow, (work) => end(id, work));
+      case "serve": {
+        const begin = (firstOrdinal: number, work: () => Promise<void>) => end(id, work, firstOrdinal);
+        return keep(world, row as WorkloadRow, { from: ending.get(id)?.firstOrdinal, begin });
+      }
       case "drain":
         end(id, () => drain(world, row as WorkloadRow));
         return Infinity;
@@ -63,9 +63,24 @@ export function appsTask(world: World): Task {
       return { detail: `${rows.size} deployments, ${ending.size} ending`, againMs };
     },
     async settle() {
-      await Promise.race([Promise.all(ending.values()), new Promise((resolve) => setTimeout(resolve, soonMs))]);
+      await Promise.race([
+        Promise.all([...ending.values()].map((each) => each.done)),
+        new Promise((resolve) => setTimeout(resolve, soonMs)),
+      ]);
     },
   };
+}
+
+interface Ending {
+  /** Replicas from this ordinal on are on their way out. */
+  readonly firstOrdinal: number;
+  readonly done: Promise<void>;
+}
+
+/** What of a workload is ending: nobody may let it have traffic again before it is decided whether it stays. */
+interface Shrinking {
+  readonly from: number | undefined;
+  begin(firstOrdinal: number, work: () => Promise<void>): void;
 }
 
 function troubled(world: World, id: string, error: unknown): number {
@@ -74,15 +89,17 @@ function troubled(world: World, id: string, error: unknown): number {
 }
 
 /** Starts what is missing, restarts what crashed, ends what is too much, lets healthy replicas have traffic. Answers when to look again. */
-async function keep(world: World, row: WorkloadRow, end: (work: () => Promise<void>) => void): Promise<number> {
+async function keep(world: World, row: WorkloadRow, shrinking: Shrinking): Promise<number> {
   const instances = await world.ports.runtime.observe(row.id);
   const known = new Map((await replicasOf(world.db, row.id)).map((replica) => [replica.ordinal, replica]));
   const surplus = instances.filter((instance) => instance.ordinal >= row.replicas);
   const kept = instances.filter((instance) => instance.ordinal < row.replicas);
-  if (surplus.length > 0) end(() => shrink(world, row, surplus));
-  else if (kept.length < row.replicas) await world.ports.runtime.apply(await workloadOf(world, row));
-  const waits = await Promise.all(kept.map((instance) => tend(world, row, instance, known.get(instance.ordinal))));
-  return Math.min(...waits, kept.length < row.replicas ? soonMs : Infinity);
+  if (surplus.length > 0) shrinking.begin(row.replicas, () => shrink(world, row, surplus));
+  else if (kept.length < row.replicas && shrinking.from !== 0)
+    await world.ports.runtime.apply(await workloadOf(world, row));
+  const staying = kept.filter((instance) => instance.ordinal < (shrinking.from ?? Infinity));
+  const waits = await Promise.all(staying.map((instance) => tend(world, row, instance, known.get(instance.ordinal))));
+  return Math.min(...waits, staying.length < row.replicas ? soonMs : Infinity);
 }
 
 async function tend(
@@ -146,21 +163,40 @@ async function admit(
   return Infinity;
 }
 
-/** The edge has been told; what is still being served may end. Then the surplus replicas do. */
+/** The surplus gets nothing new; what it still serves may end. Then it does, unless it is wanted again by now. */
 async function shrink(world: World, row: WorkloadRow, surplus: readonly Instance[]): Promise<void> {
-  await syncEdge(world);
+  await withdraw(world, row, surplus);
   await waitUntilIdle(world, surplus, row.updated_at);
+  const now = await rowNow(world, row.id);
+  if (now !== undefined && wanted(now) === "serve" && now.replicas > row.replicas) return;
   await world.ports.runtime.apply(await workloadOf(world, row));
 }
 
 async function drain(world: World, row: WorkloadRow): Promise<void> {
-  await syncEdge(world);
-  await waitUntilIdle(
-    world,
-    await world.ports.runtime.observe(row.id),
-    row.retired_at ?? row.deleted_at ?? row.suspended_at,
-  );
+  const instances = await world.ports.runtime.observe(row.id);
+  await withdraw(world, row, instances);
+  await waitUntilIdle(world, instances, row.retired_at ?? row.deleted_at ?? row.suspended_at);
+  // An undelete may have come meanwhile.
+  const now = await rowNow(world, row.id);
+  if (now !== undefined && wanted(now) === "serve") return;
   await stop(world, row.id, row);
+}
+
+/**
+ * Whatever the rows say meanwhile, the edge sends these replicas nothing until a health check lets them in again: a scale or an
+ * undelete in the middle of an ending must not send requests to processes that are about to get SIGTERM.
+ */
+async function withdraw(world: World, row: WorkloadRow, instances: readonly Instance[]): Promise<void> {
+  await markWithdrawn(
+    world.db,
+    row.id,
+    instances.map((instance) => instance.ordinal),
+  );
+  await syncEdge(world);
+}
+
+async function rowNow(world: World, id: string): Promise<WorkloadRow | undefined> {
+  return (await workloadRows(world.db, [id])).find((row) => row.id === id) as WorkloadRow | undefined;
 }
 
 /** Ends the processes, keeps their last words, forgets them. */

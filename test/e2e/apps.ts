@@ -1,0 +1,64 @@
+/** What the pushed application is like. */
+export interface AppTraits {
+  /** The text of every answer; tells versions apart. */
+  readonly version: string;
+  /** On SIGTERM: ends its requests first, or ends at once. */
+  readonly onTerm?: "finish" | "exit";
+  /** Stands in its processes' arguments, so that they can be found on the host. */
+  readonly marker?: string;
+  /** How long it takes until it listens. */
+  readonly listenAfterMs?: number;
+  /** A build script and a release command that say so and take this long. */
+  readonly buildMs?: number;
+  readonly releaseMs?: number;
+}
+
+/**
+ * An application without dependencies: `/` answers its version (and its GREETING, when it has one), `/slow?ms=` after that long,
+ * `/replica` with a word of this process alone; a WebSocket is answered with the version for each message.
+ */
+export function liveApp(traits: AppTraits): Record<string, string> {
+  const marker = traits.marker ?? "unmarked";
+  const scripts = {
+    start: `node server.js ${marker}`,
+    ...(traits.buildMs === undefined ? {} : { build: `node wait.js building ${traits.buildMs} ${marker}` }),
+  };
+  return {
+    "package.json": JSON.stringify({ name: "live", private: true, scripts }),
+    "server.js": serverOf(traits),
+    "wait.js": `console.log(process.argv[2] + " now"); setTimeout(() => console.log("done"), Number(process.argv[3]));\n`,
+    Procfile: `web: node server.js ${marker}\n${traits.releaseMs === undefined ? "" : `release: node wait.js releasing ${traits.releaseMs} ${marker}\n`}`,
+  };
+}
+
+const endings = {
+  finish: `process.on("SIGTERM", () => { server.close(() => process.exit(0)); server.closeIdleConnections(); });`,
+  exit: `process.on("SIGTERM", () => process.exit(0));`,
+};
+
+function serverOf({ version, onTerm = "finish", listenAfterMs = 0 }: AppTraits): string {
+  return `const http = require("node:http");
+const { createHash, randomUUID } = require("node:crypto");
+const version = ${JSON.stringify(version)};
+const replica = randomUUID();
+const text = version + (process.env.GREETING ? " " + process.env.GREETING : "");
+const server = http.createServer((request, response) => {
+  const url = new URL(request.url, "http://app");
+  if (url.pathname === "/replica") return response.end(replica);
+  if (url.pathname === "/slow") return void setTimeout(() => response.end(text), Number(url.searchParams.get("ms")));
+  if (url.pathname === "/exit") return process.exit(9);
+  response.end(text);
+});
+server.on("upgrade", (request, socket) => {
+  const key = createHash("sha1").update(request.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+  socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + key + "\\r\\n\\r\\n");
+  socket.on("error", () => {});
+  socket.on("data", (frame) => {
+    if ((frame[0] & 15) === 8) return socket.end(Buffer.from([0x88, 0x02, 0x03, 0xe8]));
+    socket.write(Buffer.concat([Buffer.from([0x81, Buffer.byteLength(text)]), Buffer.from(text)]));
+  });
+});
+${endings[onTerm]}
+setTimeout(() => server.listen(process.env.PORT, process.env.HOST), ${listenAfterMs});
+`;
+}

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { liveApp } from "./apps.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { ask, eventually, failures, openTalk, startSlowRequests, startTraffic } from "./traffic.ts";
+
+const perSecond = 200;
+const slowMs = 10_000;
+const deploys = 20;
+
+let platform: TestPlatform;
+const apps = new Map<string, TestApp>();
+const onTerm = { calm: "finish", hasty: "exit", still: "finish" } as const;
+type Slug = keyof typeof onTerm;
+let version = 0;
+
+before(async () => {
+  platform = await startPlatform();
+  for (const slug of Object.keys(onTerm) as Slug[]) {
+    apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
+    const pushed = await apps.get(slug)?.push();
+    assert.equal(pushed?.exitCode, 0, pushed?.stderr);
+  }
+});
+after(() => platform?.destroy());
+
+test(`${perSecond} requests a second see no failure during ${deploys} deploys`, { timeout: 180_000 }, async (t) => {
+  const traffic = startTraffic(platform.edgePort, ["calm", "hasty", "still"], perSecond);
+  const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.edgePort, slug, slowMs));
+  const neighbour = await openTalk(platform.edgePort, "still");
+  const deployed = await openTalk(platform.edgePort, "calm");
+  const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
+  await firstHalf();
+  // It talked to a deployment that has been replaced, and ends as its owner wishes.
+  assert.equal(deployed.ended(), null);
+  assert.equal(await deployed.close(), 1000);
+  await secondHalf();
+  const made = (await deploymentsOf("calm")) + (await deploymentsOf("hasty")) - before;
+  const slowAnswers = (await Promise.all(slow.map((each) => each.stop()))).flat();
+  const answers = [...(await traffic.stop()), ...slowAnswers];
+  t.diagnostic(`${answers.length} requests, ${made} deploys`);
+  assert.equal(made, deploys);
+  assert.deepEqual(failures(answers, (body) => /^(calm|hasty|still) \d+( v\d)?$/.test(body)).slice(0, 5), []);
+  assert.deepEqual(
+    answers.filter((answer) => !answer.body.startsWith(answer.slug)),
+    [],
+  );
+  assert.ok(slow.every((each) => each.count() > 1));
+  assert.equal(neighbour.ended(), null, "the WebSocket of another application was cut");
+  assert.ok(neighbour.answered() > 10);
+  assert.equal(await neighbour.close(), 1000);
+});
+
+async function firstHalf(): Promise<void> {
+  await push("calm");
+  await push("hasty");
+  await scale("calm", 3);
+  await push("calm");
+  await rollBack("calm");
+  await push("hasty");
+  await scale("hasty", 3);
+  await push("hasty");
+  await greet("calm", "v1");
+  await scale("calm", 1);
+  await rollBack("hasty");
+  await push("calm");
+}
+
+async function secondHalf(): Promise<void> {
+  await greet("hasty", "v1");
+  await scale("hasty", 1);
+  await push("hasty");
+  await push("calm");
+  // Down and up again before the surplus replicas have ended.
+  for (const slug of ["calm", "hasty"] as const) {
+    await scale(slug, 3);
+    for (const replicas of [1, 3, 1]) await put(slug, replicas);
+    await scale(slug, 3);
+  }
+  await rollBack("calm");
+  await push("hasty");
+  await push("calm");
+  await scale("calm", 1);
+  await greet("calm", "v2");
+  await rollBack("hasty");
+  await push("hasty");
+  await push("calm");
+  await push("hasty");
+}
+
+async function push(slug: Slug): Promise<void> {
+  version += 1;
+  await apps.get(slug)?.commit(liveApp({ version: `${slug} ${version}`, onTerm: onTerm[slug] }));
+  const pushed = await apps.get(slug)?.push();
+  assert.equal(pushed?.exitCode, 0, pushed?.stderr);
+  assert.ok((await platform.visit(slug)).body.startsWith(`${slug} ${version}`), "exit code 0 means live");
+}
+
+async function rollBack(slug: Slug): Promise<void> {
+  const answer = await platform.call("POST", `/v1/projects/${slug}/rollback`);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+}
+
+async function greet(slug: Slug, greeting: string): Promise<void> {
+  assert.equal((await platform.call("PUT", `/v1/projects/${slug}/env/GREETING`, { value: greeting })).status, 204);
+  await eventually(async () => (await platform.visit(slug)).body.endsWith(` ${greeting}`), "the variable is seen");
+}
+
+async function put(slug: Slug, replicas: number): Promise<void> {
+  assert.equal((await platform.call("PUT", `/v1/projects/${slug}/scale`, { replicas })).status, 200);
+}
+
+async function scale(slug: Slug, replicas: number): Promise<void> {
+  await put(slug, replicas);
+  const seen = async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask(platform.edgePort, slug, "/replica")));
+    return new Set(answers.map((answer) => answer.body)).size;
+  };
+  await eventually(async () => (await seen()) === replicas, `${replicas} replicas of ${slug} answer`);
+}
+
+async function deploymentsOf(slug: Slug): Promise<number> {
+  const { body } = await platform.call<{ deployments: { number: number }[] }>(
+    "GET",
+    `/v1/projects/${slug}/deployments`,
+  );
+  return body.deployments[0]?.number ?? 0;
+}

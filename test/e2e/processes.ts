@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A process of this machine as `ps` shows it. */
+export interface ListedProcess {
+  readonly pid: number;
+  readonly parent: number;
+  /** Its arguments, joined by blanks. */
+  readonly commandLine: string;
+}
+
+/** All living processes, without zombies. */
+export function listProcesses(): ListedProcess[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => readProcess(pid) ?? []);
+}
+
+/** The processes whose arguments contain this text, and all below them. */
+export function processesNaming(text: string): ListedProcess[] {
+  const all = listProcesses();
+  const found = new Map<number, ListedProcess>();
+  const add = (process: ListedProcess): void => {
+    if (found.has(process.pid)) return;
+    found.set(process.pid, process);
+    for (const child of all) if (child.parent === process.pid) add(child);
+  };
+  for (const process of all)
+    if (process.pid !== globalThis.process.pid && process.commandLine.includes(text)) add(process);
+  return [...found.values()];
+}
+
+/** SIGKILL to each of them; those that have ended meanwhile are left out. */
+export function killProcesses(processes: readonly ListedProcess[]): void {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}
+
+/** proc(5): after the name come state (3) and parent (4). */
+function readProcess(pid: string): ListedProcess | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (state === "Z" || state === "X") return undefined;
+    const commandLine = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+    return { pid: Number(pid), parent: Number(parent), commandLine };
+  } catch {
+    return undefined;
+  }
+}
