@@ -40,3 +40,4 @@ create table cron_run (
 create unique index cron_run_once on cron_run (job_id, scheduled_at) where trigger = 'schedule';
 create index cron_run_of_job on cron_run (job_id, scheduled_at desc, id desc);
 create index cron_run_open on cron_run (job_id) where status = 'running';
+create index cron_run_leased on cron_run (lease_owner) where lease_owner is not null;

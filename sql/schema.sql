@@ -117,6 +117,38 @@ CREATE TABLE public.deployment (
     CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
 );
 
+CREATE TABLE public.domain (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    hostname text NOT NULL,
+    zone text NOT NULL,
+    dns_status text DEFAULT 'pending'::text NOT NULL,
+    dns_detail text NOT NULL,
+    txt_seen_at timestamp with time zone,
+    check_begun_at timestamp with time zone,
+    checked_at timestamp with time zone,
+    next_check_at timestamp with time zone DEFAULT now() NOT NULL,
+    verified_at timestamp with time zone,
+    lost_at timestamp with time zone,
+    ssl_status text DEFAULT 'pending'::text NOT NULL,
+    ssl_detail text,
+    ssl_next_attempt_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT domain_dns_status_check CHECK ((dns_status = ANY (ARRAY['pending'::text, 'ok'::text, 'mismatch'::text]))),
+    CONSTRAINT domain_ssl_status_check CHECK ((ssl_status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.domain_claim (
+    org_id text NOT NULL,
+    hostname text NOT NULL,
+    zone text NOT NULL,
+    proof text NOT NULL,
+    held_at timestamp with time zone,
+    verified_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.organization (
     id text NOT NULL,
     slug text NOT NULL,
@@ -257,6 +289,15 @@ ALTER TABLE ONLY public.deployment
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_project_id_number_key UNIQUE (project_id, number);
 
+ALTER TABLE ONLY public.domain_claim
+    ADD CONSTRAINT domain_claim_pkey PRIMARY KEY (org_id, hostname);
+
+ALTER TABLE ONLY public.domain
+    ADD CONSTRAINT domain_hostname_key UNIQUE (hostname);
+
+ALTER TABLE ONLY public.domain
+    ADD CONSTRAINT domain_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.organization
     ADD CONSTRAINT organization_pkey PRIMARY KEY (id);
 
@@ -315,6 +356,8 @@ CREATE INDEX cron_job_due ON public.cron_job USING btree (next_run_at);
 
 CREATE INDEX cron_job_of_project ON public.cron_job USING btree (org_id, project_id, id DESC);
 
+CREATE INDEX cron_run_leased ON public.cron_run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+
 CREATE INDEX cron_run_of_job ON public.cron_run USING btree (job_id, scheduled_at DESC, id DESC);
 
 CREATE UNIQUE INDEX cron_run_once ON public.cron_run USING btree (job_id, scheduled_at) WHERE (trigger = 'schedule'::text);
@@ -326,6 +369,16 @@ CREATE INDEX deployment_of_project ON public.deployment USING btree (org_id, pro
 CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (project_id) WHERE (status = 'active'::text);
 
 CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (project_id) WHERE (status = ANY (ARRAY['pending'::text, 'starting'::text]));
+
+CREATE INDEX domain_claim_held ON public.domain_claim USING btree (hostname) WHERE (held_at IS NOT NULL);
+
+CREATE INDEX domain_claim_verified ON public.domain_claim USING btree (zone) WHERE (verified_at IS NOT NULL);
+
+CREATE INDEX domain_due ON public.domain USING btree (next_check_at);
+
+CREATE INDEX domain_of_project ON public.domain USING btree (org_id, project_id, id DESC);
+
+CREATE INDEX domain_served ON public.domain USING btree (project_id) WHERE (verified_at IS NOT NULL);
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
 
@@ -376,6 +429,15 @@ ALTER TABLE ONLY public.deployment
 
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_rolled_back_from_fkey FOREIGN KEY (rolled_back_from) REFERENCES public.deployment(id);
+
+ALTER TABLE ONLY public.domain_claim
+    ADD CONSTRAINT domain_claim_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.domain
+    ADD CONSTRAINT domain_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.domain
+    ADD CONSTRAINT domain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

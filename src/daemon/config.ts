@@ -95,6 +95,10 @@ export const settings = {
     [0, 3600],
     "How long a process may take to end after SIGTERM.",
   ),
+  cronTimeoutSeconds: wholeNumber("BERTH_CRON_TIMEOUT_SECONDS", 300, [1, 3600], "How long one call of a cron job may take."),
+  concurrentCronCalls: wholeNumber("BERTH_CONCURRENT_CRON_CALLS", 1000, [1, 10_000], "Calls of cron jobs at the same time."),
+  projectCronCalls: wholeNumber("BERTH_PROJECT_CRON_CALLS", 50, [1, 10_000], "The same of one project."),
+  cronRunsKept: wholeNumber("BERTH_CRON_RUNS_KEPT", 1000, [1, 100_000], "Runs that are kept of each cron job, the newest ones."),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Values = { readonly [K in keyof typeof settings]: (typeof settings)[K] extends Setting<infer T> ? T : never };

@@ -1,6 +1,7 @@
 import { createDriver, type Driver } from "../reconcile/driver.ts";
 import { appsTask } from "../reconcile/tasks/apps.ts";
 import { buildsTask } from "../reconcile/tasks/builds.ts";
+import { cronTask } from "../reconcile/tasks/cron.ts";
 import { databasesTask } from "../reconcile/tasks/databases.ts";
 import { edgeTask } from "../reconcile/tasks/edge.ts";
 import { logsTask } from "../reconcile/tasks/logs.ts";
@@ -19,6 +20,7 @@ export function createReconcilers(world: World): Driver {
       releasesTask(world, () => wake("releases")),
       buildsTask(world, () => wake("builds")),
       logsTask(world),
+      cronTask(world),
       repositoriesTask(world),
     ],
     wakeups: world.wakeups,

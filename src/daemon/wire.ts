@@ -134,6 +134,12 @@ function settingsOf(config: Config): World["settings"] {
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),
     appPort: config.appPort,
+    cron: {
+      timeoutMs: seconds(config.cronTimeoutSeconds),
+      concurrent: config.concurrentCronCalls,
+      concurrentPerProject: config.projectCronCalls,
+      runsKept: config.cronRunsKept,
+    },
   };
 }
 

@@ -31,7 +31,7 @@ async function routeOf(world: World, project: Served): Promise<Route> {
 }
 
 /** The running replicas whose present start has passed its health check; those that a scale-down will end get nothing new. */
-async function targetsOf(world: World, deploymentId: string, replicas: number): Promise<Target[]> {
+export async function targetsOf(world: World, deploymentId: string, replicas: number): Promise<Target[]> {
   const [instances, ready] = await Promise.all([
     world.ports.runtime.observe(deploymentId),
     readyReplicas(world.db, deploymentId),

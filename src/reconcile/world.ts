@@ -43,6 +43,17 @@ export interface ReconcileSettings {
   readonly stopGraceMs: number;
   /** The port that applications are asked to listen on when their project sets none. */
   readonly appPort: number;
+  readonly cron: CronSettings;
+}
+
+export interface CronSettings {
+  /** How long one call may take. */
+  readonly timeoutMs: number;
+  /** Calls at the same time of one control plane. */
+  readonly concurrent: number;
+  readonly concurrentPerProject: number;
+  /** How many runs of a job are kept, about. */
+  readonly runsKept: number;
 }
 
 export interface HealthSettings {

@@ -31,6 +31,8 @@ export interface Tables {
   cron_job: CronJobTable;
   cron_run: CronRunTable;
   deployment: DeploymentTable;
+  domain: DomainTable;
+  domain_claim: DomainClaimTable;
   organization: OrganizationTable;
   platform_fact: PlatformFactTable;
   project: ProjectTable;
@@ -148,6 +150,36 @@ export interface DeploymentTable {
   activated_at: Timestamp | null;
   retired_at: Timestamp | null;
   finished_at: Timestamp | null;
+}
+
+export interface DomainTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  hostname: string;
+  zone: string;
+  dns_status: Generated<"pending" | "ok" | "mismatch">;
+  dns_detail: string;
+  txt_seen_at: Timestamp | null;
+  check_begun_at: Timestamp | null;
+  checked_at: Timestamp | null;
+  next_check_at: Generated<Timestamp>;
+  verified_at: Timestamp | null;
+  lost_at: Timestamp | null;
+  ssl_status: Generated<"pending" | "issuing" | "active" | "failed">;
+  ssl_detail: string | null;
+  ssl_next_attempt_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+}
+
+export interface DomainClaimTable {
+  org_id: string;
+  hostname: string;
+  zone: string;
+  proof: string;
+  held_at: Timestamp | null;
+  verified_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
 }
 
 export interface OrganizationTable {

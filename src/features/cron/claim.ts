@@ -1,0 +1,58 @@
+import { nextAfter } from "../../contract/cron-schedule.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Db } from "../../store/database.ts";
+import * as queries from "./lifecycle-queries.ts";
+import { planDue, storedSchedule } from "./rules.ts";
+
+/** What one look at the due jobs brought. */
+export interface Claim {
+  /** How many jobs were due, at most the limit. */
+  readonly jobs: number;
+  readonly waiting: readonly queries.WaitingRun[];
+}
+
+/**
+ * Takes up to `limit` due jobs: writes one row for each of their due minutes and moves them to their next, in one transaction.
+ * The runs it answers with wait under the owner's lease.
+ */
+export async function claimDue(db: Db, claim: { owner: string; now: Date; limit: number }): Promise<Claim> {
+  const { owner, now, limit } = claim;
+  return db.transaction().execute(async (tx) => {
+    const due = await queries.lockDueJobs(tx, now, limit);
+    if (due.length === 0) return { jobs: 0, waiting: [] };
+    const plans = due.map((job) => planOf(job, now));
+    const waiting = await queries.insertRuns(tx, owner, now, plans.flatMap(({ runs }) => runs));
+    await queries.setNextMinutes(tx, plans.map(({ next }) => next));
+    return { jobs: due.length, waiting };
+  });
+}
+
+function planOf(job: queries.DueJob, now: Date): { runs: queries.NewRun[]; next: queries.NextMinute } {
+  const nowMs = now.getTime();
+  const { startMs, missedMs, nextMs } = planDue(storedSchedule(job.schedule), Date.parse(job.next_run_at), nowMs);
+  const row = (dueMs: number) => ({ id: newId("run", nowMs), job_id: job.id, scheduled_at: new Date(dueMs) });
+  const missed = missedMs.map((dueMs) => ({ ...row(dueMs), status: "missed", reason: "too_late" }) as const);
+  const started = startMs === undefined ? [] : [{ ...row(startMs), ...startOf(job) }];
+  return { runs: [...started, ...missed], next: { id: job.id, next_run_at: new Date(nextMs) } };
+}
+
+function startOf({ busy }: queries.DueJob): Pick<queries.NewRun, "status" | "reason"> {
+  return busy ? { status: "skipped", reason: "overlap" } : { status: "running", reason: null };
+}
+
+const pageSize = 1000;
+
+/**
+ * Corrects jobs whose next minute lies further away than their schedule says, which is what a clock that was set back leaves behind.
+ * Minutes that are lived through again have their rows already and are not run twice.
+ */
+export async function correctNextMinutes(db: Db, now: Date): Promise<void> {
+  for (let afterId = ""; ; ) {
+    const page = await queries.laterJobs(db, now, { afterId, limit: pageSize });
+    const wanted = page.map(({ id, schedule }) => ({ id, next_run_at: new Date(nextAfter(storedSchedule(schedule), now.getTime())) }));
+    const wrong = wanted.filter(({ next_run_at }, index) => next_run_at.getTime() < Date.parse(page[index]?.next_run_at ?? ""));
+    if (wrong.length > 0) await queries.advanceNextMinutes(db, wrong);
+    if (page.length < pageSize) return;
+    afterId = page.at(-1)?.id ?? "";
+  }
+}

@@ -1,0 +1,198 @@
+import { sql } from "kysely";
+import type { CronRunStatus } from "../../contract/states.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease } from "../../store/leases.ts";
+import { latestStartMs } from "./rules.ts";
+
+/** A job whose minute has come, locked. */
+export interface DueJob {
+  readonly id: string;
+  readonly schedule: string;
+  readonly next_run_at: string;
+  /** An earlier scheduled run of it has not ended. */
+  readonly busy: boolean;
+}
+
+/** Locks the jobs that are longest due; those that another scheduler deals with are passed over. */
+export async function lockDueJobs(tx: Tx, now: Date, limit: number): Promise<readonly DueJob[]> {
+  const due = await sql<DueJob>`select j.id, j.schedule, j.next_run_at, exists (
+      select from cron_run r where r.job_id = j.id and r.status = 'running' and r.trigger = 'schedule'
+        and (r.started_at is null or r.lease_until > now())) as busy
+    from cron_job j where j.next_run_at <= ${now} order by j.next_run_at, j.id limit ${limit} for update of j skip locked`.execute(tx);
+  return due.rows;
+}
+
+/** A due minute's row. A run that is to be made is `running`, and waits for its turn under the owner's lease. */
+export interface NewRun {
+  readonly id: string;
+  readonly job_id: string;
+  readonly scheduled_at: Date;
+  readonly status: "running" | "skipped" | "missed";
+  readonly reason: "overlap" | "too_late" | null;
+}
+
+/** A run that waits for its turn. */
+export interface WaitingRun {
+  readonly id: string;
+  readonly job_id: string;
+  readonly project_id: string;
+}
+
+/** Writes due minutes down, each once whatever happens; answers with those to run that nobody had written down before. */
+export async function insertRuns(tx: Tx, owner: string, now: Date, runs: readonly NewRun[]): Promise<readonly WaitingRun[]> {
+  const inserted = await sql<WaitingRun & { status: string }>`insert into cron_run
+      (id, org_id, project_id, job_id, trigger, scheduled_at, status, reason, finished_at, lease_owner, lease_until)
+    select n.id, j.org_id, j.project_id, j.id, 'schedule', n.scheduled_at, n.status, n.reason,
+      case when n.status <> 'running' then ${now}::timestamptz end,
+      case when n.status = 'running' then ${owner} end, case when n.status = 'running' then ${freshLease} end
+    from jsonb_to_recordset(${JSON.stringify(runs)}::jsonb)
+      as n(id text, job_id text, scheduled_at timestamptz, status text, reason text) join cron_job j on j.id = n.job_id
+    on conflict (job_id, scheduled_at) where trigger = 'schedule' do nothing
+    returning id, job_id, project_id, status`.execute(tx);
+  return inserted.rows.filter((row) => row.status === "running");
+}
+
+export interface NextMinute {
+  readonly id: string;
+  readonly next_run_at: Date;
+}
+
+export async function setNextMinutes(tx: Db | Tx, jobs: readonly NextMinute[]): Promise<void> {
+  await sql`update cron_job set next_run_at = n.next_run_at
+    from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb) as n(id text, next_run_at timestamptz)
+    where cron_job.id = n.id`.execute(tx);
+}
+
+/** Jobs that are due later than now, a page by id. */
+export async function laterJobs(db: Db, now: Date, page: { readonly afterId: string; readonly limit: number }) {
+  return db
+    .selectFrom("cron_job")
+    .select(["id", "schedule", "next_run_at"])
+    .where("next_run_at", ">", now.toISOString())
+    .where("id", ">", page.afterId)
+    .orderBy("id")
+    .limit(page.limit)
+    .execute();
+}
+
+/** Moves jobs' next minutes to earlier ones; a later one stays. */
+export async function advanceNextMinutes(db: Db, jobs: readonly NextMinute[]): Promise<void> {
+  await sql`update cron_job set next_run_at = n.next_run_at
+    from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb) as n(id text, next_run_at timestamptz)
+    where cron_job.id = n.id and cron_job.next_run_at > n.next_run_at`.execute(db);
+}
+
+/** When the next job is due; null when there are no jobs. */
+export async function nextMinute(db: Db): Promise<string | null> {
+  const row = await db
+    .selectFrom("cron_job")
+    .select((of) => of.fn.min("next_run_at").as("next"))
+    .executeTakeFirst();
+  return row?.next ?? null;
+}
+
+/** Takes waiting runs that nobody holds: those that were asked for, and those of schedulers that ended. */
+export async function adoptRuns(db: Db, owner: string, limit: number): Promise<readonly WaitingRun[]> {
+  const adopted = await sql<WaitingRun>`update cron_run set lease_owner = ${owner}, lease_until = ${freshLease}
+    where id in (select id from cron_run where status = 'running' and started_at is null
+      and (lease_until is null or lease_until <= now()) order by scheduled_at limit ${limit} for update skip locked)
+    returning id, job_id, project_id`.execute(db);
+  return adopted.rows;
+}
+
+/** What a call needs, or why there is none. */
+export interface StartedRun {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly obstacle: string | null;
+  readonly scheduled_at: string;
+  readonly started_at: string;
+  readonly schedule: string;
+  readonly path: string;
+  readonly hostname: string;
+  readonly replicas: number;
+  readonly deployment_id: string;
+  readonly sealed_cron_secret: Buffer;
+}
+
+/**
+ * Marks waiting runs of this owner as called, or ends those that must not be called now. What is not among the answers is no
+ * longer the owner's. After this, a run is never called again by anybody.
+ */
+export async function startRuns(db: Db, owner: string, now: Date, ids: readonly string[]): Promise<readonly StartedRun[]> {
+  const oldest = new Date(now.getTime() - latestStartMs);
+  const started = await sql<StartedRun>`with open as materialized (
+      select r.id, j.schedule, j.path, p.hostname, p.replicas, p.sealed_cron_secret, d.id as deployment_id, case
+          when o.suspended_at is not null then 'org_suspended'
+          when p.deleted_at is not null then 'project_deleted'
+          when not j.enabled and r.trigger = 'schedule' then 'disabled'
+          when d.id is null then 'nothing_deployed'
+          when r.scheduled_at < ${oldest} then 'too_late' end as obstacle
+      from cron_run r join cron_job j on j.id = r.job_id join project p on p.id = r.project_id
+        join organization o on o.id = r.org_id
+        left join deployment d on d.project_id = p.id and d.status = 'active'
+      where r.id = any(${ids}) and r.status = 'running' and r.started_at is null and r.lease_owner = ${owner}
+      for update of r)
+    update cron_run set
+      status = case when obstacle is null then 'running' when obstacle = 'too_late' then 'missed' else 'skipped' end,
+      reason = obstacle, deployment_id = open.deployment_id,
+      lease_owner = case when obstacle is null then lease_owner end, lease_until = case when obstacle is null then ${freshLease} end,
+      started_at = case when obstacle is null then ${now}::timestamptz end,
+      finished_at = case when obstacle is not null then ${now}::timestamptz end
+    from open where cron_run.id = open.id
+    returning cron_run.id, cron_run.org_id, cron_run.project_id, obstacle, scheduled_at, started_at, schedule, path, hostname,
+      replicas, open.deployment_id, sealed_cron_secret`.execute(db);
+  return started.rows;
+}
+
+/** How a call ended. */
+export interface RunEnd {
+  readonly id: string;
+  readonly status: Exclude<CronRunStatus, "running" | "skipped" | "missed">;
+  readonly reason: string | null;
+  readonly http_status: number | null;
+  readonly duration_ms: number;
+  readonly response_excerpt: string | null;
+}
+
+/** Writes ends down; a run that the owner lost meanwhile stays as it is. */
+export async function finishRuns(db: Db, owner: string, ends: readonly RunEnd[]): Promise<void> {
+  await sql`update cron_run set status = n.status, reason = n.reason, http_status = n.http_status,
+      duration_ms = n.duration_ms, response_excerpt = n.response_excerpt, lease_owner = null, lease_until = null,
+      finished_at = started_at + make_interval(secs => n.duration_ms / 1000.0)
+    from jsonb_to_recordset(${JSON.stringify(ends)}::jsonb) as n(id text, status text, reason text, http_status integer,
+      duration_ms integer, response_excerpt text)
+    where cron_run.id = n.id and cron_run.status = 'running' and cron_run.lease_owner = ${owner}`.execute(db);
+}
+
+/** Keeps the leases of these runs. Those that have most of their time left, or are being changed just now, are not written again. */
+export async function renewRuns(db: Db, owner: string, ids: readonly string[]): Promise<void> {
+  await sql`update cron_run set lease_until = ${freshLease} where id in (
+      select id from cron_run where id = any(${ids}) and status = 'running' and lease_owner = ${owner}
+      and lease_until < now() + interval '24 seconds' for update skip locked)`.execute(db);
+}
+
+/** Gives waiting runs back, so that another scheduler takes them at once. */
+export async function releaseRuns(db: Db, owner: string, ids: readonly string[]): Promise<void> {
+  await sql`update cron_run set lease_until = now() where id = any(${ids}) and status = 'running'
+    and started_at is null and lease_owner = ${owner}`.execute(db);
+}
+
+/** Ends the runs whose scheduler ended in the middle of the call: what came of it is unknown, and it is not made again. */
+export async function closeLostRuns(db: Db, now: Date): Promise<number> {
+  const done = await sql`update cron_run set status = 'unknown', reason = 'interrupted', finished_at = ${now},
+      lease_owner = null, lease_until = null
+    where id in (select id from cron_run where status = 'running' and started_at is not null and lease_until <= now()
+      for update skip locked)`.execute(db);
+  return Number(done.numAffectedRows ?? 0n);
+}
+
+/** Deletes all but the newest runs of these jobs. */
+export async function pruneRuns(db: Db, jobIds: readonly string[], keep: number): Promise<void> {
+  await sql`delete from cron_run r using unnest(${jobIds}::text[]) as job(id), lateral (
+      select scheduled_at, id from cron_run where job_id = job.id
+      order by scheduled_at desc, id desc offset ${keep} limit 1) as newest_surplus
+    where r.job_id = job.id and r.status <> 'running'
+      and (r.scheduled_at, r.id) <= (newest_surplus.scheduled_at, newest_surplus.id)`.execute(db);
+}

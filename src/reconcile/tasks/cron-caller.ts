@@ -1,0 +1,95 @@
+import { calledDeployment, type RunEnd, type StartedRun } from "../../features/cron/cron.ts";
+import { limits } from "../../contract/limits.ts";
+import { redactor } from "../../kit/redact.ts";
+import type { InstanceAddress } from "../../ports/runtime.ts";
+import { targetsOf } from "../edge-sync.ts";
+import { secretsOf, workloadOf } from "../workload.ts";
+import type { World } from "../world.ts";
+import { callCron, type CronAnswer } from "./cron-call.ts";
+
+/** Turns a started run into its end. Never throws. */
+export interface CronCaller {
+  call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;
+}
+
+// Many jobs are due in the same second, and the answer to where an application runs is the same for all of its jobs.
+const targetsKeptMs = 1000;
+const keptDeployments = 1000;
+
+/** Makes a caller of the ready replicas of active deployments. */
+export function createCronCaller(world: World): CronCaller {
+  const targets = createCache<Promise<InstanceAddress[]>>(targetsKeptMs);
+  const redactors = createCache<Promise<(text: string) => string>>(Infinity);
+
+  async function perform(run: StartedRun, signal: AbortSignal): Promise<CronAnswer> {
+    const { deployment_id, replicas, path } = run;
+    const found = await targets(deployment_id, () => targetsOf(world, deployment_id, replicas));
+    const { timeoutMs } = world.settings.cron;
+    return callCron({ targets: shuffled(found), path, headers: headersOf(world, run), timeoutMs, signal });
+  }
+
+  async function textOf(run: StartedRun, excerpt: Buffer): Promise<string | null> {
+    if (excerpt.length === 0) return null;
+    const redact = await redactors(run.deployment_id, () => redactorOf(world, run));
+    // A column of text takes every character but NUL.
+    const bytes = Buffer.from(redact(excerpt.toString("utf8")).replaceAll("\0", "\uFFFD"));
+    // As a stream, so that a character cut in two at the end is left out.
+    return new TextDecoder().decode(bytes.subarray(0, limits.cron_response_bytes), { stream: true });
+  }
+
+  return {
+    async call(run, signal) {
+      const from = performance.now();
+      const end = (answer: Pick<RunEnd, "status" | "reason" | "http_status" | "response_excerpt">): RunEnd => {
+        return { ...answer, id: run.id, duration_ms: Math.round(performance.now() - from) };
+      };
+      try {
+        const { status, reason, http_status, excerpt } = await perform(run, signal);
+        const done = end({ status, reason, http_status, response_excerpt: null });
+        return { ...done, response_excerpt: await textOf(run, excerpt) };
+      } catch (error) {
+        world.log.error({ err: error, run: run.id }, "a cron run failed for a reason of the platform's own");
+        return end({ status: "unknown", reason: "interrupted", http_status: null, response_excerpt: null });
+      }
+    },
+  };
+}
+
+function headersOf({ vault }: World, run: StartedRun): Record<string, string> {
+  const secret = vault.open(run.project_id, "cron_secret", run.sealed_cron_secret);
+  return {
+    host: run.hostname,
+    "user-agent": "berth-cron/1.0",
+    accept: "*/*",
+    "x-cron-schedule": run.schedule,
+    "x-cron-execution-id": run.id,
+    "x-cron-scheduled-at": run.scheduled_at,
+    authorization: `Bearer ${secret}`,
+  };
+}
+
+async function redactorOf(world: World, run: StartedRun): Promise<(text: string) => string> {
+  const deployment = await calledDeployment(world.db, run.org_id, run.deployment_id);
+  if (deployment === undefined) throw new Error("the deployment of a cron run is gone");
+  return redactor(secretsOf(await workloadOf(world, deployment)));
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  const start = Math.floor(Math.random() * items.length);
+  return [...items.slice(start), ...items.slice(0, start)];
+}
+
+/** Remembers values for a while; a promise that fails is forgotten. */
+function createCache<T extends Promise<unknown>>(keptMs: number): (key: string, make: () => T) => T {
+  const kept = new Map<string, { readonly value: T; readonly until: number }>();
+  return (key, make) => {
+    const found = kept.get(key);
+    if (found !== undefined && found.until > performance.now()) return found.value;
+    const value = make();
+    kept.delete(key);
+    kept.set(key, { value, until: performance.now() + keptMs });
+    if (kept.size > keptDeployments) kept.delete(kept.keys().next().value as string);
+    value.catch(() => kept.delete(key));
+    return value;
+  };
+}
