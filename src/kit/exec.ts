@@ -17,6 +17,8 @@ export interface ExecOptions {
   readonly gid?: number;
   /** Extra descriptors for the child: index 0 becomes fd 3, and so on. */
   readonly fds?: readonly number[];
+  /** The child leads a process group of its own, and what ends it (time-out, abort) ends the whole group. */
+  readonly ownGroup?: boolean;
 }
 
 export interface RunOptions extends ExecOptions {
@@ -110,6 +112,7 @@ function placement(options: ExecOptions) {
   return {
     cwd: options.cwd ?? "/",
     env: { ...(options.env ?? { PATH: systemPath }) },
+    ...(options.ownGroup ? { detached: true } : {}),
     ...(options.uid === undefined ? {} : { uid: options.uid }),
     ...(options.gid === undefined ? {} : { gid: options.gid }),
   };
@@ -142,8 +145,8 @@ function limitTime(child: ChildProcess, options: RunOptions) {
   let timedOut = false;
   let kill: NodeJS.Timeout | undefined;
   const stop = () => {
-    child.kill("SIGTERM");
-    kill = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+    signalTo(child, "SIGTERM", options);
+    kill = setTimeout(() => signalTo(child, "SIGKILL", options), killAfterMs);
   };
   const expire = () => {
     timedOut = true;
@@ -158,6 +161,15 @@ function limitTime(child: ChildProcess, options: RunOptions) {
     options.signal?.removeEventListener("abort", stop);
   };
   return { timedOut: () => timedOut, clear };
+}
+
+function signalTo(child: ChildProcess, signal: NodeJS.Signals, { ownGroup }: ExecOptions): void {
+  if (!ownGroup || child.pid === undefined) return void child.kill(signal);
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The whole group has ended.
+  }
 }
 
 function ending(child: ChildProcess): Promise<Pick<ExecResult, "exitCode" | "signal">> {

@@ -1,4 +1,4 @@
-import { chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InstanceAddress, InstanceExit, InstanceKey, LocalService, WorkloadLimits } from "../../ports/runtime.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
@@ -16,7 +16,7 @@ export interface InstanceRecord extends InstanceKey {
 }
 
 /**
- * `<root>/live/<workload>/<ordinal>/<attempt>/` holds `instance.json`, `pid` (the shim's stat line), `exit` (its code and second), `ended.json`
+ * `<root>/live/<workload>/<ordinal>/<attempt>/` holds `instance.json`, `pid` (the shim's stat line), `exit` (its code), `ended.json`
  * (how it ended, settled) and `output`. A surplus ordinal moves to `<root>/ended`, where its output can still be read for a while.
  * `<root>/attempts/<workload>` counts the starts of each ordinal, so that none has the number of another, even after the workload was removed.
  */
@@ -160,8 +160,9 @@ export class InstanceFolder {
   }
 
   writtenExit(): { readonly code: number; readonly at: Date } | undefined {
-    const [code, second] = (readText(join(this.path, "exit")) ?? "").trim().split(" ");
-    return code === undefined || code === "" ? undefined : { code: Number(code), at: new Date(Number(second) * 1000) };
+    const file = join(this.path, "exit");
+    const code = /^(\d+)\n$/.exec(readText(file) ?? "")?.[1];
+    return code === undefined ? undefined : { code: Number(code), at: statSync(file).mtime };
   }
 
   settledExit(): InstanceExit | undefined {

@@ -1,7 +1,14 @@
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
-import { makeGround } from "./test-ground.ts";
+import { findParts, makeGround } from "./test-ground.ts";
 
-runtimeSuite("the process runtime", async () => {
-  const ground = await makeGround();
-  return { runtime: await ground.open(), makeImage: ground.makeImage, reopen: () => ground.open(), close: ground.close };
-});
+/** Every promise holds with the strongest sandbox of this machine, and with the weaker ones it falls back to. */
+function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
+  runtimeSuite(name, async () => {
+    const ground = await makeGround(options);
+    return { runtime: await ground.open({ surplusGraceMs: 5000 }), makeImage: ground.makeImage, reopen: () => ground.open(), close: ground.close };
+  });
+}
+
+suite("the process runtime", {});
+suite("the process runtime on the host's own network", { network: "shared" });
+suite("the process runtime without bubblewrap", { network: "shared", parts: { ...findParts(), bwrap: null } });

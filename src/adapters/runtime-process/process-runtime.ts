@@ -8,7 +8,7 @@ import { removeRelease } from "./release.ts";
 import { runOnce } from "./run-once.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
-import { stopInstance } from "./stop-instance.ts";
+import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
 import { workloadLocks } from "./workload-locks.ts";
 
@@ -169,7 +169,7 @@ class SandboxedProcesses implements ProcessRuntime {
 
   #usage(folder: InstanceFolder): InstanceUsage | undefined {
     const { workload_id, ordinal, attempt, sandbox_id } = folder.record;
-    const counted = this.#options.sandbox.usage(sandbox_id) ?? addUp(folder);
+    const counted = this.#options.sandbox.usage(sandbox_id) ?? addUp(folder, hasPidNamespace(this.#options.sandbox));
     if (!counted) return undefined;
     const { memoryBytes, cpuSeconds, processes } = counted;
     return { workload_id, ordinal, attempt, memory_bytes: memoryBytes, cpu_seconds: cpuSeconds, processes };
@@ -177,10 +177,10 @@ class SandboxedProcesses implements ProcessRuntime {
 }
 
 /** Without control groups: the sum over its processes, which counts shared pages more than once and forgets the time of ended ones. */
-function addUp(folder: InstanceFolder) {
+function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
   const shim = folder.shim();
   if (!shim) return undefined;
-  const processes = applicationProcesses(readProcessTree(), shim.pid);
+  const processes = applicationProcesses(readProcessTree(), { pid: shim.pid, hasPidNamespace });
   const sum = (pick: (process: (typeof processes)[number]) => number) => processes.reduce((total, process) => total + pick(process), 0);
   return { memoryBytes: sum((process) => process.rssBytes), cpuSeconds: sum((process) => process.cpuSeconds), processes: processes.length };
 }

@@ -47,9 +47,15 @@ function readProcess(name: string): TreeProcess | undefined {
   };
 }
 
-/** The application's own processes below a shim: without the programs that make up its sandbox. */
-export function applicationProcesses(tree: ProcessTree, shimPid: number): readonly TreeProcess[] {
-  const main = mainProcesses(tree, shimPid);
+/** Where to look for an application: below its shim, and whether its sandbox has a pid namespace. */
+export interface ShimPlace {
+  readonly pid: number;
+  readonly hasPidNamespace: boolean;
+}
+
+/** The application's own processes below a shim: without the programs that make up its sandbox. None while that is still being made. */
+export function applicationProcesses(tree: ProcessTree, shim: ShimPlace): readonly TreeProcess[] {
+  const main = mainProcesses(tree, shim);
   return main.flatMap((process) => [process, ...tree.descendantsOf(process.pid)]);
 }
 
@@ -57,8 +63,8 @@ export function applicationProcesses(tree: ProcessTree, shimPid: number): readon
  * Who gets SIGTERM: the application's main process. A shell or a package manager in front of it would die of the signal and take the
  * application with it before it could finish, so what they wait for is signalled instead; they then end by themselves.
  */
-export function terminationTargets(tree: ProcessTree, shimPid: number): readonly TreeProcess[] {
-  return mainProcesses(tree, shimPid).flatMap((process) => behindWrappers(tree, process));
+export function terminationTargets(tree: ProcessTree, shim: ShimPlace): readonly TreeProcess[] {
+  return mainProcesses(tree, shim).flatMap((process) => behindWrappers(tree, process));
 }
 
 function behindWrappers(tree: ProcessTree, process: TreeProcess): TreeProcess[] {
@@ -76,13 +82,12 @@ function isWrapper(process: TreeProcess): boolean {
   return packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)));
 }
 
-const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "unshare", "socat", "enter.sh", "reach.sh", "stage.sh"];
+const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "unshare", "socat"];
 
 /** With a pid namespace: the process whose innermost pid is 2, bubblewrap's own being 1. Without one: the first that is no part of the sandbox. */
-function mainProcesses(tree: ProcessTree, shimPid: number): TreeProcess[] {
-  const below = tree.descendantsOf(shimPid);
-  const inNamespace = below.filter((process) => innermostPid(process.pid) === 2);
-  if (inNamespace.length > 0) return inNamespace;
+function mainProcesses(tree: ProcessTree, shim: ShimPlace): TreeProcess[] {
+  const below = tree.descendantsOf(shim.pid);
+  if (shim.hasPidNamespace) return below.filter((process) => process.name !== "bwrap" && innermostPid(process.pid) === 2);
   return below.filter((process) => isOutermostOfApplication(process, below));
 }
 

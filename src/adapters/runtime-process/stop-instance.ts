@@ -2,7 +2,7 @@ import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.t
 import { until } from "../../kit/retry.ts";
 import type { Sandbox } from "../../kit/sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folders.ts";
-import { applicationProcesses, readProcessTree, terminationTargets } from "./process-tree.ts";
+import { readProcessTree, terminationTargets, type ShimPlace } from "./process-tree.ts";
 
 /** SIGTERM to the application, time to finish, then SIGKILL to all of it. Resolves when nothing of it runs. Throws when even that fails. */
 export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, graceMs: number): Promise<void> {
@@ -11,34 +11,34 @@ export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, gra
   if (!shim || !isAlive(shim)) return;
   if (graceMs > 0) {
     const end = Date.now() + graceMs;
-    await askToEnd(shim, graceMs);
+    await askToEnd(shim, { pid: shim.pid, hasPidNamespace: hasPidNamespace(sandbox) }, graceMs);
     if (await hasEnded(shim, end - Date.now())) return;
   }
   await killInstance(folder, sandbox, shim);
 }
 
+/** Whether applications here have a pid namespace, so that their main process has a known number in it. */
+export const hasPidNamespace = (sandbox: Sandbox): boolean => sandbox.describe().isolation.includes("pid_namespace");
+
 /** A sandbox that was just started has no application yet to hear the signal. */
-async function askToEnd(shim: ProcessIdentity, timeoutMs: number): Promise<void> {
+async function askToEnd(shim: ProcessIdentity, place: ShimPlace, timeoutMs: number): Promise<void> {
   const ask = () => {
-    const targets = terminationTargets(readProcessTree(), shim.pid);
+    const targets = terminationTargets(readProcessTree(), place);
     for (const { pid } of targets) signal(pid, "SIGTERM");
     return targets.length > 0 || !isAlive(shim) || undefined;
   };
   await until(ask, { timeoutMs, atMostMs: 50 });
 }
 
-/** SIGKILL to everything below the shim, which then writes how it ended. */
+/** SIGKILL to everything below the shim, which then writes how it ended. Again and again: a sandbox in the making has joined no group yet. */
 export async function killInstance(folder: InstanceFolder, sandbox: Sandbox, shim: ProcessIdentity): Promise<void> {
-  // From the leaves up, so that nothing is started anew by a parent that sees its child die.
   const kill = () => {
-    if (sandbox.kill(folder.record.sandbox_id)) return;
-    const tree = readProcessTree();
-    for (const { pid } of [...applicationProcesses(tree, shim.pid)].reverse()) signal(pid, "SIGKILL");
-    for (const { pid } of tree.descendantsOf(shim.pid)) signal(pid, "SIGKILL");
+    if (!isAlive(shim)) return true;
+    sandbox.kill(folder.record.sandbox_id);
+    for (const { pid } of readProcessTree().descendantsOf(shim.pid)) signal(pid, "SIGKILL");
+    return undefined;
   };
-  kill();
-  if (await hasEnded(shim, 2000)) return;
-  kill();
+  if (await until(kill, { timeoutMs: 3000, firstMs: 20, atMostMs: 100 })) return;
   sendSignal(shim, "SIGKILL");
   if (!(await hasEnded(shim, 5000))) throw new Error(`an instance of ${folder.record.workload_id} does not end`);
 }

@@ -4,7 +4,7 @@ import { isRunning, settleExit } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
 import { applicationProcesses, readProcessTree } from "./process-tree.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
-import { killInstance } from "./stop-instance.ts";
+import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
 /** Looks at living instances four times a second: who ended, and once a second who writes or takes too much. */
 export interface InstanceWatch {
@@ -66,7 +66,7 @@ async function limit(options: ProcessRuntimeOptions, living: readonly InstanceFo
   for (const folder of living) {
     const shim = folder.shim();
     if (!shim) continue;
-    const bytes = applicationProcesses(tree, shim.pid).reduce((sum, process) => sum + process.rssBytes, 0);
+    const bytes = applicationProcesses(tree, { pid: shim.pid, hasPidNamespace: hasPidNamespace(options.sandbox) }).reduce((sum, process) => sum + process.rssBytes, 0);
     if (bytes <= folder.record.limits.memoryBytes) continue;
     folder.markOutOfMemory();
     await killInstance(folder, options.sandbox, shim);

@@ -60,7 +60,7 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     run: async (spec, options = {}): Promise<SandboxResult> => {
       const ready = await command(spec);
       try {
-        const result = await runCommand(ready.command, { ...options, ...ready.options });
+        const result = await runCommand(ready.command, { ...options, ...ready.options, ownGroup: true });
         return { ...result, outOfMemory: cgroups.outOfMemory(spec.id) };
       } finally {
         ready.close();
