@@ -46,7 +46,7 @@ export interface Image {
   readonly image_ref: string;
   /** What was found: `node`, `python`, `go`, `static`, `procfile`, `dockerfile`. */
   readonly kind: string;
-  /** The command of the web process; null for static files, which the platform serves itself. */
+  /** The command of the web process. For static files it is the platform's own server, which is part of the image. */
   readonly web_command: string;
   /** Runs before traffic moves, in the new image; null when there is none. */
   readonly release_command: string | null;

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { run } from "../../kit/exec.ts";
+import { run, systemPath } from "../../kit/exec.ts";
 import { BuildRefused } from "./failure-codes.ts";
 import type { ProcessBuilderOptions } from "./options.ts";
 import type { Detected } from "./plan/detect.ts";
@@ -102,8 +102,11 @@ export function builtFiles(app: string): BuiltFiles {
   };
 }
 
-function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv }: ProcessBuilderOptions) {
-  return { folder: toolsDir, nodeBin, npmDir, env: { PATH: "/usr/bin:/bin", HOME: toolsDir, npm_config_cache: join(toolsDir, ".npm"), ...packageEnv } };
+function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, caFile }: ProcessBuilderOptions) {
+  const patience = { npm_config_fetch_retries: "1", npm_config_fetch_retry_mintimeout: "1000" };
+  const certificates = caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
+  const env = { PATH: systemPath, HOME: toolsDir, npm_config_cache: join(toolsDir, ".npm"), ...patience, ...certificates, ...packageEnv };
+  return { folder: toolsDir, nodeBin, npmDir, env };
 }
 
 async function versionOf(file: string, args: readonly string[], pattern: RegExp): Promise<string | null> {

@@ -23,6 +23,8 @@ export interface ProcessBuilderOptions {
   readonly packageEnv: Readonly<Record<string, string>>;
   /** Folders that those settings name, such as one of `PIP_FIND_LINKS`; mounted read-only at the same path. */
   readonly packageDirs: readonly string[];
+  /** A certificate (PEM file) that the platform's own npm trusts besides the system's; sandboxes have theirs. */
+  readonly caFile?: string;
   /** The most a source tree may hold unpacked. Default 1 GiB. */
   readonly maxSourceBytes?: number;
 }

@@ -17,12 +17,14 @@ export interface TestBuilder {
   close(): Promise<void>;
 }
 
+const caFile = process.env["NODE_EXTRA_CA_CERTS"];
+
 /** Makes a real builder on a real sandbox, with what this machine has. */
 export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = {}): Promise<TestBuilder> {
   const root = await mkdtemp(join(tmpdir(), "berth-builder-"));
   const program = (name: string) => findProgram(name);
   const parts = { bwrap: program("bwrap"), setpriv: program("setpriv"), nft: program("nft"), ip: program("ip"), pasta: program("pasta"), socat: program("socat") };
-  const sandbox = await createSandbox({ parts, stateDir: join(root, "sandbox"), nodeBin: process.execPath, hide: [root] });
+  const sandbox = await createSandbox({ parts, stateDir: join(root, "sandbox"), nodeBin: process.execPath, hide: [root], ...(caFile === undefined ? {} : { caFile }) });
   const close = async () => {
     await sandbox.dismantle();
     await rm(root, { recursive: true, force: true });
@@ -43,6 +45,7 @@ async function testOptions(root: string) {
     uidBase: 70_000,
     packageEnv: {},
     packageDirs: [],
+    ...(caFile === undefined ? {} : { caFile }),
   };
 }
 
@@ -93,7 +96,7 @@ async function ask(url: string) {
 async function isRegistryReachable(): Promise<boolean> {
   const npm = findProgram("npm");
   if (npm === null) return false;
-  const env = { PATH: process.env["PATH"] ?? systemPath, HOME: tmpdir(), ...certificates() };
+  const env = { PATH: process.env["PATH"] ?? systemPath, HOME: tmpdir(), ...(caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile }) };
   const result = await run({ file: npm, args: ["view", "is-number", "version"] }, { env, timeoutMs: 20_000 });
   return result.exitCode === 0;
 }
@@ -101,7 +104,3 @@ async function isRegistryReachable(): Promise<boolean> {
 /** Why tests that install from the registry cannot run here, or false. */
 export const withoutRegistry: string | false = (await isRegistryReachable()) ? false : "SKIPPED: the npm registry cannot be reached";
 
-function certificates(): Record<string, string> {
-  const file = process.env["NODE_EXTRA_CA_CERTS"];
-  return file === undefined ? {} : { NODE_EXTRA_CA_CERTS: file };
-}

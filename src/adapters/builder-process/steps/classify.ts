@@ -67,7 +67,7 @@ const noise = /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete
 /** The line of the output that most likely says what is wrong, or null. */
 export function tellingLine(output: string): string | null {
   const lines = output.split("\n").map((line) => line.trim());
-  const errors = lines.filter((line) => !noise.test(line) && !/^(?:npm )?warn/i.test(line) && /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find/i.test(line));
+  const errors = lines.filter((line) => !noise.test(line) && !/^(?:npm )?warn/i.test(line) && /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|^\S+:\d+:\d+: /i.test(line));
   const line = errors[0];
   return line === undefined ? null : line.replace(/^npm (?:error|ERR!)\s*/, "").slice(0, 300);
 }

@@ -1,6 +1,7 @@
 import { chmod, copyFile, link, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run, type RunOptions } from "../../../kit/exec.ts";
+import { tellingLine } from "../steps/classify.ts";
 
 export interface NpmPackagesOptions {
   /** Where fetched packages are kept, `<name>/<version>/`. */
@@ -52,7 +53,7 @@ export async function keptVersions(options: NpmPackagesOptions, name: string): P
 /** The package at an exact version, fetched once. npm checks its integrity; two at once are safe. `only` limits what is unpacked. */
 export async function fetchPackage(options: NpmPackagesOptions, name: string, version: string, only: readonly string[] = []): Promise<FetchedPackage> {
   return keep(options, name, version, async (folder) => {
-    await npm(options, ["pack", `${name}@${version}`, "--pack-destination", folder, "--ignore-scripts", "--silent"], { timeoutMs: fetchTimeoutMs });
+    await npm(options, ["pack", `${name}@${version}`, "--pack-destination", folder, "--ignore-scripts"], { timeoutMs: fetchTimeoutMs });
     const tarball = (await readdir(folder)).find((entry) => entry.endsWith(".tgz"));
     if (tarball === undefined) throw new PackageUnavailable(`${name}@${version} was not packed`);
     await unpackInto(folder, tarball, only);
@@ -122,8 +123,7 @@ async function npm(options: NpmPackagesOptions, args: readonly string[], limits:
   const command = { file: options.nodeBin, args: [join(options.npmDir, "bin", "npm-cli.js"), ...args] };
   const result = await run(command, { ...limits, cwd: options.folder, env: options.env, maxOutputBytes: 8 * 1024 * 1024 });
   if (result.exitCode === 0) return result.stdout;
-  const reason = result.timedOut ? "npm did not answer in time" : result.stderr.trim().slice(-600);
-  throw new PackageUnavailable(reason);
+  throw new PackageUnavailable(result.timedOut ? "npm did not answer in time" : (tellingLine(result.stderr) ?? "npm failed"));
 }
 
 async function readList(file: string): Promise<{ versions: readonly string[]; madeAtMs: number } | null> {

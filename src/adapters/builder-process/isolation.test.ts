@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { attempt, imageOf } from "../../ports/builder.suite.ts";
+import { until } from "../../kit/retry.ts";
+import { createProcessBuilder } from "./process-builder.ts";
+import { makeTestBuilder, type TestBuilder } from "./test-builder.ts";
+
+const building = (script: string) => ({ "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }), "build.js": script });
+
+describe("a build", () => {
+  let test: TestBuilder;
+  before(async () => {
+    test = await makeTestBuilder();
+  });
+  after(() => test.close());
+
+  it("sees neither the platform's files nor other projects'", async () => {
+    await writeFile(join(test.root, "planted"), "planted secret");
+    const paths = [test.root, join(test.root, "planted"), test.options.cachesDir, test.options.releasesDir, "/etc/shadow", "/root", process.execPath];
+    const { lines } = await attempt(test.builder, building(`for (const path of ${JSON.stringify(paths)}) console.log(path, require("fs").existsSync(path) ? "SEEN" : "hidden")`));
+    assert.equal(lines.filter((line) => line.endsWith("hidden")).length, paths.length, lines.join("\n"));
+  });
+
+  it("cannot write to tools that other projects use", async () => {
+    const script = `for (const path of ["/opt/node/bin/node", "/opt/npm/package/package.json", "/usr/x"]) try { require("fs").appendFileSync(path, "x"); console.log("WROTE", path) } catch (error) { console.log("kept", error.code) }`;
+    const { lines } = await attempt(test.builder, building(script));
+    assert.equal(lines.filter((line) => line.includes("kept")).length, 3, lines.join("\n"));
+  });
+
+  it("gets the project's variables, whose values do not reach the log, and nothing of the platform's", async () => {
+    const script = `console.log("secret is", process.env.API_KEY, "length", process.env.API_KEY.length); console.log("names", Object.keys(process.env).join(" "))`;
+    process.env["BERTH_PLANTED"] = "planted";
+    const { lines } = await attempt(test.builder, building(script), { env: { API_KEY: "k-1234567890" } });
+    delete process.env["BERTH_PLANTED"];
+    assert.ok(lines.some((line) => line.includes("secret is [redacted] length 12")), lines.join("\n"));
+    assert.ok(!lines.some((line) => line.includes("BERTH_PLANTED") || line.includes("k-1234567890")));
+  });
+
+  it("ends soon after it is cancelled, with everything it started", { timeout: 30_000 }, async () => {
+    const stop = new AbortController();
+    const script = `require("child_process").spawn("sleep", ["61.7"], { detached: true, stdio: "ignore" }).unref(); console.log("started"); setInterval(() => {}, 1000)`;
+    const onLine = (line: string) => void (line.includes("started") && stop.abort());
+    const { outcome } = await attempt(test.builder, building(script), { signal: stop.signal, onLine });
+    assert.equal(outcome.outcome, "cancelled");
+    const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: 5000 });
+    assert.equal(await isGone(), true);
+    assert.deepEqual(await readdir(test.options.buildsDir), []);
+  });
+
+  it("may leave links anywhere without the platform following them", async () => {
+    const script = `const fs = require("fs"); fs.symlinkSync("/etc", "dist"); fs.writeFileSync("index.html", "")`;
+    const files = { "package.json": JSON.stringify({ scripts: { build: "node build.js" } }), "build.js": script };
+    const { outcome } = await attempt(test.builder, files);
+    assert.ok(outcome.outcome === "failed" && outcome.failure.code === "build_output_missing", JSON.stringify(outcome));
+  });
+
+  it("that a crash interrupted leaves nothing once the builder starts again", async () => {
+    await mkdir(join(test.options.buildsDir, "bld_crashed/app"), { recursive: true });
+    const again = await createProcessBuilder(test.options);
+    assert.deepEqual(await readdir(test.options.buildsDir), []);
+    imageOf((await attempt(again, { "index.html": "x" })).outcome);
+  });
+});
+
+async function sleeping(seconds: string): Promise<boolean> {
+  for (const pid of await readdir("/proc")) {
+    if (!/^\d+$/.test(pid)) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (line === `sleep\0${seconds}\0`) return true;
+  }
+  return false;
+}
