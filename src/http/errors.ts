@@ -6,8 +6,8 @@ export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ErrorBody;
-  /** A fault of ours rather than the caller's mistake. */
-  readonly isFault: boolean;
+  /** `fault`: ours, to be looked into. `outage`: something we need is away for a while. `refusal`: the caller's matter. */
+  readonly kind: "fault" | "outage" | "refusal";
 }
 
 /** The answer for whatever was thrown. Nothing of a fault's own text gets into it. */
@@ -16,8 +16,8 @@ export function answerTo(error: unknown): ErrorAnswer {
   const { code = "", statusCode = 500 } = error as { code?: string; statusCode?: number };
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));
   if (isUnavailable(code, String((error as Error | undefined)?.message)))
-    return { ...refusalAnswer(new Refused("unavailable")), isFault: true };
-  return { ...refusalAnswer(new Refused("internal")), isFault: true };
+    return { ...refusalAnswer(new Refused("unavailable")), kind: "outage" };
+  return refusalAnswer(new Refused("internal"));
 }
 
 const retryAfterSeconds = 5;
@@ -43,7 +43,7 @@ function refusalAnswer({ code, more }: Refused): ErrorAnswer {
     ...(more.hint === undefined || more.hint === "" ? {} : { hint: more.hint }),
     ...(more.details === undefined ? {} : { details: more.details }),
   };
-  return { status, headers: extraHeaders[code] ?? {}, body, isFault: code === "internal" };
+  return { status, headers: extraHeaders[code] ?? {}, body, kind: code === "internal" ? "fault" : "refusal" };
 }
 
 // SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock, serialisation and

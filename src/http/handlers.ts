@@ -2,6 +2,7 @@ import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { builds } from "../features/builds/handlers.ts";
 import { cron } from "../features/cron/handlers.ts";
+import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
 import { env } from "../features/env/handlers.ts";
@@ -28,6 +29,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   env,
   cron,
   database,
+  data,
   logs,
   tokens,
   "ssh-keys": sshKeys,

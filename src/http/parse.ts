@@ -30,7 +30,7 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
 }
 
 /** Parameters that name a thing: any text may be asked for, and what cannot exist is missing. */
-const names = new Set(["slug", "id"]);
+const names = new Set(["slug", "id", "schema", "table"]);
 
 // PostgreSQL's text has no NUL, so nothing can have such a name.
 function isImpossible(params: unknown): boolean {

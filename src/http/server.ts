@@ -140,6 +140,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
   app.route({
     method: row.method,
     url: row.path,
+    ...(row.body_bytes === null ? {} : { bodyLimit: row.body_bytes }),
     async handler(request, reply) {
       const { params, query, body, headers, id } = request;
       const done = await answer(options, row, {
@@ -191,13 +192,11 @@ function send(reply: FastifyReply, { status, headers, text, requestId }: Reply):
 }
 
 function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
-  const { status, headers, body, isFault } = answerTo(error);
+  const { status, headers, body, kind } = answerTo(error);
   // The route, not the URL: a query string may hold what somebody should not have put there.
-  if (isFault)
-    log.error(
-      { request_id: request.id, method: request.method, route: request.routeOptions?.url, err: error },
-      "a request failed",
-    );
+  const said = { request_id: request.id, method: request.method, route: request.routeOptions?.url };
+  if (kind === "fault") log.error({ ...said, err: error }, "a request failed");
+  if (kind === "outage") log.warn({ ...said, error: String(error) }, "a request found the database away");
   return { status, headers, text: JSON.stringify(body), requestId: request.id };
 }
 
