@@ -4,6 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
+import { endApplications } from "../reconcile/tasks/apps.ts";
 import type { World } from "../reconcile/world.ts";
 import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
@@ -117,10 +118,9 @@ function surroundings(config: Config, world: World) {
 
 async function endWorld(config: Config, world: World): Promise<void> {
   if (config.onStop === "keep") return;
-  const { runtime, edge, postgresHost } = world.ports;
+  const { edge, postgresHost } = world.ports;
   await edge.stop(1000);
-  const workloads = await runtime.list();
-  await Promise.all(workloads.map((id) => runtime.stop(id, world.settings.stopGraceMs)));
+  await endApplications(world);
   await Promise.all((await postgresHost.list()).map((id) => postgresHost.stop(id)));
 }
 

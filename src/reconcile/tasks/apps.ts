@@ -199,6 +199,16 @@ async function rowNow(world: World, id: string): Promise<WorkloadRow | undefined
   return (await workloadRows(world.db, [id])).find((row) => row.id === id) as WorkloadRow | undefined;
 }
 
+/**
+ * Ends all applications because the platform ends. They are forgotten, not left as ended: the next start would take them for
+ * crashed and wait before it starts them again.
+ */
+export async function endApplications(world: World): Promise<void> {
+  const running = await world.ports.runtime.list();
+  const rows = new Map((await workloadRows(world.db, running)).map((row) => [row.id, row as WorkloadRow]));
+  await Promise.all(running.map((id) => stop(world, id, rows.get(id))));
+}
+
 /** Ends the processes, keeps their last words, forgets them. */
 async function stop(world: World, id: string, row: WorkloadRow | undefined): Promise<void> {
   await world.ports.runtime.stop(id, world.settings.stopGraceMs);

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { liveApp, type AppTraits } from "./apps.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { listProcesses } from "./processes.ts";
+import { ask, eventually, failures, startTraffic } from "./traffic.ts";
+
+const marker = `crash-${process.pid}`;
+/** The text that each commit answers with. */
+const texts = new Map<string, string>();
+let platform: TestPlatform;
+let app: TestApp;
+let version = 0;
+
+before(async () => {
+  platform = await startPlatform();
+  app = await createApp(platform, "survivor", appWith({}));
+  await remember();
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+});
+after(() => platform?.destroy());
+
+/** When the control plane is killed: this long after the pusher saw the line (empty: after the push began). */
+interface Instant {
+  readonly phase: string;
+  readonly line: string;
+  readonly afterMs: readonly [number, number];
+  readonly traits?: Partial<AppTraits>;
+}
+
+const instants: Instant[] = [
+  { phase: "the push is received", line: "", afterMs: [0, 120] },
+  { phase: "the build runs", line: "building now", afterMs: [0, 200], traits: { buildMs: 1500 } },
+  { phase: "the release command runs", line: "releasing now", afterMs: [0, 200], traits: { releaseMs: 1500 } },
+  { phase: "the new replica starts", line: "Starting", afterMs: [150, 600], traits: { listenAfterMs: 1500 } },
+  ...[0, 100, 200, 300].map((from) => {
+    const afterMs = [from, from + 100] as const;
+    return { phase: `the switch is near (${from} to ${from + 100} ms after the start)`, line: "Starting", afterMs };
+  }),
+  { phase: "the deployment is being activated", line: "Live at", afterMs: [0, 0] },
+  { phase: "the branch has not moved yet", line: "Live at", afterMs: [5, 15] },
+  { phase: "git ends", line: "Live at", afterMs: [15, 60] },
+];
+
+for (const instant of instants) {
+  test(
+    `killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`,
+    { timeout: 120_000 },
+    async (t) => {
+      const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
+      await app.commit(appWith(instant.traits ?? {}));
+      await remember();
+      const pushed = await pushAndKill(instant);
+      await platform.restart();
+      await settle();
+      const active = await assertConsistent();
+      if (pushed.exitCode === 0) assert.equal(active.commit, await app.head(), "exit code 0 means live");
+      t.diagnostic(
+        `the push ended with ${pushed.exitCode}; ${active.commit === (await app.head()) ? "new" : "old"} serves`,
+      );
+      await assertNextPushWorks();
+      const answers = await traffic.stop();
+      assert.deepEqual(failures(answers, (body) => [...texts.values()].includes(body)).slice(0, 3), []);
+      await assertNothingElseRuns();
+    },
+  );
+}
+
+test(
+  "killed while the replaced deployment still answers: that answer arrives, then it ends",
+  { timeout: 120_000 },
+  async () => {
+    const old = texts.get((await activeDeployment()).commit);
+    const slow = ask(platform.edgePort, "survivor", "/slow?ms=6000");
+    await sleep(100);
+    await app.commit(appWith({}));
+    await remember();
+    assert.equal((await app.push()).exitCode, 0);
+    await platform.end("SIGKILL");
+    await platform.restart();
+    const answer = await slow;
+    assert.deepEqual([answer.status, answer.body], [200, old], answer.error ?? "");
+    await settle();
+    await assertConsistent();
+    await assertNothingElseRuns();
+  },
+);
+
+test("a second kill while the first one is being recovered from changes nothing", { timeout: 120_000 }, async () => {
+  await app.commit(appWith({ listenAfterMs: 800 }));
+  await remember();
+  await pushAndKill({ phase: "", line: "Starting", afterMs: [100, 300] });
+  for (let round = 0; round < 2; round += 1) {
+    await platform.restart();
+    await sleep(Math.random() * 200);
+    await platform.end("SIGKILL");
+  }
+  await platform.restart();
+  await settle();
+  await assertConsistent();
+  await assertNextPushWorks();
+  await assertNothingElseRuns();
+});
+
+test("a killed edge comes back by itself", { timeout: 60_000 }, async () => {
+  const edge = listProcesses().find((each) => each.commandLine.includes(`${platform.dataDir}/edge/`));
+  assert.ok(edge, "the edge is a process of its own");
+  process.kill(edge.pid, "SIGKILL");
+  await eventually(() => !listProcesses().some((each) => each.pid === edge.pid), "the edge has ended");
+  await eventually(
+    async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
+    "the application answers",
+  );
+  await assertConsistent();
+});
+
+for (const victim of ["shim.sh", "node server.js"]) {
+  test(`an application whose ${victim} is killed is started again, with a note`, { timeout: 60_000 }, async () => {
+    const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
+    const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
+    assert.ok(pid, `${victim} was found`);
+    process.kill(pid, "SIGKILL");
+    await eventually(() => !listProcesses().some((each) => each.pid === pid), "it has ended");
+    await eventually(
+      async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
+      "the application answers",
+    );
+    assert.match(platform.output(), /an application crashed/);
+    await assertConsistent();
+    await assertNothingElseRuns();
+  });
+}
+
+test(
+  "Ctrl-C in the middle of a push refuses it with a sentence, and all applications come back",
+  { timeout: 120_000 },
+  async () => {
+    await app.commit(appWith({ buildMs: 5000 }));
+    await remember();
+    let ending: Promise<void> | undefined;
+    const pushed = await app.push("main", (chunk) => {
+      if (chunk.includes("building now")) ending ??= platform.end("SIGINT");
+    });
+    await ending;
+    assert.notEqual(pushed.exitCode, 0);
+    assert.match(pushed.stderr, /remote:  !     .*(restart|stopp|ending)/i);
+    assert.deepEqual(ownProcesses(), []);
+    await platform.restart();
+    await settle();
+    await assertConsistent();
+    assert.doesNotMatch(platform.output(), /crashed/, "an orderly end is no crash");
+    await assertNextPushWorks();
+  },
+);
+
+function appWith(traits: Partial<AppTraits>): Record<string, string> {
+  version += 1;
+  return liveApp({ version: `version ${version}`, marker, ...traits });
+}
+
+async function remember(): Promise<void> {
+  texts.set(await app.head(), `version ${version}`);
+}
+
+async function pushAndKill({ line, afterMs: [from, to] }: Instant) {
+  let dead: Promise<void> | undefined;
+  const kill = () => (dead ??= sleep(from + Math.random() * (to - from)).then(() => platform.end("SIGKILL")));
+  if (line === "") kill();
+  const pushed = await app.push("main", (chunk) => void (line !== "" && chunk.includes(line) && kill()));
+  // A push that was too fast is killed after it.
+  await kill();
+  return pushed;
+}
+
+interface Deployment {
+  readonly id: string;
+  readonly number: number;
+  readonly status: string;
+  readonly commit: string;
+}
+
+async function deployments(): Promise<Deployment[]> {
+  return (await platform.call<{ deployments: Deployment[] }>("GET", "/v1/projects/survivor/deployments")).body
+    .deployments;
+}
+
+async function activeDeployment(): Promise<Deployment> {
+  const active = (await deployments()).filter((each) => each.status === "active");
+  assert.equal(active.length, 1, `exactly one is active: ${JSON.stringify(active)}`);
+  return active[0] as Deployment;
+}
+
+/** No row is on its way any more; semantics allow a minute. */
+async function settle(): Promise<void> {
+  await eventually(async () => {
+    const { builds } = (await platform.call<{ builds: { status: string }[] }>("GET", "/v1/projects/survivor/builds"))
+      .body;
+    const states = [...builds, ...(await deployments())].map((each) => each.status);
+    return !states.some((state) => ["queued", "running", "pending", "starting"].includes(state));
+  }, "no build or deployment is on its way");
+}
+
+/** API, edge and git say the same. */
+async function assertConsistent(): Promise<Deployment> {
+  const active = await activeDeployment();
+  await eventually(
+    async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
+    "the application answers",
+  );
+  const answer = await ask(platform.edgePort, "survivor", "/");
+  assert.deepEqual(
+    [answer.status, answer.body],
+    [200, texts.get(active.commit)],
+    "the edge serves the active deployment",
+  );
+  await eventually(async () => (await app.remoteHead()) === active.commit, "the branch points at what serves", 10_000);
+  return active;
+}
+
+async function assertNextPushWorks(): Promise<void> {
+  await app.commit(appWith({}));
+  await remember();
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.equal((await ask(platform.edgePort, "survivor", "/")).body, `version ${version}`);
+}
+
+/** Of all that was started only the active deployment's replica is left. */
+async function assertNothingElseRuns(): Promise<void> {
+  const active = await activeDeployment();
+  const workloads = () => readdirSync(join(platform.dataDir, "runtime", "live"));
+  await eventually(() => workloads().join() === active.id, "only the active deployment is left");
+  const alive = () => listProcesses().filter((each) => each.commandLine.includes(marker));
+  await eventually(
+    () => alive().every((each) => /^\S*(node|sh|bwrap) /.test(each.commandLine)) && replicas() === 1,
+    "one process of the application is left",
+  );
+  assert.deepEqual(
+    alive().filter((each) => each.commandLine.includes("wait.js")),
+    [],
+    "no build or release command is left",
+  );
+}
+
+const replicas = () =>
+  listProcesses().filter((each) => /^\S*node server\.js/.test(each.commandLine) && each.commandLine.includes(marker))
+    .length;
+const isShim = (commandLine: string) => commandLine.includes("shim.sh") && commandLine.includes(platform.dataDir);
+const ownProcesses = () =>
+  listProcesses().filter((each) => each.commandLine.includes(platform.dataDir) || each.commandLine.includes(marker));
