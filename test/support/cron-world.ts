@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Surroundings } from "../../src/features/context.ts";
+import { newId } from "../../src/kit/ids.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { InstanceAddress } from "../../src/ports/runtime.ts";
+import type { CronSettings, World } from "../../src/reconcile/world.ts";
+import type { Db } from "../../src/store/database.ts";
+import type { Vault } from "../../src/store/vault.ts";
+import { testBuild, testDeployment, testProject } from "./things.ts";
+import { testOrganization } from "./world.ts";
+
+/** What the cron task needs of a world: a store, a clock, and where each deployment's replica listens. */
+export interface CronWorldOptions {
+  readonly db: Db;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly addressOf: (deploymentId: string) => InstanceAddress | null;
+  readonly settings?: Partial<CronSettings>;
+}
+
+/** A world for the cron task alone; whatever else it reaches for is missing. */
+export function cronWorld(options: CronWorldOptions): World {
+  const { addressOf, settings, ...given } = options;
+  const observe = async (id: string) => [{ state: "running", ordinal: 0, attempt: 1, address: addressOf(id) }];
+  const cron = { timeoutMs: 10_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
+  const world = {
+    ...given,
+    log: silentLog,
+    appUrl: (hostname: string) => `http://${hostname}`,
+    ports: { runtime: { observe } },
+    settings: { cron, appPort: 3000, workloadLimits: { memoryBytes: 1, processes: 1, cpus: 1 } },
+  };
+  return world as unknown as World;
+}
+
+export interface CronProject {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly slug: string;
+  readonly deployment_id: string;
+}
+
+/** A project with an active deployment whose one replica is ready. */
+export async function deployedProject(store: { db: Db; vault: Vault }): Promise<CronProject> {
+  const world = store as unknown as Surroundings;
+  const org = await testOrganization(store.db, `o-${randomBytes(5).toString("hex")}`);
+  const project = await testProject(world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(world, owner, { status: "succeeded" });
+  const deployment_id = await testDeployment(world, owner, { build_id, number: 1, status: "active" });
+  await store.db.insertInto("replica").values({ org_id: org.id, deployment_id, ordinal: 0, ready_attempt: 1 }).execute();
+  return { ...owner, slug: project.slug, deployment_id };
+}
+
+/** Puts a job straight into the database, due from a moment on. */
+export async function addJob(
+  db: Db,
+  project: Pick<CronProject, "org_id" | "project_id">,
+  job: { name: string; next_run_at: Date; schedule?: string; path?: string; enabled?: boolean },
+): Promise<string> {
+  const id = newId("job");
+  const { org_id, project_id } = project;
+  const standard = { schedule: "* * * * *", path: `/${job.name}`, enabled: true };
+  await db
+    .insertInto("cron_job")
+    .values({ id, org_id, project_id, ...standard, ...job })
+    .execute();
+  return id;
+}
+
+/** A request as the application got it. */
+export interface CronHit {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly atMs: number;
+}
+
+export interface CronApp {
+  readonly address: InstanceAddress;
+  readonly hits: readonly CronHit[];
+  close(): Promise<void>;
+}
+
+/** A real application on a free port that remembers who called; it answers `done` unless told otherwise. */
+export async function startCronApp(
+  answer: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end("done"),
+): Promise<CronApp> {
+  const hits: CronHit[] = [];
+  const server = createServer((request, response) => {
+    hits.push({ url: request.url ?? "", method: request.method ?? "", headers: request.headers, atMs: Date.now() });
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen({ host: "127.0.0.1", port: 0, backlog: 4096 }, resolve));
+  const close = () => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  };
+  return { address: { host: "127.0.0.1", port: (server.address() as AddressInfo).port }, hits, close };
+}
