@@ -3,7 +3,9 @@ import { appsTask } from "../reconcile/tasks/apps.ts";
 import { buildsTask } from "../reconcile/tasks/builds.ts";
 import { cronTask } from "../reconcile/tasks/cron.ts";
 import { databasesTask } from "../reconcile/tasks/databases.ts";
+import { domainsTask } from "../reconcile/tasks/domains.ts";
 import { edgeTask } from "../reconcile/tasks/edge.ts";
+import { imagesTask } from "../reconcile/tasks/images.ts";
 import { logsTask } from "../reconcile/tasks/logs.ts";
 import { releasesTask } from "../reconcile/tasks/releases.ts";
 import { repositoriesTask } from "../reconcile/tasks/repositories.ts";
@@ -17,9 +19,11 @@ export function createReconcilers(world: World): Driver {
       databasesTask(world),
       appsTask(world),
       edgeTask(world),
+      domainsTask(world),
       releasesTask(world, () => wake("releases")),
       buildsTask(world, () => wake("builds")),
       logsTask(world),
+      imagesTask(world),
       cronTask(world),
       repositoriesTask(world),
     ],

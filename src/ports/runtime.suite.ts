@@ -64,9 +64,21 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const wanted = workload({ replicas: 2 });
       await runtime.apply(wanted);
       const instances = await runtime.observe(wanted.id);
-      assert.deepEqual(instances.map((each) => [each.ordinal, each.attempt, each.state, each.exit]), [[0, 1, "running", null], [1, 1, "running", null]]);
+      assert.deepEqual(
+        instances.map((each) => [each.ordinal, each.attempt, each.state, each.exit]),
+        [
+          [0, 1, "running", null],
+          [1, 1, "running", null],
+        ],
+      );
       const answers = await Promise.all(instances.map((instance) => answerOf(instance)));
-      assert.deepEqual(answers.map(({ greeting, host }) => [greeting, host]), [["hello", "0.0.0.0"], ["hello", "0.0.0.0"]]);
+      assert.deepEqual(
+        answers.map(({ greeting, host }) => [greeting, host]),
+        [
+          ["hello", "0.0.0.0"],
+          ["hello", "0.0.0.0"],
+        ],
+      );
       assert.ok((await runtime.list()).includes(wanted.id));
       await runtime.remove(wanted.id);
     });
@@ -135,7 +147,10 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       await runtime.stop(wanted.id, graceMs);
       const [ended] = await runtime.observe(wanted.id);
       assert.deepEqual([ended?.state, ended?.exit?.code], ["exited", 0]);
-      assert.deepEqual((await runtime.readOutput(instance as Instance, null)).lines, ["started with hello", "got TERM"]);
+      assert.deepEqual((await runtime.readOutput(instance as Instance, null)).lines, [
+        "started with hello",
+        "got TERM",
+      ]);
       await runtime.stop(wanted.id, graceMs);
       await runtime.remove(wanted.id);
       assert.deepEqual(await runtime.observe(wanted.id), []);
@@ -201,8 +216,16 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 
     it("runs a command to its end with the workload's environment and gives its output and code", async () => {
       const heard: string[] = [];
-      const task = { timeoutMs: waitMs, silenceMs: waitMs, signal: new AbortController().signal, onOutput: (chunk: Buffer) => void heard.push(chunk.toString()) };
-      const result = await runtime.runOnce(workload(), { ...task, command: 'echo "$GREETING" && cat server.js | wc -l && exit 3' });
+      const task = {
+        timeoutMs: waitMs,
+        silenceMs: waitMs,
+        signal: new AbortController().signal,
+        onOutput: (chunk: Buffer) => void heard.push(chunk.toString()),
+      };
+      const result = await runtime.runOnce(workload(), {
+        ...task,
+        command: 'echo "$GREETING" && cat server.js | wc -l && exit 3',
+      });
       assert.deepEqual(result, { outcome: "exited", code: 3, out_of_memory: false });
       assert.match(heard.join(""), /^hello\n\s*\d+\n$/);
     });
@@ -213,7 +236,10 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const chatter = "while :; do echo x; sleep 0.1; done";
       assert.equal((await run({ timeoutMs: 500, silenceMs: waitMs }, chatter)).outcome, "timed_out");
       assert.equal((await run({ timeoutMs: waitMs, silenceMs: 500 }, "sleep 60")).outcome, "silent");
-      assert.equal((await run({ timeoutMs: waitMs, silenceMs: waitMs, signal: AbortSignal.timeout(500) }, chatter)).outcome, "cancelled");
+      assert.equal(
+        (await run({ timeoutMs: waitMs, silenceMs: waitMs, signal: AbortSignal.timeout(500) }, chatter)).outcome,
+        "cancelled",
+      );
     });
 
     it("measures living instances", async () => {
@@ -221,7 +247,10 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       await runtime.apply(wanted);
       await answerOf((await runtime.observe(wanted.id))[0]);
       const [usage] = await runtime.measure(wanted.id);
-      assert.ok(usage && usage.memory_bytes > 1024 * 1024 && usage.processes >= 1 && usage.cpu_seconds > 0, JSON.stringify(usage));
+      assert.ok(
+        usage && usage.memory_bytes > 1024 * 1024 && usage.processes >= 1 && usage.cpu_seconds > 0,
+        JSON.stringify(usage),
+      );
       await runtime.remove(wanted.id);
       assert.deepEqual(await runtime.measure(wanted.id), []);
     });
@@ -230,10 +259,10 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const image_ref = await fixture.makeImage(project, { "server.js": `${server}// another\n` }, "node server.js");
       const wanted = workload({ image_ref });
       await runtime.apply(wanted);
-      await assert.rejects(runtime.removeImage(image_ref));
+      await assert.rejects(runtime.removeImage({ project_id: wanted.project_id, image_ref }));
       await runtime.remove(wanted.id);
-      await runtime.removeImage(image_ref);
-      await runtime.removeImage(image_ref);
+      await runtime.removeImage({ project_id: wanted.project_id, image_ref });
+      await runtime.removeImage({ project_id: wanted.project_id, image_ref });
       await assert.rejects(runtime.apply(wanted));
       await runtime.remove(wanted.id);
     });
@@ -253,17 +282,30 @@ interface Answer {
 }
 
 /** Asks an instance, for as long as it has not begun to listen. */
-async function answerOf(instance: Instance | undefined, path = "/", headers: Record<string, string> = {}): Promise<Answer> {
+async function answerOf(
+  instance: Instance | undefined,
+  path = "/",
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   assert.ok(instance?.address, "the instance has an address");
   const url = `http://${instance.address.host}:${instance.address.port}${path}`;
   const ask = () => fetch(url, { headers }).then((response) => response.json() as Promise<Answer>);
-  const listening = await until(() => fetch(url.replace(path, "/")).then(() => true, () => undefined), { timeoutMs: waitMs });
+  const listening = await until(
+    () =>
+      fetch(url.replace(path, "/")).then(
+        () => true,
+        () => undefined,
+      ),
+    { timeoutMs: waitMs },
+  );
   assert.ok(listening, "the instance answers");
   return ask();
 }
 
 async function exited(runtime: Runtime, workloadId: string): Promise<Instance> {
-  const found = await until(async () => (await runtime.observe(workloadId)).find((each) => each.state === "exited"), { timeoutMs: waitMs });
+  const found = await until(async () => (await runtime.observe(workloadId)).find((each) => each.state === "exited"), {
+    timeoutMs: waitMs,
+  });
   assert.ok(found, "the instance has ended");
   return found;
 }

@@ -33,8 +33,8 @@ export interface Runtime {
   discardOutput(instance: InstanceKey, cursor: string): Promise<void>;
   /** Calls back when an instance ended or appeared, as soon as it is known. A hint only: `observe` is the truth. */
   onChange(listener: (workloadId: string) => void): () => void;
-  /** Deletes what the runtime keeps of an image. Idempotent; refuses (throws) while an instance uses it. */
-  removeImage(image_ref: string): Promise<void>;
+  /** Deletes what the runtime keeps of a project's image; another project's of the same content stays. Idempotent; refuses (throws) while an instance uses it. */
+  removeImage(image: ProjectImage): Promise<void>;
   /** CPU, memory and process counts of living instances. */
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
 }
@@ -54,6 +54,11 @@ export interface Workload {
   readonly limits: WorkloadLimits;
   /** Services on this host that the application reaches at 127.0.0.1:<port>, in every network mode. */
   readonly reach: readonly LocalService[];
+}
+
+export interface ProjectImage {
+  readonly project_id: string;
+  readonly image_ref: string;
 }
 
 export interface WorkloadLimits {

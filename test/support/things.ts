@@ -13,6 +13,8 @@ export interface Things {
   readonly key: string;
   readonly token: string;
   readonly variable: string;
+  /** A hostname of the project. */
+  readonly domain: string;
   /** The name of a cron job. */
   readonly cron: string;
 }
@@ -36,6 +38,7 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
     .insertInto("project_variable")
     .values({ ...owner, key: "COLOUR", sealed_value, size_bytes: 11 })
     .execute();
+  const domain = await testDomain(world, owner, `${project.slug}.test`);
   const job = { id: newId("job"), name: "nightly", schedule: "0 0 * * *", path: "/nightly" };
   await db
     .insertInto("cron_job")
@@ -47,6 +50,8 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
     database_name: "d",
     status: "ready",
     engine_version: "15",
+    port: 5432,
+    socket_path: "/nowhere/.s.PGSQL.5432",
   } as const;
   const sealed_password = vault.seal(project.id, "database_password", "secret");
   await db
@@ -63,7 +68,7 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   const fingerprint = `SHA256:${randomBytes(8).toString("hex")}`;
   await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
   const token = await testToken(db, org.id, {});
-  return { project, build, key: key.id, token: token.id, variable: "COLOUR", cron: job.name };
+  return { project, build, key: key.id, token: token.id, variable: "COLOUR", domain, cron: job.name };
 }
 
 /** Makes a project directly in the database. */
@@ -118,7 +123,7 @@ export async function testBuild(
 export async function testDeployment(
   { db, vault }: Surroundings,
   owner: Owner,
-  deployment: { build_id: string; number: number; status: "pending" | "active" | "retired" },
+  deployment: { build_id: string; number: number; status: "pending" | "starting" | "active" | "retired" | "failed" },
 ): Promise<string> {
   const id = newId("dep");
   const sealed_variables = vault.seal(owner.project_id, `deployment:${id}`, "{}");
@@ -128,4 +133,15 @@ export async function testDeployment(
     .values({ id, ...owner, ...fixed, sealed_variables, ...deployment })
     .execute();
   return id;
+}
+
+/** Attaches a hostname directly in the database, not looked up for the next hour, and returns it. */
+export async function testDomain({ db }: Pick<Surroundings, "db">, owner: Owner, hostname: string): Promise<string> {
+  const zone = hostname.split(".").slice(-2).join(".");
+  const later = new Date(Date.now() + 3_600_000);
+  const row = { ...owner, id: newId("dom"), hostname, zone, dns_detail: "", next_check_at: later };
+  await db.insertInto("domain").values(row).execute();
+  const held = { org_id: owner.org_id, hostname, zone, proof: "berth-proof=test", held_at: new Date() };
+  await db.insertInto("domain_claim").values(held).execute();
+  return hostname;
 }

@@ -1,4 +1,13 @@
-import type { Instance, InstanceKey, InstanceUsage, MissingPart, OutputChunk, Runtime, Workload } from "../../ports/runtime.ts";
+import type {
+  Instance,
+  InstanceKey,
+  InstanceUsage,
+  MissingPart,
+  OutputChunk,
+  ProjectImage,
+  Runtime,
+  Workload,
+} from "../../ports/runtime.ts";
 import { silentLog } from "../../kit/log.ts";
 import { InstanceFolders, type InstanceFolder } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
@@ -71,7 +80,9 @@ class SandboxedProcesses implements ProcessRuntime {
       const surplus = known.filter((ordinal) => ordinal >= workload.replicas);
       await allOrFirstFault([
         ...absent.map((ordinal) => this.#start(workload, ordinal)),
-        ...surplus.map((ordinal) => this.#retire(workload.id, ordinal, this.#options.surplusGraceMs ?? defaultSurplusGraceMs)),
+        ...surplus.map((ordinal) =>
+          this.#retire(workload.id, ordinal, this.#options.surplusGraceMs ?? defaultSurplusGraceMs),
+        ),
       ]);
     });
   }
@@ -87,7 +98,9 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 
   async observe(workloadId: string): Promise<readonly Instance[]> {
-    return this.#folders.latest(workloadId).map((folder) => toInstance(folder, settleExit(folder, this.#options.sandbox)));
+    return this.#folders
+      .latest(workloadId)
+      .map((folder) => toInstance(folder, settleExit(folder, this.#options.sandbox)));
   }
 
   async list(): Promise<readonly string[]> {
@@ -127,11 +140,16 @@ class SandboxedProcesses implements ProcessRuntime {
     return this.#watch.listen(listener);
   }
 
-  async removeImage(imageRef: string): Promise<void> {
+  async removeImage(image: ProjectImage): Promise<void> {
     const users = this.#folders.workloads().flatMap((workloadId) => this.#folders.latest(workloadId));
-    const user = users.find((folder) => folder.record.image_ref === imageRef && isRunning(folder));
+    const user = users.find(
+      (folder) =>
+        folder.record.image_ref === image.image_ref &&
+        folder.record.project_id === image.project_id &&
+        isRunning(folder),
+    );
     if (user) throw new Error(`the image is in use by ${user.record.workload_id}`);
-    removeRelease(this.#options.releasesDir, imageRef);
+    removeRelease(this.#options.releasesDir, image);
   }
 
   async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
@@ -181,8 +199,13 @@ function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
   const shim = folder.shim();
   if (!shim) return undefined;
   const processes = applicationProcesses(readProcessTree(), { pid: shim.pid, hasPidNamespace });
-  const sum = (pick: (process: (typeof processes)[number]) => number) => processes.reduce((total, process) => total + pick(process), 0);
-  return { memoryBytes: sum((process) => process.rssBytes), cpuSeconds: sum((process) => process.cpuSeconds), processes: processes.length };
+  const sum = (pick: (process: (typeof processes)[number]) => number) =>
+    processes.reduce((total, process) => total + pick(process), 0);
+  return {
+    memoryBytes: sum((process) => process.rssBytes),
+    cpuSeconds: sum((process) => process.cpuSeconds),
+    processes: processes.length,
+  };
 }
 
 /** Lets all of them end before a fault of one is thrown, so that nothing goes on behind the caller's back. */

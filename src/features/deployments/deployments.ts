@@ -18,6 +18,7 @@ import {
 
 export { activate, failDeployment, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
 
+export { giveUpImages, projectsWithImages } from "./images.ts";
 export {
   markCrashed,
   markReady,

@@ -187,6 +187,7 @@ export async function goodBefore(tx: Tx, orgId: string, projectId: string, numbe
     .where("status", "=", "retired")
     .where("activated_at", "is not", null)
     .where("restored_from", "is", null)
+    .where("image_pruned_at", "is", null)
     .where("number", "<", number)
     .orderBy("number", "desc")
     .limit(1)

@@ -149,16 +149,28 @@ export async function markCrashed(
 }
 
 /**
- * Active deployments that a push made: their branch must point at their commit. Left out are those of the last minute, whose
- * push may just be moving it, unless they are older than `since`, when whoever moved it has ended.
+ * The newest push of each branch that went live: the branch must point at its commit, also when a restart with new variables or a
+ * rollback has taken its place meanwhile. Left out are those of the last minute, whose push may just be moving the branch, unless
+ * they are older than `since`, when whoever moved it has ended.
  */
 export async function pushedDeployments(db: Db, since: Date) {
-  return db
+  const rows = await db
     .selectFrom("deployment")
     .innerJoin("build", "build.id", "deployment.build_id")
-    .select(["deployment.project_id", "deployment.build_id", "deployment.commit", "build.branch", "build.old_commit"])
-    .where("deployment.status", "=", "active")
+    .distinctOn(["deployment.project_id", "build.branch"])
+    .select([
+      "deployment.project_id",
+      "deployment.build_id",
+      "deployment.commit",
+      "build.branch",
+      "build.old_commit",
+      sql<boolean>`deployment.activated_at < greatest(now() - interval '60 seconds', ${since})`.as("is_over"),
+    ])
+    .where("deployment.activated_at", "is not", null)
     .where("deployment.trigger", "=", "push")
-    .where("deployment.activated_at", "<", sql<string>`greatest(now() - interval '60 seconds', ${since})`)
+    .orderBy("deployment.project_id")
+    .orderBy("build.branch")
+    .orderBy("deployment.number", "desc")
     .execute();
+  return rows.filter((row) => row.is_over);
 }
