@@ -1,5 +1,16 @@
 /** What a scope may be about. */
-export const scopeNouns = ["projects", "deployments", "env", "cron", "database", "logs", "tokens", "ssh-keys"] as const;
+export const scopeNouns = [
+  "projects",
+  "deployments",
+  "env",
+  "domains",
+  "cron",
+  "database",
+  "data",
+  "logs",
+  "tokens",
+  "ssh-keys",
+] as const;
 export type Scope = `${(typeof scopeNouns)[number]}:${"read" | "write"}`;
 
 /** Every scope there is. */

@@ -29,6 +29,7 @@ export const errors = {
   conflict: { status: 409, retry: "after_change", meaning: "The request contradicts the present state." },
   slug_taken: { status: 409, retry: "after_change", meaning: "The organization already has a project with this slug." },
   key_taken: { status: 409, retry: "no", meaning: "The organization already has this SSH key." },
+  hostname_taken: { status: 409, retry: "after_change", meaning: "Another project has this hostname." },
   system_variable: { status: 409, retry: "no", meaning: "The platform sets this variable itself." },
   variables_too_large: {
     status: 409,
@@ -69,6 +70,11 @@ export const errors = {
     status: 503,
     retry: "yes",
     meaning: "A part of the platform is not ready; `Retry-After` says when to try again.",
+  },
+  query_timeout: {
+    status: 504,
+    retry: "after_change",
+    meaning: "The project's database took more than 5 seconds; ask for less, or add an index.",
   },
 } as const satisfies Record<string, ErrorDefinition>;
 

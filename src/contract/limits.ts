@@ -1,13 +1,16 @@
 /** Limits of the API that a client may want to know, with their units last. Semantics, "Limits". */
 export const limits = {
   request_body_bytes: 256 * 1024,
+  row_body_bytes: 1024 * 1024,
   request_body_depth: 32,
   url_bytes: 8 * 1024,
   projects_per_organization: 10,
   deployments_listed: 100,
   builds_listed: 100,
+  domains_per_project: 100,
   replicas: 8,
   log_lines: 5000,
+  table_rows: 500,
   variable_value_bytes: 32 * 1024,
   variables_bytes: 64 * 1024,
   cron_jobs_per_project: 10_000,

@@ -1,7 +1,9 @@
 import { rows as builds } from "./builds.ts";
 import { rows as cron } from "./cron.ts";
+import { rows as data } from "./data.ts";
 import { rows as database } from "./database.ts";
 import { rows as deployments } from "./deployments.ts";
+import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
 import { rows as logs } from "./logs.ts";
 import { rows as me } from "./me.ts";
@@ -20,8 +22,10 @@ export const routes = [
   ...deployments,
   ...builds,
   ...env,
+  ...domains,
   ...cron,
   ...database,
+  ...data,
   ...logs,
   ...tokens,
   ...sshKeys,

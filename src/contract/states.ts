@@ -33,9 +33,25 @@ export const cronRunStates = {
   unknown: [],
 } as const;
 
+/** Whether a hostname's DNS records lead here. */
+export const nameStates = {
+  pending: ["ok", "mismatch"],
+  ok: ["pending", "mismatch"],
+  mismatch: ["pending", "ok"],
+} as const;
+
+/** Of a hostname's certificate. */
+export const certificateStates = {
+  pending: ["issuing"],
+  issuing: ["active", "failed"],
+  active: ["issuing", "failed"],
+  failed: ["issuing"],
+} as const;
+
 export type BuildStatus = keyof typeof buildStates;
 export type DeploymentStatus = keyof typeof deploymentStates;
 export type DatabaseStatus = keyof typeof databaseStates;
+export type NameStatus = keyof typeof nameStates;
 export type CronRunStatus = keyof typeof cronRunStates;
 
 /** The names of a machine's states, for a schema. */

@@ -1,4 +1,7 @@
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
 import type { Addresses } from "../features/context.ts";
+import type { DomainSettings } from "../features/domains/domains.ts";
 import type { Config } from "./config.ts";
 
 /** How users reach applications and git. Ports that are the protocol's own are left out of URLs. */
@@ -10,4 +13,21 @@ export function addressesOf(config: Config): Addresses {
     gitSsh: (org, slug) => `ssh://git@${config.host}${withPort(config.sshPort, 22)}/${org}/${slug}.git`,
     gitHttp: (org, slug) => `http://${config.host}${withPort(config.httpPort, 80)}/git/${org}/${slug}.git`,
   };
+}
+
+/** What users' hostnames must lead to, and which they cannot be. */
+export function domainSettingsOf(config: Config): DomainSettings {
+  const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
+  const publicAddresses = config.publicAddresses.length > 0 ? config.publicAddresses : addressesOfListen(config.listen);
+  const graceMs = config.domainGraceHours * 3_600_000;
+  return { appsDomain: plain(config.domain), controlHost: plain(config.host), publicAddresses, graceMs };
+}
+
+/** Whoever listens everywhere is reached at each address of the machine that leaves it. */
+function addressesOfListen(listen: string): readonly string[] {
+  if (isIP(listen) > 0 && listen !== "0.0.0.0" && listen !== "::") return [listen];
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outside = all.filter((each) => !each.internal && !each.address.startsWith("fe80:")).map((each) => each.address);
+  const usable = listen === "0.0.0.0" ? outside.filter((address) => isIP(address) === 4) : outside;
+  return isIP(listen) > 0 && usable.length > 0 ? usable : ["127.0.0.1"];
 }

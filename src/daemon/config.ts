@@ -1,6 +1,7 @@
+import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { choice, flag, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
+import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 
 const mib = 1024 * 1024;
 const port = [0, 65_535] as const;
@@ -14,6 +15,22 @@ export const settings = {
   sshPort: wholeNumber("BERTH_SSH_PORT", 2222, port, "git over SSH."),
   domain: text("BERTH_DOMAIN", "localhost", "The domain below which every application gets a name."),
   host: text("BERTH_HOST", "localhost", "The name under which users reach the control plane and git."),
+  publicAddresses: list(
+    "BERTH_PUBLIC_ADDRESSES",
+    (value) => (isIP(value) > 0 ? undefined : "is not an IP address"),
+    "The IP addresses that the DNS records of users' hostnames must have; those of BERTH_LISTEN when unset.",
+  ),
+  dnsServers: list(
+    "BERTH_DNS_SERVERS",
+    faultOfServer,
+    "The DNS servers that users' hostnames are looked up with, such as `192.0.2.1` or `192.0.2.1:5353`; the machine's when unset.",
+  ),
+  domainGraceHours: wholeNumber(
+    "BERTH_DOMAIN_GRACE_HOURS",
+    72,
+    [0, 8760],
+    "How long a user's hostname is served after its DNS records were lost.",
+  ),
   example: flag("BERTH_EXAMPLE", true, "Deploy an example on the first start."),
   onStop: choice(
     "BERTH_ON_STOP",
@@ -74,6 +91,12 @@ export const settings = {
     [1, 86_400],
     "How long a build or release command may print nothing.",
   ),
+  browserConnections: wholeNumber(
+    "BERTH_BROWSER_CONNECTIONS",
+    3,
+    [1, 15],
+    "Connections of the table browser to one project's database; the application has 20 to share with it.",
+  ),
   concurrentBuilds: wholeNumber("BERTH_CONCURRENT_BUILDS", 2, [1, 64], "Builds at the same time."),
   releaseSeconds: wholeNumber("BERTH_RELEASE_SECONDS", 600, [1, 86_400], "How long a release command may take."),
   healthBudgetSeconds: wholeNumber(
@@ -95,10 +118,25 @@ export const settings = {
     [0, 3600],
     "How long a process may take to end after SIGTERM.",
   ),
-  cronTimeoutSeconds: wholeNumber("BERTH_CRON_TIMEOUT_SECONDS", 300, [1, 3600], "How long one call of a cron job may take."),
-  concurrentCronCalls: wholeNumber("BERTH_CONCURRENT_CRON_CALLS", 1000, [1, 10_000], "Calls of cron jobs at the same time."),
+  cronTimeoutSeconds: wholeNumber(
+    "BERTH_CRON_TIMEOUT_SECONDS",
+    300,
+    [1, 3600],
+    "How long one call of a cron job may take.",
+  ),
+  concurrentCronCalls: wholeNumber(
+    "BERTH_CONCURRENT_CRON_CALLS",
+    1000,
+    [1, 10_000],
+    "Calls of cron jobs at the same time.",
+  ),
   projectCronCalls: wholeNumber("BERTH_PROJECT_CRON_CALLS", 50, [1, 10_000], "The same of one project."),
-  cronRunsKept: wholeNumber("BERTH_CRON_RUNS_KEPT", 1000, [1, 100_000], "Runs that are kept of each cron job, the newest ones."),
+  cronRunsKept: wholeNumber(
+    "BERTH_CRON_RUNS_KEPT",
+    1000,
+    [1, 100_000],
+    "Runs that are kept of each cron job, the newest ones.",
+  ),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Values = { readonly [K in keyof typeof settings]: (typeof settings)[K] extends Setting<infer T> ? T : never };
@@ -189,4 +227,11 @@ function emptyIsUnset(value: string | undefined): string | undefined {
 /** Bytes of a setting in MiB. */
 export function mibToBytes(count: number): number {
   return count * mib;
+}
+
+function faultOfServer(value: string): string | undefined {
+  const [, address = "", port = "53"] = /^\[?(.+?)\]?(?::(\d+))?$/.exec(isIP(value) === 6 ? `[${value}]` : value) ?? [];
+  return isIP(address) > 0 && Number(port) >= 1 && Number(port) <= 65_535
+    ? undefined
+    : "is not an IP address with or without a port";
 }

@@ -16,6 +16,26 @@ export function optionalText(name: Setting<string>["name"], meaning: string): Se
   return { name, standard: "", meaning, read: (given) => given ?? null };
 }
 
+/** Several values with commas between them; `fault` says what is wrong with one, or undefined. */
+export function list(
+  name: Setting<readonly string[]>["name"],
+  fault: (value: string) => string | undefined,
+  meaning: string,
+): Setting<readonly string[]> {
+  const read = (given: string | undefined) => {
+    const values = (given ?? "")
+      .split(",")
+      .map((value) => value.trim())
+      .filter((value) => value !== "");
+    for (const value of values) {
+      const wrong = fault(value);
+      if (wrong !== undefined) throw new Error(`${name}: ${value} ${wrong}.`);
+    }
+    return values;
+  };
+  return { name, standard: "", meaning, read };
+}
+
 export function wholeNumber(
   name: Setting<number>["name"],
   standard: number,

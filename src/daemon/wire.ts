@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
+import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
+import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
@@ -13,7 +15,7 @@ import type { World } from "../reconcile/world.ts";
 import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
-import { addressesOf } from "./addresses.ts";
+import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 import { readPackageSettings } from "./package-settings.ts";
@@ -32,6 +34,7 @@ export interface Ground {
 export async function wire(ground: Ground): Promise<World> {
   const { config, database, wakeups, log } = ground;
   const paths = pathsIn(config.dataDir);
+  const instances = postgresHost(ground);
   return {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
@@ -48,15 +51,21 @@ export async function wire(ground: Ground): Promise<World> {
         nodeBin: process.execPath,
         log,
       }),
-      postgresHost: postgresHost(ground),
+      postgresHost: instances,
+      tenantDatabase: createPostgresTenantDatabase({
+        connections: config.browserConnections,
+        endSession: ({ spec }, processId) => instances.endSession(spec, processId),
+      }),
       repositories: await createLocalRepositories({
         dir: paths.repositories,
         gitBin: required(ground.parts.git, "git"),
         log,
       }),
       logStore: createDiskLogStore({ dir: paths.logs }),
+      dns: createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 }),
     },
     settings: settingsOf(config),
+    domains: domainSettingsOf(config),
     appUrl: addressesOf(config).appUrl,
   };
 }

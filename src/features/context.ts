@@ -3,13 +3,16 @@ import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Dns } from "../ports/dns.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
+import type { TenantDatabase } from "../ports/tenant-database.ts";
 import type { Runtime } from "../ports/runtime.ts";
 import type { Db, Tx } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
+import type { DomainSettings } from "./domains/domains.ts";
 
 /** Who calls: one token of one organization. */
 export interface Caller extends Rights {
@@ -32,8 +35,11 @@ export interface Surroundings {
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
     readonly logStore: LogStore;
+    readonly tenantDatabase: TenantDatabase;
+    readonly dns: Dns;
   };
   readonly addresses: Addresses;
+  readonly domains: DomainSettings;
   readonly version: string;
 }
 
@@ -47,7 +53,11 @@ export interface Addresses {
 }
 
 /** The error codes that a route may answer: its own and the common ones. */
-export type CodeOf<N extends RouteName> = RouteNamed<N>["errors"][number] | "invalid_request" | "not_found" | "unavailable";
+export type CodeOf<N extends RouteName> =
+  | RouteNamed<N>["errors"][number]
+  | "invalid_request"
+  | "not_found"
+  | "unavailable";
 
 /** Everything a handler works with. `tx` is the one transaction of the request. */
 export interface Context<N extends RouteName> {

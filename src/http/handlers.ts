@@ -5,6 +5,7 @@ import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
+import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
 import { logs } from "../features/logs/handlers.ts";
 import { me } from "../features/me/handlers.ts";
@@ -27,6 +28,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   deployments,
   builds,
   env,
+  domains,
   cron,
   database,
   data,

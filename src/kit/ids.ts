@@ -1,7 +1,20 @@
 import { randomBytes } from "node:crypto";
 
 /** The kinds of things that have an id, by the prefix the id carries. */
-export type IdPrefix = "prj" | "dep" | "bld" | "bak" | "tok" | "key" | "org" | "apr" | "run" | "job" | "evt" | "dbs";
+export type IdPrefix =
+  | "prj"
+  | "dep"
+  | "bld"
+  | "bak"
+  | "tok"
+  | "key"
+  | "org"
+  | "apr"
+  | "run"
+  | "job"
+  | "evt"
+  | "dbs"
+  | "dom";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

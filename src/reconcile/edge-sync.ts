@@ -1,4 +1,5 @@
 import { nextRouteVersion, readyReplicas, servedProjects } from "../features/deployments/deployments.ts";
+import { servedHostnames } from "../features/domains/domains.ts";
 import type { Route, RouteTable, Target } from "../ports/edge.ts";
 import type { World } from "./world.ts";
 
@@ -9,13 +10,24 @@ import type { World } from "./world.ts";
 export async function syncEdge(world: World): Promise<RouteTable> {
   const version = await nextRouteVersion(world.db);
   const projects = await servedProjects(world.db);
-  const routes = await Promise.all(projects.map((project) => routeOf(world, project)));
-  const table = { version, routes };
+  const named = Map.groupBy(await servedHostnames(world.db), (domain) => domain.project_id);
+  const routes = await Promise.all(projects.map((project) => routesOf(world, project, named.get(project.project_id))));
+  const table = { version, routes: routes.flat() };
   await world.ports.edge.apply(table);
   return table;
 }
 
 type Served = Awaited<ReturnType<typeof servedProjects>>[number];
+
+/** One route for the project's own name and for each hostname that is served for it; all lead to the same. */
+async function routesOf(
+  world: World,
+  project: Served,
+  domains: readonly { hostname: string }[] = [],
+): Promise<Route[]> {
+  const route = await routeOf(world, project);
+  return [route, ...domains.map(({ hostname }) => ({ ...route, hostname }))];
+}
 
 async function routeOf(world: World, project: Served): Promise<Route> {
   const { hostname, project_id } = project;

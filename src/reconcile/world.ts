@@ -1,11 +1,14 @@
+import type { DomainSettings } from "../features/domains/domains.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Dns } from "../ports/dns.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
+import type { TenantDatabase } from "../ports/tenant-database.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
@@ -26,8 +29,11 @@ export interface World {
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
     readonly logStore: LogStore;
+    readonly tenantDatabase: TenantDatabase;
+    readonly dns: Dns;
   };
   readonly settings: ReconcileSettings;
+  readonly domains: DomainSettings;
   /** `http://demo.localhost:8080` for a hostname. */
   readonly appUrl: (hostname: string) => string;
 }

@@ -150,6 +150,7 @@ export interface DeploymentTable {
   activated_at: Timestamp | null;
   retired_at: Timestamp | null;
   finished_at: Timestamp | null;
+  image_pruned_at: Timestamp | null;
 }
 
 export interface DomainTable {

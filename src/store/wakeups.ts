@@ -5,7 +5,17 @@ import type { Log } from "../kit/log.ts";
 import type { Db, Tx } from "./database.ts";
 
 /** What may have changed. */
-export type Topic = "builds" | "releases" | "apps" | "edge" | "databases" | "cron" | "logs" | "tokens" | "outcomes";
+export type Topic =
+  | "builds"
+  | "releases"
+  | "apps"
+  | "edge"
+  | "databases"
+  | "domains"
+  | "cron"
+  | "logs"
+  | "tokens"
+  | "outcomes";
 export type WakeupListener = (id: string) => void;
 
 /** Hints between processes that something changed. A hint may be lost; whoever listens also looks by itself from time to time. */

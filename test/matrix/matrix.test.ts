@@ -160,6 +160,7 @@ function neverMade(like: Things): Things {
     key: other(like.key),
     token: other(like.token),
     variable: like.variable,
+    domain: like.domain,
     cron: like.cron,
   };
 }

@@ -6,6 +6,8 @@ import { hashOf, newTokenText, prefixOf } from "../../src/features/tokens/rules.
 import { createHttpServer, type HttpOptions } from "../../src/http/server.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import type { DomainSettings } from "../../src/features/domains/domains.ts";
+import type { Dns } from "../../src/ports/dns.ts";
 import type { LogStore } from "../../src/ports/log-store.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { Db } from "../../src/store/database.ts";
@@ -14,6 +16,7 @@ import { openWakeups } from "../../src/store/wakeups.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { emptyTables } from "./empty-tables.ts";
 import { testDatabase, type TestDatabase } from "./database.ts";
 
 /** The API on a real database and a real port. What lies behind the ports is absent unless given. */
@@ -84,8 +87,11 @@ async function makeWorld(
       postgresHost: absent("postgresHost"),
       repositories: absent("repositories"),
       logStore: emptyLogs,
+      tenantDatabase: emptyTables,
+      dns: emptyDns,
       ...ports,
     },
+    domains: testDomains,
     addresses: {
       appsDomain: "apps.test",
       appUrl: (hostname) => `http://${hostname}:8080`,
@@ -116,6 +122,19 @@ function describing(): Surroundings["ports"]["runtime"] {
     get: (target, method) => (method === "describe" ? describe : Reflect.get(target, method)),
   });
 }
+
+const emptyDns: Dns = {
+  addresses: async () => ({ outcome: "none" }),
+  texts: async () => ({ outcome: "none" }),
+};
+
+/** What users' hostnames must lead to in tests. */
+export const testDomains: DomainSettings = {
+  appsDomain: "apps.test",
+  controlHost: "berth.test",
+  publicAddresses: ["192.0.2.1", "2001:db8::1"],
+  graceMs: 3_600_000,
+};
 
 const emptyLogs = {
   readBuild: async (_: string, offset: number) => ({ text: "", next_offset: offset }),

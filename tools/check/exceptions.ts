@@ -23,8 +23,10 @@ export const exceptions = {
   /** `noun.part`: what a noun of the contract lacks (see test/layout.test.ts). */
   layout: {
     "builds.page": "the dashboard is not written yet",
+    "data.page": "the dashboard is not written yet",
     "database.page": "the dashboard is not written yet",
     "deployments.page": "the dashboard is not written yet",
+    "domains.page": "the dashboard is not written yet",
     "env.page": "the dashboard is not written yet",
     "logs.page": "the dashboard is not written yet",
     "me.page": "the dashboard is not written yet",

@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { limits } from "../../contract/limits.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Tx } from "../../store/database.ts";
+import { claim, holderOf, insertDomain, lockDomains } from "./queries.ts";
+
+/** A hostname for a project. */
+export interface Wanted {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly hostname: string;
+  readonly zone: string;
+}
+
+/** What became of a wish. `taken`: another organization has the hostname, and this text in a TXT record moves it. */
+export type Attached =
+  | { readonly outcome: "attached"; readonly id: string }
+  | { readonly outcome: "already" }
+  | { readonly outcome: "own" }
+  | { readonly outcome: "full" }
+  | { readonly outcome: "project_deleted" }
+  | { readonly outcome: "taken"; readonly proof: string };
+
+/** Gives a project a hostname that nobody has. */
+export async function attach(tx: Tx, wanted: Wanted): Promise<Attached> {
+  const count = await lockDomains(tx, wanted);
+  if (count === undefined) return { outcome: "project_deleted" };
+  const present = await attachedTo(tx, wanted);
+  if (present !== undefined) return present;
+  if (count >= limits.domains_per_project) return { outcome: "full" };
+  const id = await insert(tx, wanted, null);
+  if (id !== undefined) return { outcome: "attached", id };
+  return (await attachedTo(tx, wanted)) ?? { outcome: "taken", proof: await claim(tx, claimOf(wanted), false) };
+}
+
+/** The same for an organization whose TXT record was seen: whoever has the hostname loses it. */
+export async function takeOver(tx: Tx, wanted: Wanted, now: Date): Promise<Attached & { readonly loser?: Loser }> {
+  const count = await lockDomains(tx, wanted);
+  if (count === undefined) return { outcome: "project_deleted" };
+  if (count >= limits.domains_per_project) return { outcome: "full" };
+  const loser = await tx
+    .deleteFrom("domain")
+    .where("hostname", "=", wanted.hostname)
+    .where("org_id", "<>", wanted.org_id)
+    .returning(["org_id", "project_id"])
+    .executeTakeFirst();
+  const id = await insert(tx, wanted, now);
+  if (id !== undefined) return { outcome: "attached", id, ...(loser === undefined ? {} : { loser }) };
+  return (await attachedTo(tx, wanted)) ?? { outcome: "taken", proof: await claim(tx, claimOf(wanted), false) };
+}
+
+export interface Loser {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+async function attachedTo(tx: Tx, wanted: Wanted): Promise<Attached | undefined> {
+  const holder = await holderOf(tx, wanted.hostname);
+  if (holder === undefined) return undefined;
+  if (holder.project_id === wanted.project_id) return { outcome: "already" };
+  if (holder.org_id === wanted.org_id) return { outcome: "own" };
+  return { outcome: "taken", proof: await claim(tx, claimOf(wanted), false) };
+}
+
+async function insert(tx: Tx, wanted: Wanted, txt_seen_at: Date | null): Promise<string | undefined> {
+  const id = newId("dom");
+  const dns_detail = "The name has not been looked up yet.";
+  if (!(await insertDomain(tx, { ...wanted, id, dns_detail, txt_seen_at }))) return undefined;
+  await claim(tx, claimOf(wanted), true);
+  return id;
+}
+
+function claimOf({ org_id, hostname, zone }: Wanted) {
+  return { org_id, hostname, zone, proof: `berth-proof=${randomBytes(24).toString("base64url")}` };
+}

@@ -1,0 +1,94 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import type { DomainRow } from "./queries.ts";
+import type { Judgement } from "./rules.ts";
+
+/** Takes hostnames that are due, so that no other control plane looks them up too. Returns their ids. */
+export async function takeDueChecks(db: Db, most: number): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    update domain set check_begun_at = now(), next_check_at = now() + interval '1 minute'
+    where id in (select id from domain where next_check_at <= now() order by next_check_at limit ${most} for update skip locked)
+    returning id`.execute(db);
+  return rows.map((row) => row.id);
+}
+
+/** Takes those of a project that nobody has looked up for `ageMs`. Returns their ids. */
+export async function takeStaleChecks(
+  db: Db,
+  project: { readonly org_id: string; readonly project_id: string },
+  ageMs: number,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    update domain set check_begun_at = now()
+    where org_id = ${project.org_id} and project_id = ${project.project_id}
+      and (check_begun_at is null or check_begun_at <= now() - make_interval(secs => ${ageMs / 1000}))
+    returning id`.execute(db);
+  return rows.map((row) => row.id);
+}
+
+/** What a judgement changed for the edge and for people. */
+export type Change = "served" | "lost" | "recovered" | "none";
+
+/** Writes a judgement down. */
+export async function writeJudgement(tx: Tx, domain: DomainRow, judged: Judgement, nextMs: number): Promise<Change> {
+  const { dns_status, dns_detail, verdict } = judged;
+  const before = await tx
+    .selectFrom("domain")
+    .select(["verified_at", "lost_at"])
+    .where("id", "=", domain.id)
+    .where("org_id", "=", domain.org_id)
+    .forUpdate()
+    .executeTakeFirst();
+  if (before === undefined) return "none";
+  await tx
+    .updateTable("domain")
+    .set({
+      dns_status,
+      dns_detail,
+      checked_at: sql<string>`now()`,
+      next_check_at: sql<string>`now() + make_interval(secs => ${nextMs / 1000})`,
+      ...(judged.txt_seen ? { txt_seen_at: sql<string>`now()` } : {}),
+      ...(verdict === "serve" ? { verified_at: sql<string>`coalesce(verified_at, now())`, lost_at: null } : {}),
+      ...(verdict === "lost" && before.verified_at !== null ? { lost_at: sql<string>`coalesce(lost_at, now())` } : {}),
+    })
+    .where("id", "=", domain.id)
+    .where("org_id", "=", domain.org_id)
+    .execute();
+  return changeOf(before, verdict);
+}
+
+function changeOf(
+  before: { verified_at: string | null; lost_at: string | null },
+  verdict: Judgement["verdict"],
+): Change {
+  if (verdict === "serve" && before.verified_at === null) return "served";
+  if (verdict === "serve" && before.lost_at !== null) return "recovered";
+  if (verdict === "lost" && before.verified_at !== null && before.lost_at === null) return "lost";
+  return "none";
+}
+
+/** Remembers for good that the organization proved this hostname. */
+export async function markClaimVerified(tx: Tx, { org_id, hostname }: DomainRow): Promise<void> {
+  await tx
+    .updateTable("domain_claim")
+    .set({ verified_at: sql<string>`now()` })
+    .where("org_id", "=", org_id)
+    .where("hostname", "=", hostname)
+    .where("verified_at", "is", null)
+    .execute();
+}
+
+/** Ends the serving of names that have led elsewhere for longer than the grace time; they must be proven anew. */
+export async function endGrace(tx: Tx, graceMs: number) {
+  return tx
+    .updateTable("domain")
+    .set({ verified_at: null, lost_at: null, txt_seen_at: null })
+    .where("lost_at", "<=", sql<string>`now() - make_interval(secs => ${graceMs / 1000})`)
+    .returning(["org_id", "project_id", "hostname"])
+    .execute();
+}
+
+/** Every hostname that is served, with its project, for the edge. */
+export async function servedHostnames(db: Db) {
+  return db.selectFrom("domain").select(["project_id", "hostname"]).where("verified_at", "is not", null).execute();
+}

@@ -1,0 +1,105 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { Dns, DnsAnswer } from "../../ports/dns.ts";
+import type { Db } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { recordEvent } from "../activity/activity.ts";
+import {
+  endGrace,
+  markClaimVerified,
+  takeDueChecks,
+  takeStaleChecks,
+  writeJudgement,
+  type Change,
+} from "./check-queries.ts";
+import { zoneOf, type OwnNames } from "./parse-hostname.ts";
+import { domainsById, type DomainRow } from "./queries.ts";
+import { judge, nextCheckMs, proofName, type Sighting } from "./rules.ts";
+
+export { servedHostnames } from "./check-queries.ts";
+
+/** What the platform is called and where it is reached. All names are in lower case. */
+export interface DomainSettings extends OwnNames {
+  /** IP addresses that records of users' hostnames must have; at least one. */
+  readonly publicAddresses: readonly string[];
+  /** How long a hostname is served after its records were lost. */
+  readonly graceMs: number;
+}
+
+/** What looking up hostnames needs of the world. */
+export interface Checking {
+  readonly db: Db;
+  readonly wakeups: Wakeups;
+  readonly clock: Clock;
+  readonly ports: { readonly dns: Dns };
+  readonly domains: DomainSettings;
+}
+
+/** Looks up hostnames that are due, at most `most`, and ends grace times that are over. Returns how many were looked up. */
+export async function checkDueDomains(world: Checking, most: number): Promise<number> {
+  await endGraceTimes(world);
+  const ids = await takeDueChecks(world.db, most);
+  await checkDomains(world, ids);
+  return ids.length;
+}
+
+/** Looks up the project's hostnames whose last look is older than `ageMs`. */
+export async function checkStaleDomains(
+  world: Checking,
+  project: { readonly org_id: string; readonly project_id: string },
+  ageMs: number,
+): Promise<void> {
+  await checkDomains(world, await takeStaleChecks(world.db, project, ageMs));
+}
+
+const atOnce = 10;
+
+/** Looks these hostnames up, a few at a time, and writes down what that means. */
+export async function checkDomains(world: Checking, ids: readonly string[]): Promise<void> {
+  const waiting = [...(await domainsById(world.db, ids, ownZones(world.domains)))];
+  const work = async () => {
+    for (let row = waiting.shift(); row; row = waiting.shift()) await checkDomain(world, row);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work));
+}
+
+/** The zones in which the platform itself has names. */
+export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly string[] {
+  return [appsDomain, controlHost].map(zoneOf).filter((zone) => zone !== null);
+}
+
+async function checkDomain(world: Checking, row: DomainRow): Promise<void> {
+  const judged = judge(row, await look(world.ports.dns, row), world.domains.publicAddresses);
+  const nextMs = nextCheckMs(row, judged, world.clock.now().getTime());
+  await world.db.transaction().execute(async (tx) => {
+    const change = await writeJudgement(tx, row, judged, nextMs);
+    if (change === "served") await markClaimVerified(tx, row);
+    if (change === "served") await world.wakeups.send(tx, "edge", row.project_id);
+    const action = actions[change];
+    const { org_id, project_id, hostname: target } = row;
+    if (action !== null) await recordEvent(tx, { org_id, project_id, action, target });
+  });
+}
+
+const actions: Readonly<Record<Change, string | null>> = {
+  served: "domain.served",
+  lost: "domain.lost",
+  recovered: "domain.recovered",
+  none: null,
+};
+
+const notAsked: DnsAnswer = { outcome: "none" };
+
+async function look(dns: Dns, { hostname }: DomainRow): Promise<Sighting> {
+  const addresses = await dns.addresses(hostname);
+  const texts = addresses.outcome === "unavailable" ? notAsked : await dns.texts(proofName(hostname));
+  return { addresses, texts };
+}
+
+async function endGraceTimes({ db, wakeups, domains }: Checking): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const ended = await endGrace(tx, domains.graceMs);
+    for (const { org_id, project_id, hostname } of ended)
+      await recordEvent(tx, { org_id, project_id, action: "domain.not_served", target: hostname });
+    if (ended.length > 0) await wakeups.send(tx, "edge");
+  });
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { limits } from "../../contract/limits.ts";
+import type { Result } from "../../contract/routes.ts";
+import { recordActivity, recordEvent } from "../activity/activity.ts";
+import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
+import { findProject, livingProject } from "../projects/projects.ts";
+import { attach, takeOver, type Attached, type Wanted } from "./attach.ts";
+import { checkDomains, checkStaleDomains, ownZones } from "./domains.ts";
+import { parseHostname } from "./parse-hostname.ts";
+import { presentDomain } from "./present-domain.ts";
+import { deleteDomain, domainOf, domainsOf } from "./queries.ts";
+import { proofName } from "./rules.ts";
+
+export const domains: Handlers<"domains"> = {
+  async attach(ctx, { params, body }) {
+    const wanted = await wish(ctx, params.slug, body.hostname);
+    const attached = await attach(ctx.tx, wanted);
+    ctx.note({ project_id: wanted.project_id, target: wanted.hostname, silent: attached.outcome !== "attached" });
+    if (attached.outcome === "already") ctx.answer(200);
+    if (attached.outcome === "taken") return { outcome: () => moveOrRefuse(ctx, wanted, attached.proof) };
+    const refused = refusalOf(attached);
+    if (refused !== undefined) return ctx.fail(...refused);
+    return { outcome: () => lookAndShow(ctx, wanted, attached) };
+  },
+
+  async list(ctx, { params }) {
+    const { org_id, id: project_id } = await livingProject(ctx, params.slug);
+    return { outcome: () => refreshAndList(ctx, { org_id, project_id }) };
+  },
+
+  async detach(ctx, { params }) {
+    const { org_id, id: project_id } = await livingProject(ctx, params.slug);
+    const { domains: own } = ctx.world;
+    const parsed = parseHostname(params.hostname, own);
+    // A name that is the platform's by now was not when it was attached.
+    const hostname = "refused" in parsed ? params.hostname.toLowerCase() : parsed.hostname;
+    if (!(await deleteDomain(ctx.tx, { org_id, project_id }, hostname))) return ctx.fail("not_found");
+    ctx.note({ project_id, target: hostname });
+    await ctx.world.wakeups.send(ctx.tx, "edge", project_id);
+    return undefined;
+  },
+};
+
+type AttachContext = Context<"domains.attach">;
+
+// The hostname is looked at before the project's state: a request that can never succeed is told so first.
+async function wish(ctx: AttachContext, slug: string, text: string): Promise<Wanted> {
+  const project = await findProject(ctx.tx, ctx.caller, slug);
+  if (project === undefined) return ctx.fail("not_found");
+  const parsed = parseHostname(text, ctx.world.domains);
+  if ("refused" in parsed) {
+    const details = [{ path: "hostname", message: parsed.refused }];
+    return ctx.fail("invalid_request", { error: `hostname: ${parsed.refused}`, details });
+  }
+  if (project.deleted_at !== null) return ctx.fail("project_deleted");
+  return { org_id: project.org_id, project_id: project.id, ...parsed };
+}
+
+function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "project_deleted", RefusalText] | undefined {
+  switch (attached.outcome) {
+    case "own":
+      return ["hostname_taken", { hint: "Another project of your organization has it: detach it there first." }];
+    case "full":
+      return ["conflict", { error: `A project has at most ${limits.domains_per_project} hostnames.` }];
+    case "project_deleted":
+      return ["project_deleted", {}];
+    case "taken":
+      return ["hostname_taken", {}];
+    case "attached":
+    case "already":
+      return undefined;
+  }
+}
+
+/** Another organization has the name: it moves if the caller's TXT record is there, and else the caller learns which one. */
+async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): Promise<Result<"domains.attach">> {
+  const name = proofName(wanted.hostname);
+  const texts = await ctx.world.ports.dns.texts(name);
+  const isProven = texts.outcome === "found" && texts.values.some((text) => text.trim() === proof);
+  if (!isProven) {
+    const hint = `If the name is yours, create the TXT record ${name} with the value ${proof} and attach the name again.`;
+    throw new Refused("hostname_taken", { hint });
+  }
+  const moved = await ctx.world.db.transaction().execute(async (tx) => {
+    const taken = await takeOver(tx, wanted, ctx.now);
+    if (taken.outcome !== "attached") return taken;
+    const { org_id, project_id, hostname: target } = wanted;
+    if (taken.loser) await recordEvent(tx, { ...taken.loser, action: "domain.moved_away", target });
+    const { token_id: actor_token_id, token_name: actor_name } = ctx.caller;
+    const detail = { proof: "txt" };
+    await recordActivity(tx, {
+      org_id,
+      project_id,
+      actor_token_id,
+      actor_name,
+      action: "domain.attached",
+      target,
+      detail,
+    });
+    await ctx.world.wakeups.send(tx, "edge");
+    return taken;
+  });
+  const refused = refusalOf(moved);
+  if (refused !== undefined) throw new Refused(...refused);
+  return lookAndShow(ctx, wanted, moved);
+}
+
+// Enough for servers that answer at all; the reconciler goes on with the others.
+const lookMs = 4000;
+
+async function lookAndShow(ctx: AttachContext, wanted: Wanted, attached: Attached): Promise<Result<"domains.attach">> {
+  const { world } = ctx;
+  if (attached.outcome === "attached") await atMost(lookMs, checkDomains(world, [attached.id]), ctx);
+  const row = await domainOf(world.db, wanted, { hostname: wanted.hostname, ownZones: ownZones(world.domains) });
+  // Detached in the same moment.
+  if (row === undefined) throw new Refused("not_found");
+  return presentDomain(world.domains, row);
+}
+
+// Specification: the list shows refreshed states. Once a minute bounds what a caller can make the platform ask.
+const refreshAfterMs = 60_000;
+
+async function refreshAndList(ctx: Context<"domains.list">, project: { org_id: string; project_id: string }) {
+  const { world } = ctx;
+  await atMost(lookMs, checkStaleDomains(world, project, refreshAfterMs), ctx);
+  const rows = await domainsOf(world.db, project, ownZones(world.domains));
+  return { domains: rows.map((row) => presentDomain(world.domains, row)) };
+}
+
+/** Waits for the work, but no longer than this; it goes on by itself. */
+async function atMost(timeMs: number, work: Promise<void>, { log }: Pick<AttachContext, "log">): Promise<void> {
+  const over = new AbortController();
+  const safe = work.catch((error: unknown) => log.error({ err: error }, "could not look hostnames up"));
+  await Promise.race([safe, sleep(timeMs, undefined, { signal: over.signal }).catch(() => {})]);
+  over.abort();
+}

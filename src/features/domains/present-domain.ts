@@ -1,0 +1,66 @@
+import { isIPv6 } from "node:net";
+import type { Result } from "../../contract/routes.ts";
+import type { DomainSettings } from "./domains.ts";
+import { zoneOf } from "./parse-hostname.ts";
+import type { DomainRow } from "./queries.ts";
+import { proofName } from "./rules.ts";
+
+type Presented = Result<"domains.attach">;
+type Instructions = Presented["instructions"];
+
+/** A hostname as the API shows it. */
+export function presentDomain(settings: DomainSettings, row: DomainRow): Presented {
+  return {
+    ...row,
+    serving: row.verified_at !== null,
+    serving_until: row.lost_at === null ? null : new Date(Date.parse(row.lost_at) + settings.graceMs).toISOString(),
+    ssl_detail: row.ssl_detail ?? certificateText(row),
+    instructions: instructionsFor(settings, row),
+  };
+}
+
+function certificateText({ dns_status }: DomainRow): string {
+  return dns_status === "ok"
+    ? "No certificate has been ordered yet."
+    : "A certificate is ordered once the name leads here.";
+}
+
+function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions {
+  const { hostname: name, zone } = row;
+  const records = settings.publicAddresses.map(
+    (value) => ({ type: isIPv6(value) ? "AAAA" : "A", name, value }) as const,
+  );
+  const type = records.some((record) => record.type === "A") ? "A" : "AAAA";
+  const values = records.filter((record) => record.type === type).map((record) => record.value);
+  const txt = row.needs_txt ? ({ type: "TXT", name: proofName(name), value: row.proof } as const) : null;
+  const alias = aliasFor(settings, row);
+  return {
+    type,
+    name,
+    value: values[0] ?? "",
+    values,
+    records: txt === null ? records : [...records, txt],
+    alias,
+    txt,
+    zone,
+    is_apex: name === zone,
+    note: noteFor(row, { type, hasAlias: alias !== null, hasTxt: txt !== null }),
+  };
+}
+
+// At a zone's apex stand other records, which a CNAME forbids (RFC 1034 §3.6.2).
+function aliasFor({ appsDomain }: DomainSettings, row: DomainRow): Instructions["alias"] {
+  if (row.hostname === row.zone || /(?:^|\.)localhost$/.test(appsDomain) || zoneOf(appsDomain) === null) return null;
+  return { type: "CNAME", name: row.hostname, value: row.default_hostname };
+}
+
+function noteFor({ hostname, zone }: DomainRow, has: { type: string; hasAlias: boolean; hasTxt: boolean }): string {
+  const sentences = [
+    `Create the ${has.type} record in the zone ${zone} and remove other A and AAAA records of ${hostname}.`,
+  ];
+  if (hostname === zone) sentences.push("It is the zone's apex, where a CNAME record cannot stand.");
+  if (has.hasAlias) sentences.push("The CNAME record in alias may stand instead.");
+  if (has.hasTxt)
+    sentences.push("The TXT record proves that the name is yours; it may be removed once the name is served.");
+  return sentences.join(" ");
+}

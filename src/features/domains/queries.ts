@@ -1,0 +1,161 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+interface OfProject {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+/** A hostname with what must be proven for it. */
+export type DomainRow = Awaited<ReturnType<typeof domainsOf>>[number];
+
+/** The project's hostnames, newest first. `ownZones`: zones in which the platform itself has names. */
+export async function domainsOf(db: Db | Tx, { org_id, project_id }: OfProject, ownZones: readonly string[]) {
+  return shown(db, ownZones)
+    .where("domain.org_id", "=", org_id)
+    .where("domain.project_id", "=", project_id)
+    .orderBy("domain.id", "desc")
+    .execute();
+}
+
+/** One of the project's hostnames. */
+export async function domainOf(
+  db: Db | Tx,
+  { org_id, project_id }: OfProject,
+  domain: { readonly hostname: string; readonly ownZones: readonly string[] },
+): Promise<DomainRow | undefined> {
+  return shown(db, domain.ownZones)
+    .where("domain.org_id", "=", org_id)
+    .where("domain.project_id", "=", project_id)
+    .where("domain.hostname", "=", domain.hostname)
+    .executeTakeFirst();
+}
+
+/** Hostnames by id, of any organization: for the platform's own checks. */
+export async function domainsById(db: Db, ids: readonly string[], ownZones: readonly string[]): Promise<DomainRow[]> {
+  return ids.length === 0
+    ? []
+    : shown(db, ownZones)
+        .where("domain.id", "in", [...ids])
+        .execute();
+}
+
+function shown(db: Db | Tx, ownZones: readonly string[]) {
+  return db
+    .selectFrom("domain")
+    .innerJoin("project", "project.id", "domain.project_id")
+    .innerJoin("domain_claim", (join) =>
+      join.onRef("domain_claim.org_id", "=", "domain.org_id").onRef("domain_claim.hostname", "=", "domain.hostname"),
+    )
+    .select([
+      "domain.id",
+      "domain.org_id",
+      "domain.project_id",
+      "domain.hostname",
+      "domain.zone",
+      "domain.dns_status",
+      "domain.dns_detail",
+      "domain.txt_seen_at",
+      "domain.checked_at",
+      "domain.verified_at",
+      "domain.lost_at",
+      "domain.ssl_status",
+      "domain.ssl_detail",
+      "domain.ssl_next_attempt_at",
+      "domain.created_at",
+      "domain_claim.proof",
+      "project.hostname as default_hostname",
+      needsTxt(ownZones).as("needs_txt"),
+    ]);
+}
+
+// Another organization had this very name, or served one of the same zone: there may be a wildcard record that leads here, and
+// whoever attaches a name below it first would have it. The platform's own zones are guarded in the same way.
+// A name that is served keeps what it has proven.
+function needsTxt(ownZones: readonly string[]) {
+  return sql<boolean>`(domain.verified_at is null and (domain.zone = any(${[...ownZones]}::text[]) or exists (
+    select from domain_claim other where other.org_id <> domain.org_id
+      and ((other.hostname = domain.hostname and other.held_at is not null)
+        or (other.zone = domain.zone and other.verified_at is not null)))))`;
+}
+
+/** Lets changes to a project's hostnames wait for each other and counts them; undefined when the project is deleted. */
+export async function lockDomains(tx: Tx, { org_id, project_id }: OfProject): Promise<number | undefined> {
+  const project = await tx
+    .selectFrom("project")
+    .select("id")
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .where("deleted_at", "is", null)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (project === undefined) return undefined;
+  const { count } = await tx
+    .selectFrom("domain")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** Whose a hostname is now, over all organizations. What it answers must not leave the server. */
+export async function holderOf(db: Db | Tx, hostname: string) {
+  return db
+    .selectFrom("domain")
+    .select(["id", "org_id", "project_id"])
+    .where("hostname", "=", hostname)
+    .executeTakeFirst();
+}
+
+export type Holder = NonNullable<Awaited<ReturnType<typeof holderOf>>>;
+
+export interface NewDomain extends OfProject {
+  readonly id: string;
+  readonly hostname: string;
+  readonly zone: string;
+  readonly dns_detail: string;
+  readonly txt_seen_at: Date | null;
+}
+
+/** Inserts unless somebody has the hostname; true when it was inserted. One that inserts it at the same time is waited for. */
+export async function insertDomain(tx: Tx, domain: NewDomain): Promise<boolean> {
+  const done = await tx
+    .insertInto("domain")
+    .values({ ...domain, check_begun_at: sql<string>`now()` })
+    .onConflict((on) => on.column("hostname").doNothing())
+    .executeTakeFirst();
+  return done.numInsertedOrUpdatedRows === 1n;
+}
+
+export interface NewClaim {
+  readonly org_id: string;
+  readonly hostname: string;
+  readonly zone: string;
+  readonly proof: string;
+}
+
+/** The proof that the organization's TXT record must have: the one it was told first. `held`: it has the name from now on. */
+export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<string> {
+  const held_at = held ? sql<string>`now()` : null;
+  const row = await tx
+    .insertInto("domain_claim")
+    .values({ ...wanted, held_at })
+    .onConflict((on) =>
+      on.columns(["org_id", "hostname"]).doUpdateSet({ held_at: held ? held_at : sql<string>`domain_claim.held_at` }),
+    )
+    .returning("proof")
+    .executeTakeFirstOrThrow();
+  return row.proof;
+}
+
+/** True when the project had it. */
+export async function deleteDomain(tx: Tx, { org_id, project_id }: OfProject, hostname: string): Promise<boolean> {
+  const done = await tx
+    .deleteFrom("domain")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("hostname", "=", hostname)
+    .executeTakeFirst();
+  return done.numDeletedRows === 1n;
+}
