@@ -143,23 +143,34 @@ export function tarOfFiles(files: SourceFiles): Buffer {
   const members = Object.entries(files).map(([path, text]) => {
     const content = Buffer.from(text);
     const padding = Buffer.alloc((512 - (content.length % 512)) % 512);
-    return Buffer.concat([tarHeader(path, path.endsWith(".sh") ? 0o755 : 0o644, content.length), content, padding]);
+    return Buffer.concat([
+      tarHeader({ path, mode: path.endsWith(".sh") ? 0o755 : 0o644, size: content.length }),
+      content,
+      padding,
+    ]);
   });
   return Buffer.concat([...members, Buffer.alloc(1024)]);
 }
 
-function tarHeader(path: string, mode: number, size: number, kind = "0", link = ""): Buffer {
+/** With `link`, the member is a symbolic link. */
+function tarHeader({ path, mode, size, link }: { path: string; mode: number; size: number; link?: string }): Buffer {
   const header = Buffer.alloc(512);
   const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
   header.write(path, 0, 100);
   header.write(octal(mode, 8) + octal(0, 8) + octal(0, 8) + octal(size, 12) + octal(1_700_000_000, 12), 100);
-  header.write(`        ${kind}${link}`, 148);
+  header.write(`        ${link === undefined ? "0" : `2${link}`}`, 148);
   header.write("ustar\x0000", 257);
-  header.write(`${octal(header.reduce((sum, byte) => sum + byte, 0), 7)} `, 148);
+  header.write(
+    `${octal(
+      header.reduce((sum, byte) => sum + byte, 0),
+      7,
+    )} `,
+    148,
+  );
   return header;
 }
 
 /** A tar archive with one symbolic link beside a page. */
 export function tarWithLink(path: string, target: string): Buffer {
-  return Buffer.concat([tarHeader(path, 0o777, 0, "2", target), tarOfFiles(site)]);
+  return Buffer.concat([tarHeader({ path, mode: 0o777, size: 0, link: target }), tarOfFiles(site)]);
 }

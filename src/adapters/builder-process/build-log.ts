@@ -39,7 +39,9 @@ export function createBuildLog(onLine: (line: string) => void, secrets: Iterable
 }
 
 function cut(line: string): string {
-  return line.length <= longestLine ? line : `${line.slice(0, longestLine)} [cut: ${line.length - longestLine} more characters]`;
+  return line.length <= longestLine
+    ? line
+    : `${line.slice(0, longestLine)} [cut: ${line.length - longestLine} more characters]`;
 }
 
 /** Splits at line feeds. A carriage return starts the line anew, as on a terminal: of a progress bar only its end is kept. */

@@ -19,8 +19,13 @@ interface Mistake {
 
 const limits = { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 120_000, silenceMs: 60_000 };
 const json = (value: unknown) => JSON.stringify(value);
-const script = (text: string): SourceFiles => ({ "package.json": json({ scripts: { build: "node build.js", start: "node ." } }), "build.js": text });
-const depends = (dependencies: object, more: object = {}): SourceFiles => ({ "package.json": json({ scripts: { start: "node ." }, dependencies, ...more }) });
+const script = (text: string): SourceFiles => ({
+  "package.json": json({ scripts: { build: "node build.js", start: "node ." } }),
+  "build.js": text,
+});
+const depends = (dependencies: object, more: object = {}): SourceFiles => ({
+  "package.json": json({ scripts: { start: "node ." }, dependencies, ...more }),
+});
 const locked = (version: string, integrity: string) =>
   json({
     ...{ lockfileVersion: 3, requires: true },
@@ -30,41 +35,160 @@ const unreachable = { packageEnv: { npm_config_registry: "http://127.0.0.1:9/", 
 
 const mistakes: readonly Mistake[] = [
   { code: "nothing_to_run", when: "nothing is known", files: { "README.md": "" } },
-  { code: "dockerfile_needs_containers", when: "only a Dockerfile tells what to run", files: { Dockerfile: "FROM scratch", "package.json": "{}" } },
-  { code: "procfile_invalid", when: "a Procfile line is no command", files: { Procfile: "node server.js" }, says: /Line 1/ },
+  {
+    code: "dockerfile_needs_containers",
+    when: "only a Dockerfile tells what to run",
+    files: { Dockerfile: "FROM scratch", "package.json": "{}" },
+  },
+  {
+    code: "procfile_invalid",
+    when: "a Procfile line is no command",
+    files: { Procfile: "node server.js" },
+    says: /Line 1/,
+  },
   { code: "no_start_command", when: "a Procfile has only other processes", files: { Procfile: "worker: ./work" } },
   { code: "no_start_command", when: "a package.json has neither start nor server", files: { "package.json": "{}" } },
-  { code: "no_start_command", when: "a Go module has no main package", files: { "go.mod": "module x", "x.go": "package x" } },
+  {
+    code: "no_start_command",
+    when: "a Go module has no main package",
+    files: { "go.mod": "module x", "x.go": "package x" },
+  },
   { code: "package_json_invalid", when: "package.json is broken", files: { "package.json": "{" } },
-  { code: "pyproject_invalid", when: "pyproject.toml is broken", files: { "pyproject.toml": "[project]\nname =", "main.py": "" }, says: /pyproject\.toml/ },
-  { code: "python_version_unavailable", when: "another Python is required", files: { "pyproject.toml": '[project]\nname = "x"\nrequires-python = "<3"' }, says: /<3/ },
-  { code: "python_missing", when: "there is no Python", files: { "requirements.txt": "" }, options: { pythonBin: null } },
+  {
+    code: "pyproject_invalid",
+    when: "pyproject.toml is broken",
+    files: { "pyproject.toml": "[project]\nname =", "main.py": "" },
+    says: /pyproject\.toml/,
+  },
+  {
+    code: "python_version_unavailable",
+    when: "another Python is required",
+    files: { "pyproject.toml": '[project]\nname = "x"\nrequires-python = "<3"' },
+    says: /<3/,
+  },
+  {
+    code: "python_missing",
+    when: "there is no Python",
+    files: { "requirements.txt": "" },
+    options: { pythonBin: null },
+  },
   { code: "go_missing", when: "there is no Go", files: { "go.mod": "module x" }, options: { goRoot: null } },
-  { code: "go_version_unavailable", when: "go.mod asks for the future", files: { "go.mod": "module x\n\ngo 1.999\n", "main.go": "package main\nfunc main() {}\n" } },
-  { code: "build_script_failed", when: "a Go program does not compile", files: { "go.mod": "module x\n", "main.go": "package main\nfunc main() { nothing }\n" }, says: /nothing/ },
-  { code: "node_version_unavailable", when: "no such Node exists", files: { ...depends({}), ".nvmrc": "99" }, needsRegistry: true, says: /99 \(\.nvmrc\)/ },
-  { code: "package_manager_unavailable", when: "no such package manager exists", files: depends({}, { packageManager: "pnpm@999.0.0" }), needsRegistry: true },
-  { code: "dependency_not_found", when: "a package does not exist", files: depends({ "berth-does-not-exist-anywhere": "1" }), needsRegistry: true, says: /berth-does-not-exist-anywhere/ },
-  { code: "dependency_not_found", when: "a version does not exist", files: depends({ "is-number": "99.0.0" }), needsRegistry: true, says: /is-number@99/ },
-  { code: "dependency_not_found", when: "a Python package's version does not exist", files: { "requirements.txt": "itsdangerous==99\n", "main.py": "" }, needsRegistry: true },
-  { code: "lock_out_of_sync", when: "the lock file is older than package.json", files: { ...depends({ "is-number": "7.0.0" }), "package-lock.json": locked("6.0.0", "") }, needsRegistry: true },
+  {
+    code: "go_version_unavailable",
+    when: "go.mod asks for the future",
+    files: { "go.mod": "module x\n\ngo 1.999\n", "main.go": "package main\nfunc main() {}\n" },
+  },
+  {
+    code: "build_script_failed",
+    when: "a Go program does not compile",
+    files: { "go.mod": "module x\n", "main.go": "package main\nfunc main() { nothing }\n" },
+    says: /nothing/,
+  },
+  {
+    code: "node_version_unavailable",
+    when: "no such Node exists",
+    files: { ...depends({}), ".nvmrc": "99" },
+    needsRegistry: true,
+    says: /99 \(\.nvmrc\)/,
+  },
+  {
+    code: "package_manager_unavailable",
+    when: "no such package manager exists",
+    files: depends({}, { packageManager: "pnpm@999.0.0" }),
+    needsRegistry: true,
+  },
+  {
+    code: "dependency_not_found",
+    when: "a package does not exist",
+    files: depends({ "berth-does-not-exist-anywhere": "1" }),
+    needsRegistry: true,
+    says: /berth-does-not-exist-anywhere/,
+  },
+  {
+    code: "dependency_not_found",
+    when: "a version does not exist",
+    files: depends({ "is-number": "99.0.0" }),
+    needsRegistry: true,
+    says: /is-number@99/,
+  },
+  {
+    code: "dependency_not_found",
+    when: "a Python package's version does not exist",
+    files: { "requirements.txt": "itsdangerous==99\n", "main.py": "" },
+    needsRegistry: true,
+  },
+  {
+    code: "lock_out_of_sync",
+    when: "the lock file is older than package.json",
+    files: { ...depends({ "is-number": "7.0.0" }), "package-lock.json": locked("6.0.0", "") },
+    needsRegistry: true,
+  },
   {
     ...{ code: "lock_integrity_mismatch", when: "a package differs from the lock file's", needsRegistry: true },
     files: { ...depends({ "is-number": "7.0.0" }), "package-lock.json": locked("7.0.0", `sha512-${"A".repeat(86)}==`) },
   },
-  { code: "registry_unreachable", when: "the registry is down", files: depends({ "is-number": "7.0.0" }), options: unreachable },
-  { code: "build_script_failed", when: "the build script fails", files: script(`console.error("Error: no such planet"); process.exit(3)`), says: /exit code 3: Error: no such planet/ },
-  { code: "build_output_missing", when: "the build makes nothing", files: { "package.json": json({ scripts: { build: "true" } }) } },
-  { code: "build_silent", when: "the build hangs", files: script("setTimeout(() => {}, 60000)"), request: { limits: { ...limits, silenceMs: 1500 } } },
-  { code: "build_timeout", when: "the build never ends", files: script(`setInterval(() => console.log("busy"), 50)`), request: { limits: { ...limits, timeoutMs: 3000 } } },
   {
-    ...{ code: "build_out_of_memory", when: "the build takes all memory", request: { limits: { ...limits, memoryBytes: 200 * 1024 ** 2 } } },
+    code: "registry_unreachable",
+    when: "the registry is down",
+    files: depends({ "is-number": "7.0.0" }),
+    options: unreachable,
+  },
+  {
+    code: "build_script_failed",
+    when: "the build script fails",
+    files: script(`console.error("Error: no such planet"); process.exit(3)`),
+    says: /exit code 3: Error: no such planet/,
+  },
+  {
+    code: "build_output_missing",
+    when: "the build makes nothing",
+    files: { "package.json": json({ scripts: { build: "true" } }) },
+  },
+  {
+    code: "build_silent",
+    when: "the build hangs",
+    files: script("setTimeout(() => {}, 60000)"),
+    request: { limits: { ...limits, silenceMs: 1500 } },
+  },
+  {
+    code: "build_timeout",
+    when: "the build never ends",
+    files: script(`setInterval(() => console.log("busy"), 50)`),
+    request: { limits: { ...limits, timeoutMs: 3000 } },
+  },
+  {
+    ...{
+      code: "build_out_of_memory",
+      when: "the build takes all memory",
+      request: { limits: { ...limits, memoryBytes: 200 * 1024 ** 2 } },
+    },
     files: script("const all = []; for (let i = 0; i < 64; i += 1) all.push(Buffer.alloc(16 * 1024 * 1024, 1))"),
   },
-  { code: "source_unreadable", when: "the source is no archive", files: {}, request: { source: () => Readable.from([Buffer.alloc(2048, "x")]) } },
-  { code: "source_too_large", when: "the source is too large", files: { "index.html": "x".repeat(300_000) }, options: { maxSourceBytes: 100_000 } },
-  { code: "source_link_escapes", when: "a link leaves the repository", files: {}, request: { source: () => Readable.from([tarWithLink("inside", "../outside")]) }, says: /inside/ },
-  { code: "source_link_escapes", when: "a link is absolute", files: {}, request: { source: () => Readable.from([tarWithLink("passwords", "/etc/passwd")]) } },
+  {
+    code: "source_unreadable",
+    when: "the source is no archive",
+    files: {},
+    request: { source: () => Readable.from([Buffer.alloc(2048, "x")]) },
+  },
+  {
+    code: "source_too_large",
+    when: "the source is too large",
+    files: { "index.html": "x".repeat(300_000) },
+    options: { maxSourceBytes: 100_000 },
+  },
+  {
+    code: "source_link_escapes",
+    when: "a link leaves the repository",
+    files: {},
+    request: { source: () => Readable.from([tarWithLink("inside", "../outside")]) },
+    says: /inside/,
+  },
+  {
+    code: "source_link_escapes",
+    when: "a link is absolute",
+    files: {},
+    request: { source: () => Readable.from([tarWithLink("passwords", "/etc/passwd")]) },
+  },
 ];
 
 describe("every mistake has its code, its sentence and what to do", () => {
@@ -75,18 +199,22 @@ describe("every mistake has its code, its sentence and what to do", () => {
   after(() => plain.close());
 
   for (const mistake of mistakes) {
-    it(`${mistake.code}: ${mistake.when}`, { skip: mistake.needsRegistry === true ? withoutRegistry : false, timeout: 120_000 }, async (t) => {
-      if (mistake.code.startsWith("go_version") && plain.options.goRoot === null) return t.skip("SKIPPED: no go");
-      const test = mistake.options === undefined ? plain : await makeTestBuilder(mistake.options);
-      const { outcome, lines } = await attempt(test.builder, mistake.files, { limits, ...mistake.request });
-      if (test !== plain) await test.close();
-      assert.ok(outcome.outcome === "failed", JSON.stringify(outcome));
-      const { failure } = outcome;
-      assert.equal(failure.code, mistake.code, lines.join("\n"));
-      if (mistake.says) assert.match(failure.summary, mistake.says);
-      assert.ok(failure.hint.length > 10);
-      assert.ok(failure.log_tail.length <= 30);
-      assert.ok(lines.includes(` !     ${failure.summary}`), lines.join("\n"));
-    });
+    it(
+      `${mistake.code}: ${mistake.when}`,
+      { skip: mistake.needsRegistry === true ? withoutRegistry : false, timeout: 120_000 },
+      async (t) => {
+        if (mistake.code.startsWith("go_version") && plain.options.goRoot === null) return t.skip("SKIPPED: no go");
+        const test = mistake.options === undefined ? plain : await makeTestBuilder(mistake.options);
+        const { outcome, lines } = await attempt(test.builder, mistake.files, { limits, ...mistake.request });
+        if (test !== plain) await test.close();
+        assert.ok(outcome.outcome === "failed", JSON.stringify(outcome));
+        const { failure } = outcome;
+        assert.equal(failure.code, mistake.code, lines.join("\n"));
+        if (mistake.says) assert.match(failure.summary, mistake.says);
+        assert.ok(failure.hint.length > 10);
+        assert.ok(failure.log_tail.length <= 30);
+        assert.ok(lines.includes(` !     ${failure.summary}`), lines.join("\n"));
+      },
+    );
   }
 });

@@ -7,7 +7,10 @@ import { until } from "../../kit/retry.ts";
 import { createProcessBuilder } from "./process-builder.ts";
 import { makeTestBuilder, type TestBuilder } from "./test-builder.ts";
 
-const building = (script: string) => ({ "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }), "build.js": script });
+const building = (script: string) => ({
+  "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }),
+  "build.js": script,
+});
 
 describe("a build", () => {
   let test: TestBuilder;
@@ -18,8 +21,21 @@ describe("a build", () => {
 
   it("sees neither the platform's files nor other projects'", async () => {
     await writeFile(join(test.root, "planted"), "planted secret");
-    const paths = [test.root, join(test.root, "planted"), test.options.cachesDir, test.options.releasesDir, "/etc/shadow", "/root", process.execPath];
-    const { lines } = await attempt(test.builder, building(`for (const path of ${JSON.stringify(paths)}) console.log(path, require("fs").existsSync(path) ? "SEEN" : "hidden")`));
+    const paths = [
+      test.root,
+      join(test.root, "planted"),
+      test.options.cachesDir,
+      test.options.releasesDir,
+      "/etc/shadow",
+      "/root",
+      process.execPath,
+    ];
+    const { lines } = await attempt(
+      test.builder,
+      building(
+        `for (const path of ${JSON.stringify(paths)}) console.log(path, require("fs").existsSync(path) ? "SEEN" : "hidden")`,
+      ),
+    );
     assert.equal(lines.filter((line) => line.endsWith("hidden")).length, paths.length, lines.join("\n"));
   });
 
@@ -34,7 +50,10 @@ describe("a build", () => {
     process.env["BERTH_PLANTED"] = "planted";
     const { lines } = await attempt(test.builder, building(script), { env: { API_KEY: "k-1234567890" } });
     delete process.env["BERTH_PLANTED"];
-    assert.ok(lines.some((line) => line.includes("secret is [redacted] length 12")), lines.join("\n"));
+    assert.ok(
+      lines.some((line) => line.includes("secret is [redacted] length 12")),
+      lines.join("\n"),
+    );
     assert.ok(!lines.some((line) => line.includes("BERTH_PLANTED") || line.includes("k-1234567890")));
   });
 

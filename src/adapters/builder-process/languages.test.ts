@@ -20,17 +20,30 @@ const lock = (dev: boolean) =>
   });
 const server = `require("http").createServer((q, s) => s.end(process.version + " " + require("is-number")(5))).listen(process.env.PORT);`;
 const nodeApp = {
-  "package.json": JSON.stringify({ name: "x", version: "1.0.0", scripts: { start: "node app.js" }, dependencies: { "is-number": "7.0.0" } }),
+  "package.json": JSON.stringify({
+    name: "x",
+    version: "1.0.0",
+    scripts: { start: "node app.js" },
+    dependencies: { "is-number": "7.0.0" },
+  }),
   "package-lock.json": lock(false),
   "app.js": server,
 };
 const builtApp = {
-  "package.json": JSON.stringify({ name: "x", version: "1.0.0", scripts: { build: "node build.js" }, devDependencies: { "is-number": "7.0.0" } }),
+  "package.json": JSON.stringify({
+    name: "x",
+    version: "1.0.0",
+    scripts: { build: "node build.js" },
+    devDependencies: { "is-number": "7.0.0" },
+  }),
   "package-lock.json": lock(true),
   "build.js": `require("is-number"); const fs = require("fs"); fs.mkdirSync("dist"); fs.writeFileSync("dist/index.html", "built");
     fs.mkdirSync("node_modules/.cache", {recursive: true}); console.log(fs.existsSync("node_modules/.cache/kept") ? "cache: kept" : "cache: cold"); fs.writeFileSync("node_modules/.cache/kept", "");`,
 };
-const serverOfBuilt = { ...builtApp, "server.js": `require("http").createServer((q, s) => s.end(require("fs").readFileSync("dist/index.html"))).listen(process.env.PORT);` };
+const serverOfBuilt = {
+  ...builtApp,
+  "server.js": `require("http").createServer((q, s) => s.end(require("fs").readFileSync("dist/index.html"))).listen(process.env.PORT);`,
+};
 
 let test: TestBuilder;
 before(async () => {
@@ -39,10 +52,11 @@ before(async () => {
 after(() => test.close());
 
 const contentOf = (image: Image) => join(test.options.releasesDir, "prj_suite", image.image_ref.slice(7), "app");
-const has = (path: string) => access(path).then(
-  () => true,
-  () => false,
-);
+const has = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 describe("Node applications", { skip: withoutRegistry }, () => {
   it("are installed from the lock file and run", async () => {
@@ -54,7 +68,10 @@ describe("Node applications", { skip: withoutRegistry }, () => {
   it("are not installed again when only the source changed", async () => {
     await attempt(test.builder, nodeApp);
     const { outcome, lines } = await attempt(test.builder, { ...nodeApp, "app.js": `/* changed */${server}` });
-    assert.ok(lines.some((line) => line.includes("nothing changed")), lines.join("\n"));
+    assert.ok(
+      lines.some((line) => line.includes("nothing changed")),
+      lines.join("\n"),
+    );
     assert.ok(!lines.some((line) => line.includes("npm ci")));
     assert.equal((await visit(test, imageOf(outcome))).status, 200);
   });
@@ -78,7 +95,10 @@ describe("Node applications", { skip: withoutRegistry }, () => {
   it("keep the caches of their build tools from build to build, and out of the image", async () => {
     await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
     const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });
-    assert.ok(lines.some((line) => line.includes("cache: kept")), lines.join("\n"));
+    assert.ok(
+      lines.some((line) => line.includes("cache: kept")),
+      lines.join("\n"),
+    );
     assert.equal(await has(join(contentOf(imageOf(outcome)), "node_modules/.cache")), false);
   });
 
@@ -102,7 +122,10 @@ describe("Node applications", { skip: withoutRegistry }, () => {
   });
 
   it("that declare no dependency need no install", async () => {
-    const files = { "package.json": "{}", "server.js": `require("http").createServer((q, s) => s.end("bare")).listen(process.env.PORT)` };
+    const files = {
+      "package.json": "{}",
+      "server.js": `require("http").createServer((q, s) => s.end("bare")).listen(process.env.PORT)`,
+    };
     const { outcome, lines } = await attempt(test.builder, files);
     assert.ok(!lines.some((line) => line.includes("Installing")));
     assert.equal((await visit(test, imageOf(outcome))).text, "bare");
@@ -138,7 +161,10 @@ HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
 describe("Go applications", () => {
   it("are compiled into one program", async (t) => {
     if (test.options.goRoot === null) return t.skip("SKIPPED: no go");
-    const files = { "go.mod": "module example.com/hello\n\ngo 1.18\n", "main.go": "package main\n\nfunc main() { println(1) }\n" };
+    const files = {
+      "go.mod": "module example.com/hello\n\ngo 1.18\n",
+      "main.go": "package main\n\nfunc main() { println(1) }\n",
+    };
     const image = imageOf((await attempt(test.builder, files)).outcome);
     assert.deepEqual([image.kind, image.web_command], ["go", "./bin/web"]);
     assert.ok(await has(join(contentOf(image), "bin/web")));
@@ -147,13 +173,17 @@ describe("Go applications", () => {
 
 describe("Static files", () => {
   it("are served as they are", async () => {
-    const image = imageOf((await attempt(test.builder, { "index.html": "root", "about/index.html": "about", ".env": "SECRET=1" })).outcome);
+    const image = imageOf(
+      (await attempt(test.builder, { "index.html": "root", "about/index.html": "about", ".env": "SECRET=1" })).outcome,
+    );
     assert.deepEqual(await visit(test, image, "/about/"), { status: 200, text: "about" });
     assert.equal((await visit(test, image, "/.env")).status, 404);
   });
 
   it("in public/ are a site", async () => {
-    const image = imageOf((await attempt(test.builder, { "public/index.html": "public", "README.md": "hidden" })).outcome);
+    const image = imageOf(
+      (await attempt(test.builder, { "public/index.html": "public", "README.md": "hidden" })).outcome,
+    );
     assert.equal((await visit(test, image)).text, "public");
     assert.equal((await visit(test, image, "/README.md")).status, 404);
   });
@@ -161,7 +191,10 @@ describe("Static files", () => {
 
 describe("A Procfile alone", () => {
   it("runs the files as they are", async () => {
-    const files = { Procfile: "web: node start.js", "start.js": `require("http").createServer((q, s) => s.end("as is")).listen(process.env.PORT)` };
+    const files = {
+      Procfile: "web: node start.js",
+      "start.js": `require("http").createServer((q, s) => s.end("as is")).listen(process.env.PORT)`,
+    };
     const image = imageOf((await attempt(test.builder, files)).outcome);
     assert.equal(image.kind, "procfile");
     assert.equal((await visit(test, image)).text, "as is");

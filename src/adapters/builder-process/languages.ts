@@ -58,7 +58,14 @@ async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Pr
   const node = await nodeToolchain(packages, wish);
   const managerTool = await packageManagerToolchain(packages, manager, node.version);
   const notes = wish === null ? [] : [`The application asks for Node.js ${wish.from}`];
-  const plan = nodePlan({ manifest, tree, manager, nodeVersion: node.version, managerVersion: managerTool.version, notes });
+  const plan = nodePlan({
+    manifest,
+    tree,
+    manager,
+    nodeVersion: node.version,
+    managerVersion: managerTool.version,
+    notes,
+  });
   const tools = [node, managerTool];
   return { plan, tools, releaseTools: tools, env: nodeEnv, start: (files) => nodeStart(manifest, files) };
 }
@@ -75,7 +82,8 @@ async function preparePython(options: ProcessBuilderOptions, tree: SourceTree): 
 
 async function prepareGo(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {
   const root = options.goRoot;
-  const version = root === null ? null : await versionOf(join(root, "bin", "go"), ["version"], /go(\d+\.\d+(?:\.\d+)?)/);
+  const version =
+    root === null ? null : await versionOf(join(root, "bin", "go"), ["version"], /go(\d+\.\d+(?:\.\d+)?)/);
   if (root === null || version === null) throw new BuildRefused("go_missing");
   const go = { name: "go", version, source: root, target: "/opt/go" };
   return { plan: goPlan(tree, version), tools: [go], releaseTools: [], env: {}, start: () => goStart };
@@ -83,13 +91,30 @@ async function prepareGo(options: ProcessBuilderOptions, tree: SourceTree): Prom
 
 async function prepareSite(options: ProcessBuilderOptions, folder: string): Promise<Prepared> {
   const node = await nodeToolchain(packageOptions(options), null);
-  const start: Start = { how: "static", folder, fallback: "none", because: folder === "." ? "index.html" : `${folder}/index.html` };
-  return { plan: { ...bare, kind: "static", name: "Static files" }, tools: [], releaseTools: [node], env: {}, start: () => start };
+  const start: Start = {
+    how: "static",
+    folder,
+    fallback: "none",
+    because: folder === "." ? "index.html" : `${folder}/index.html`,
+  };
+  return {
+    plan: { ...bare, kind: "static", name: "Static files" },
+    tools: [],
+    releaseTools: [node],
+    env: {},
+    start: () => start,
+  };
 }
 
 async function prepareFiles(options: ProcessBuilderOptions): Promise<Prepared> {
   const node = await nodeToolchain(packageOptions(options), null);
-  return { plan: { ...bare, kind: "procfile", name: "Procfile" }, tools: [node], releaseTools: [node], env: {}, start: () => null };
+  return {
+    plan: { ...bare, kind: "procfile", name: "Procfile" },
+    tools: [node],
+    releaseTools: [node],
+    env: {},
+    start: () => null,
+  };
 }
 
 const bare = { notes: [], install: null, build: [], prune: [] };
@@ -98,14 +123,24 @@ const bare = { notes: [], install: null, build: [], prune: [] };
 export function builtFiles(app: string): BuiltFiles {
   return {
     has: (path) => isPlain(app, path, "file"),
-    folders: (path) => (isPlain(app, path, "folder") ? readdirSync(join(app, path)).filter((name) => lstatSync(join(app, path, name)).isDirectory()) : []),
+    folders: (path) =>
+      isPlain(app, path, "folder")
+        ? readdirSync(join(app, path)).filter((name) => lstatSync(join(app, path, name)).isDirectory())
+        : [],
   };
 }
 
 function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, caFile }: ProcessBuilderOptions) {
   const patience = { npm_config_fetch_retries: "1", npm_config_fetch_retry_mintimeout: "1000" };
   const certificates = caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
-  const env = { PATH: systemPath, HOME: toolsDir, npm_config_cache: join(toolsDir, ".npm"), ...patience, ...certificates, ...packageEnv };
+  const env = {
+    PATH: systemPath,
+    HOME: toolsDir,
+    npm_config_cache: join(toolsDir, ".npm"),
+    ...patience,
+    ...certificates,
+    ...packageEnv,
+  };
   return { folder: toolsDir, nodeBin, npmDir, env };
 }
 

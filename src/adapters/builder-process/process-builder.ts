@@ -37,7 +37,8 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
 
 async function sweepLeftovers(options: ProcessBuilderOptions): Promise<void> {
   await options.sandbox.sweep("build", []);
-  for (const name of await readdir(options.buildsDir)) await rm(join(options.buildsDir, name), { recursive: true, force: true });
+  for (const name of await readdir(options.buildsDir))
+    await rm(join(options.buildsDir, name), { recursive: true, force: true });
 }
 
 /** One build on its way: what its stages share. */
@@ -54,10 +55,23 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest): Pro
   const log = createBuildLog(request.onLine, Object.values(request.env));
   const uid = options.uidBase + request.project_number;
   const projectCacheDir = join(options.cachesDir, request.project_id);
-  const workspace = await makeWorkspace({ buildsDir: options.buildsDir, projectCacheDir, buildId: request.build_id, uid, hostUid: options.sandbox.hostUid(uid) });
+  const workspace = await makeWorkspace({
+    buildsDir: options.buildsDir,
+    projectCacheDir,
+    buildId: request.build_id,
+    uid,
+    hostUid: options.sandbox.hostUid(uid),
+  });
   try {
     request.signal.throwIfAborted();
-    const image = await makeImage({ options, request, log, workspace, projectCacheDir, deadlineMs: Date.now() + request.limits.timeoutMs });
+    const image = await makeImage({
+      options,
+      request,
+      log,
+      workspace,
+      projectCacheDir,
+      deadlineMs: Date.now() + request.limits.timeoutMs,
+    });
     return { outcome: "built", image };
   } catch (error) {
     return endedBy(error, request, log);
@@ -96,14 +110,23 @@ const nothingKnown: Finished = { known: {}, remember: async () => {} };
 
 function receive({ options, request, workspace }: Run) {
   const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
-  return unpack({ source: request.source(), folder: workspace.app, maxBytes, signal: request.signal, uid: workspace.hostUid });
+  return unpack({
+    source: request.source(),
+    folder: workspace.app,
+    maxBytes,
+    signal: request.signal,
+    uid: workspace.hostUid,
+  });
 }
 
 function announce(log: BuildLog, { procfile }: Detected, { plan }: Prepared): void {
   log.step(`${plan.name} detected`);
   for (const note of plan.notes) log.detail(note);
   if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
-  if (procfile.ignored.length > 0) log.detail(`Not run here: the process types ${procfile.ignored.join(", ")} of the Procfile (only web and release are)`);
+  if (procfile.ignored.length > 0)
+    log.detail(
+      `Not run here: the process types ${procfile.ignored.join(", ")} of the Procfile (only web and release are)`,
+    );
 }
 
 function stepContext(run: Run, prepared: Prepared): InstallContext {
@@ -119,8 +142,15 @@ function stepContext(run: Run, prepared: Prepared): InstallContext {
 function chooseStart({ log, workspace }: Run, { procfile }: Detected, prepared: Prepared): Start | null {
   if (procfile.web !== null) return null;
   const start = prepared.start(builtFiles(workspace.app));
-  if (start === null) throw new BuildRefused(prepared.plan.build.length > 0 && prepared.plan.kind === "node" ? "build_output_missing" : "no_start_command");
-  log.step(start.how === "static" ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site` : `Starting with: ${start.command}`);
+  if (start === null)
+    throw new BuildRefused(
+      prepared.plan.build.length > 0 && prepared.plan.kind === "node" ? "build_output_missing" : "no_start_command",
+    );
+  log.step(
+    start.how === "static"
+      ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site`
+      : `Starting with: ${start.command}`,
+  );
   log.detail(`because of ${start.because}`);
   return start;
 }
@@ -137,7 +167,9 @@ async function release(run: Run, { detected, prepared, start, finished }: Decisi
   const { procfile } = detected;
   const content = await releaseContent(workspace, start, procfile.web, procfile.release);
   const kind = start?.how === "static" ? "static" : prepared.plan.kind;
-  const tools = prepared.releaseTools.filter((tool) => kind !== "static" || procfile.release !== null || tool.name === "node");
+  const tools = prepared.releaseTools.filter(
+    (tool) => kind !== "static" || procfile.release !== null || tool.name === "node",
+  );
   const manifest = {
     ...{ format: 1 as const, kind, web_command: content.command, release_command: procfile.release },
     binds: tools.map(({ source, target }) => ({ source, target })),
@@ -148,10 +180,21 @@ async function release(run: Run, { detected, prepared, start, finished }: Decisi
   const { imageRef, hashed } = await publish({ app: content.app, ...place, manifest, known: finished.known });
   await finished.remember(hashed.entries);
   run.log.step(`Image ${imageRef.slice(7, 19)}, ${(hashed.sizeBytes / 1024 / 1024).toFixed(1)} MiB`);
-  return { image_ref: imageRef, kind, web_command: content.command, release_command: procfile.release, size_bytes: hashed.sizeBytes };
+  return {
+    image_ref: imageRef,
+    kind,
+    web_command: content.command,
+    release_command: procfile.release,
+    size_bytes: hashed.sizeBytes,
+  };
 }
 
-async function releaseContent(workspace: Workspace, start: Start | null, web: string | null, releaseCommand: string | null) {
+async function releaseContent(
+  workspace: Workspace,
+  start: Start | null,
+  web: string | null,
+  releaseCommand: string | null,
+) {
   const { app } = workspace;
   if (start?.how !== "static") return { app, command: start?.command ?? web ?? "" };
   if (releaseCommand !== null) return { app, command: await addSiteServer(app, start) };

@@ -6,19 +6,53 @@ import { createServer } from "node:http";
 import { extname, join, resolve, sep } from "node:path";
 
 const types = {
-  ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json; charset=utf-8",
-  ".map": "application/json; charset=utf-8", ".webmanifest": "application/manifest+json; charset=utf-8", ".xml": "application/xml; charset=utf-8",
-  ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".ics": "text/calendar; charset=utf-8",
-  ".svg": "image/svg+xml; charset=utf-8", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-  ".avif": "image/avif", ".ico": "image/x-icon", ".bmp": "image/bmp", ".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
-  ".wasm": "application/wasm", ".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip", ".mp3": "audio/mpeg", ".ogg": "audio/ogg",
-  ".wav": "audio/wav", ".m4a": "audio/mp4", ".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime", ".rss": "application/rss+xml; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".htm": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".mjs": "text/javascript; charset=utf-8",
+  ".json": "application/json; charset=utf-8",
+  ".map": "application/json; charset=utf-8",
+  ".webmanifest": "application/manifest+json; charset=utf-8",
+  ".xml": "application/xml; charset=utf-8",
+  ".txt": "text/plain; charset=utf-8",
+  ".md": "text/markdown; charset=utf-8",
+  ".csv": "text/csv; charset=utf-8",
+  ".ics": "text/calendar; charset=utf-8",
+  ".svg": "image/svg+xml; charset=utf-8",
+  ".png": "image/png",
+  ".jpg": "image/jpeg",
+  ".jpeg": "image/jpeg",
+  ".gif": "image/gif",
+  ".webp": "image/webp",
+  ".avif": "image/avif",
+  ".ico": "image/x-icon",
+  ".bmp": "image/bmp",
+  ".woff": "font/woff",
+  ".woff2": "font/woff2",
+  ".ttf": "font/ttf",
+  ".otf": "font/otf",
+  ".wasm": "application/wasm",
+  ".pdf": "application/pdf",
+  ".zip": "application/zip",
+  ".gz": "application/gzip",
+  ".mp3": "audio/mpeg",
+  ".ogg": "audio/ogg",
+  ".wav": "audio/wav",
+  ".m4a": "audio/mp4",
+  ".mp4": "video/mp4",
+  ".webm": "video/webm",
+  ".mov": "video/quicktime",
+  ".rss": "application/rss+xml; charset=utf-8",
 };
 // What bundlers write: app.3f2a9c1b.js, assets/index-BxK3_9aZ.css. Their content never changes under the same name.
-const hashedName = /[.-](?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,64}(?:\.\w+)+$|\/(?:assets|_astro|immutable)\/.*[.-](?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{8}\.\w+$/;
+const hashedName =
+  /[.-](?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,64}(?:\.\w+)+$|\/(?:assets|_astro|immutable)\/.*[.-](?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{8}\.\w+$/;
 const largestHashedBytes = 16 * 1024 * 1024;
-const encodings = [["br", ".br"], ["gzip", ".gz"]];
+const encodings = [
+  ["br", ".br"],
+  ["gzip", ".gz"],
+];
 const stopAfterMs = 8000;
 
 const folder = await realpath(resolve(process.argv[2] ?? "."));
@@ -32,7 +66,9 @@ const server = createServer((request, response) => {
   });
 });
 server.keepAliveTimeout = 75_000;
-server.listen(Number(process.env.PORT ?? 8080), process.env.HOST ?? "0.0.0.0", () => console.log(`serving static files on port ${server.address().port}`));
+server.listen(Number(process.env.PORT ?? 8080), process.env.HOST ?? "0.0.0.0", () =>
+  console.log(`serving static files on port ${server.address().port}`),
+);
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.once(signal, () => {
     server.close(() => process.exit(0));
@@ -42,7 +78,8 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 }
 
 async function answer(request, response) {
-  if (request.method !== "GET" && request.method !== "HEAD") return send(response, 405, "Method not allowed\n", { allow: "GET, HEAD" });
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return send(response, 405, "Method not allowed\n", { allow: "GET, HEAD" });
   const path = pathOf(request.url);
   if (path === null) return send(response, 400, "Bad request\n");
   const found = await find(path);
@@ -55,7 +92,8 @@ async function answer(request, response) {
 function pathOf(url) {
   try {
     const path = decodeURIComponent(url.split(/[?#]/, 1)[0]);
-    if (!path.startsWith("/") || path.includes("\0") || path.includes("\\") || path.split("/").includes("..")) return null;
+    if (!path.startsWith("/") || path.includes("\0") || path.includes("\\") || path.split("/").includes(".."))
+      return null;
     return path;
   } catch {
     return null;
@@ -75,7 +113,8 @@ async function find(path) {
   if (whole?.stats.isFile()) return path.endsWith("/") ? null : whole;
   if (whole?.stats.isDirectory()) {
     const index = await look(join(path, "index.html"));
-    if (index?.stats.isFile()) return path.endsWith("/") ? index : { redirect: encodeURI(`/${path.replace(/^\/+/, "")}/`) };
+    if (index?.stats.isFile())
+      return path.endsWith("/") ? index : { redirect: encodeURI(`/${path.replace(/^\/+/, "")}/`) };
   }
   const page = path.endsWith("/") || extname(path) !== "" ? null : await look(`${path}.html`);
   return page?.stats.isFile() ? page : null;
@@ -93,7 +132,10 @@ async function look(path) {
 }
 
 async function sendMissing(request, response, path) {
-  const wantsPage = (request.headers.accept ?? "").includes("text/html") || request.headers.accept === undefined || request.headers.accept === "*/*";
+  const wantsPage =
+    (request.headers.accept ?? "").includes("text/html") ||
+    request.headers.accept === undefined ||
+    request.headers.accept === "*/*";
   const index = fallback !== undefined && wantsPage && extname(path) === "" ? await look(`/${fallback}`) : null;
   if (index) return sendFile(request, response, index, 200);
   const page = await look("/404.html");
@@ -108,7 +150,11 @@ async function sendFile(request, response, found, status) {
   if (range === "unsatisfiable") return send(response, 416, "", { "content-range": `bytes */${found.stats.size}` });
   if (range) {
     const size = range.end - range.start + 1;
-    response.writeHead(206, { ...headers, "content-range": `bytes ${range.start}-${range.end}/${found.stats.size}`, "content-length": size });
+    response.writeHead(206, {
+      ...headers,
+      "content-range": `bytes ${range.start}-${range.end}/${found.stats.size}`,
+      "content-length": size,
+    });
     return stream(request, response, found.file, range);
   }
   const packed = await packedVersion(request, found.file);
@@ -123,7 +169,10 @@ async function headersOf({ file, stats }) {
     "content-type": type,
     etag: `W/"${await tagOf(file, stats)}"`,
     "last-modified": stats.mtime.toUTCString(),
-    "cache-control": hashedName.test(file) && !type.startsWith("text/html") ? "public, max-age=31536000, immutable" : "public, max-age=0, must-revalidate",
+    "cache-control":
+      hashedName.test(file) && !type.startsWith("text/html")
+        ? "public, max-age=31536000, immutable"
+        : "public, max-age=0, must-revalidate",
     "accept-ranges": "bytes",
     "x-content-type-options": "nosniff",
     vary: "accept-encoding",
@@ -133,7 +182,14 @@ async function headersOf({ file, stats }) {
 /** Made of the content, so that all replicas and later deployments of an unchanged file agree. A release's files never change. */
 async function tagOf(file, stats) {
   if (stats.size > largestHashedBytes) return `${stats.size.toString(36)}-${Math.floor(stats.mtimeMs).toString(36)}`;
-  if (!tags.has(file)) tags.set(file, createHash("sha256").update(await readFile(file)).digest("base64url").slice(0, 22));
+  if (!tags.has(file))
+    tags.set(
+      file,
+      createHash("sha256")
+        .update(await readFile(file))
+        .digest("base64url")
+        .slice(0, 22),
+    );
   return tags.get(file);
 }
 
@@ -176,6 +232,10 @@ async function stream(request, response, file, range) {
 }
 
 function send(response, status, text, headers = {}) {
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "content-length": Buffer.byteLength(text), ...headers });
+  response.writeHead(status, {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": Buffer.byteLength(text),
+    ...headers,
+  });
   response.end(response.req.method === "HEAD" ? undefined : text);
 }

@@ -43,8 +43,13 @@ after(async () => {
 
 async function serve(site: string, ...options: string[]): Promise<{ port: number; stop: () => void }> {
   const script = join(import.meta.dirname, "static-server.mjs");
-  const child = start({ file: process.execPath, args: [script, site, ...options] }, { env: { PORT: "0", HOST: "127.0.0.1" } });
-  const line = await new Promise<string>((resolve) => child.stdout.once("data", (chunk: Buffer) => resolve(chunk.toString())));
+  const child = start(
+    { file: process.execPath, args: [script, site, ...options] },
+    { env: { PORT: "0", HOST: "127.0.0.1" } },
+  );
+  const line = await new Promise<string>((resolve) =>
+    child.stdout.once("data", (chunk: Buffer) => resolve(chunk.toString())),
+  );
   return { port: Number(/port (\d+)/.exec(line)?.[1]), stop: () => void child.kill("SIGKILL") };
 }
 
@@ -73,7 +78,16 @@ describe("the static server", () => {
   });
 
   it("never leaves its folder", async () => {
-    for (const path of ["/../outside.txt", "/%2e%2e/outside.txt", "/docs/..%2f..%2foutside.txt", "/link.txt", "/..%5coutside.txt", "/%00", "/%zz", "/.env"]) {
+    for (const path of [
+      "/../outside.txt",
+      "/%2e%2e/outside.txt",
+      "/docs/..%2f..%2foutside.txt",
+      "/link.txt",
+      "/..%5coutside.txt",
+      "/%00",
+      "/%zz",
+      "/.env",
+    ]) {
       const answer = await get(path);
       assert.ok([400, 404].includes(answer.status as number), `${path}: ${answer.status}`);
       assert.ok(!/outside|secret/.test(answer.text));

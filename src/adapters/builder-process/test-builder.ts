@@ -1,4 +1,4 @@
-import { accessSync, constants, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -23,8 +23,21 @@ const caFile = process.env["NODE_EXTRA_CA_CERTS"];
 export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = {}): Promise<TestBuilder> {
   const root = await mkdtemp(join(tmpdir(), "berth-builder-"));
   const program = (name: string) => findProgram(name);
-  const parts = { bwrap: program("bwrap"), setpriv: program("setpriv"), nft: program("nft"), ip: program("ip"), pasta: program("pasta"), socat: program("socat") };
-  const sandbox = await createSandbox({ parts, stateDir: join(root, "sandbox"), nodeBin: process.execPath, hide: [root], ...(caFile === undefined ? {} : { caFile }) });
+  const parts = {
+    bwrap: program("bwrap"),
+    setpriv: program("setpriv"),
+    nft: program("nft"),
+    ip: program("ip"),
+    pasta: program("pasta"),
+    socat: program("socat"),
+  };
+  const sandbox = await createSandbox({
+    parts,
+    stateDir: join(root, "sandbox"),
+    nodeBin: process.execPath,
+    hide: [root],
+    ...(caFile === undefined ? {} : { caFile }),
+  });
   const close = async () => {
     await sandbox.dismantle();
     await rm(root, { recursive: true, force: true });
@@ -35,7 +48,12 @@ export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = 
 
 async function testOptions(root: string) {
   const go = findProgram("go", `/usr/local/go/bin:${systemPath}`);
-  const folders = { releasesDir: join(root, "releases"), buildsDir: join(root, "builds"), cachesDir: join(root, "caches"), toolsDir: join(root, "tools") };
+  const folders = {
+    releasesDir: join(root, "releases"),
+    buildsDir: join(root, "builds"),
+    cachesDir: join(root, "caches"),
+    toolsDir: join(root, "tools"),
+  };
   return {
     ...folders,
     nodeBin: process.execPath,
@@ -50,13 +68,11 @@ async function testOptions(root: string) {
 }
 
 function findProgram(name: string, path = process.env["PATH"] ?? systemPath): string | null {
-  for (const folder of path.split(delimiter)) {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return join(folder, name);
-    } catch {}
-  }
-  return null;
+  const found = path
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((file) => existsSync(file));
+  return found ?? null;
 }
 
 /** Runs an image's web command in a sandbox as the runtime would, and answers what a visitor gets for `path`. */
@@ -75,7 +91,9 @@ export async function visit(test: TestBuilder, image: Image, path = "/"): Promis
   const stop = new AbortController();
   const ended = run(ready.command, { ...ready.options, signal: stop.signal });
   try {
-    const answer = await until(() => ask(`http://${ready.address?.host}:${ready.address?.port}${path}`), { timeoutMs: 20_000 });
+    const answer = await until(() => ask(`http://${ready.address?.host}:${ready.address?.port}${path}`), {
+      timeoutMs: 20_000,
+    });
     if (answer) return answer;
     stop.abort();
     throw new Error(`nothing answered: ${JSON.stringify(await ended)}`);
@@ -96,11 +114,16 @@ async function ask(url: string) {
 async function isRegistryReachable(): Promise<boolean> {
   const npm = findProgram("npm");
   if (npm === null) return false;
-  const env = { PATH: process.env["PATH"] ?? systemPath, HOME: tmpdir(), ...(caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile }) };
+  const env = {
+    PATH: process.env["PATH"] ?? systemPath,
+    HOME: tmpdir(),
+    ...(caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile }),
+  };
   const result = await run({ file: npm, args: ["view", "is-number", "version"] }, { env, timeoutMs: 20_000 });
   return result.exitCode === 0;
 }
 
 /** Why tests that install from the registry cannot run here, or false. */
-export const withoutRegistry: string | false = (await isRegistryReachable()) ? false : "SKIPPED: the npm registry cannot be reached";
-
+export const withoutRegistry: string | false = (await isRegistryReachable())
+  ? false
+  : "SKIPPED: the npm registry cannot be reached";

@@ -4,7 +4,8 @@ import { BuildRefused } from "../failure-codes.ts";
 import { treeOf } from "../source/source-tree.ts";
 import { detect } from "./detect.ts";
 
-const kind = (...paths: string[]) => detect(treeOf(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
+const kind = (...paths: string[]) =>
+  detect(treeOf(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
 const code = (files: Record<string, string>) => {
   try {
     return detect(treeOf(files)).kind;

@@ -31,7 +31,9 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
   if (procfile.web !== null) return "procfile";
   if (siteFolder !== null) return "static";
   if (procfile.release !== null || procfile.ignored.length > 0) {
-    throw new BuildRefused("no_start_command", { summary: "The Procfile has no `web` process, and nothing else tells what to run." });
+    throw new BuildRefused("no_start_command", {
+      summary: "The Procfile has no `web` process, and nothing else tells what to run.",
+    });
   }
   throw new BuildRefused("nothing_to_run");
 }

@@ -44,14 +44,19 @@ export const goStart: Start = { how: "command", command: `./${goProgram}`, becau
 
 function mainPackage(tree: SourceTree): string {
   const packages = tree.paths
-    .filter((path) => path.endsWith(".go") && !path.endsWith("_test.go") && /^package main\b/m.test(tree.text(path) ?? ""))
+    .filter(
+      (path) => path.endsWith(".go") && !path.endsWith("_test.go") && /^package main\b/m.test(tree.text(path) ?? ""),
+    )
     .map((path) => (path.includes("/") ? `./${path.slice(0, path.lastIndexOf("/"))}` : "."));
   const name = /^module\s+\S*?([^/\s]+)\s*$/m.exec(tree.text("go.mod") ?? "")?.[1];
   const commands = [...new Set(packages)];
-  const preferred = [".", "./cmd/web", "./cmd/server", "./cmd/api", `./cmd/${name}`].find((path) => commands.includes(path));
+  const preferred = [".", "./cmd/web", "./cmd/server", "./cmd/api", `./cmd/${name}`].find((path) =>
+    commands.includes(path),
+  );
   const chosen = preferred ?? (commands.length === 1 ? commands[0] : undefined);
   if (chosen !== undefined) return chosen;
-  const found = commands.length === 0 ? "no main package was found" : `several main packages were found: ${commands.join(", ")}`;
+  const found =
+    commands.length === 0 ? "no main package was found" : `several main packages were found: ${commands.join(", ")}`;
   throw new BuildRefused("no_start_command", {
     summary: `This is a Go module, but ${found}.`,
     hint: "Put the main package at the root or into cmd/web.",

@@ -8,15 +8,29 @@ import { parsePackageJson } from "./package-json.ts";
 function plan(manifest: object, files: Record<string, string> = {}, nodeVersion = "24.1.0") {
   const parsed = parsePackageJson(JSON.stringify(manifest));
   const tree = treeOf({ "package.json": JSON.stringify(manifest), ...files });
-  const made = nodePlan({ manifest: parsed, tree, manager: choosePackageManager(parsed, tree), nodeVersion, managerVersion: "1.0.0", notes: [] });
-  return { ...made, commands: [...(made.install?.steps ?? []), ...made.build, ...made.prune].map((step) => step.args.join(" ").replace(/ --no-(audit|fund|progress)/g, "")) };
+  const made = nodePlan({
+    manifest: parsed,
+    tree,
+    manager: choosePackageManager(parsed, tree),
+    nodeVersion,
+    managerVersion: "1.0.0",
+    notes: [],
+  });
+  return {
+    ...made,
+    commands: [...(made.install?.steps ?? []), ...made.build, ...made.prune].map((step) =>
+      step.args.join(" ").replace(/ --no-(audit|fund|progress)/g, ""),
+    ),
+  };
 }
 const dependencies = { a: "1" };
 const devDependencies = { b: "1" };
 const build = { scripts: { build: "x" } };
 
 test("npm: a lock file is obeyed, and development dependencies only come where something may use them", () => {
-  assert.deepEqual(plan({ dependencies, devDependencies }, { "package-lock.json": "{}" }).commands, ["npm ci --omit=dev"]);
+  assert.deepEqual(plan({ dependencies, devDependencies }, { "package-lock.json": "{}" }).commands, [
+    "npm ci --omit=dev",
+  ]);
   assert.deepEqual(plan({ dependencies, devDependencies, ...build }, { "package-lock.json": "{}" }).commands, [
     "npm ci --include=dev",
     "npm run build",
@@ -26,12 +40,13 @@ test("npm: a lock file is obeyed, and development dependencies only come where s
 });
 
 test("pnpm and yarn are chosen by their lock files", () => {
-  assert.deepEqual(plan({ dependencies, devDependencies, ...build }, { "pnpm-lock.yaml": "lockfileVersion: '9.0'" }).commands, [
-    "pnpm install --frozen-lockfile --prod=false",
-    "pnpm run build",
-    "pnpm prune --prod --ignore-scripts",
+  assert.deepEqual(
+    plan({ dependencies, devDependencies, ...build }, { "pnpm-lock.yaml": "lockfileVersion: '9.0'" }).commands,
+    ["pnpm install --frozen-lockfile --prod=false", "pnpm run build", "pnpm prune --prod --ignore-scripts"],
+  );
+  assert.deepEqual(plan({ dependencies }, { "yarn.lock": "# yarn lockfile v1" }).commands, [
+    "yarn install --frozen-lockfile --production=true --non-interactive",
   ]);
-  assert.deepEqual(plan({ dependencies }, { "yarn.lock": "# yarn lockfile v1" }).commands, ["yarn install --frozen-lockfile --production=true --non-interactive"]);
   assert.deepEqual(plan({ dependencies, devDependencies, ...build }, { "yarn.lock": "__metadata:\n" }).commands, [
     "yarn install --immutable",
     "yarn run build",
@@ -42,19 +57,29 @@ test("pnpm and yarn are chosen by their lock files", () => {
 test("packageManager decides over lock files, which are named when they are not used", () => {
   const manifest = parsePackageJson(JSON.stringify({ packageManager: "pnpm@9.1.0+sha512.abc" }));
   const chosen = choosePackageManager(manifest, treeOf({ "package-lock.json": "{}", "pnpm-lock.yaml": "" }));
-  assert.deepEqual({ ...chosen, notes: chosen.notes.length }, { name: "pnpm", version: "9.1.0", lockFile: "pnpm-lock.yaml", notes: 1 });
+  assert.deepEqual(
+    { ...chosen, notes: chosen.notes.length },
+    { name: "pnpm", version: "9.1.0", lockFile: "pnpm-lock.yaml", notes: 1 },
+  );
 });
 
 test("the format of pnpm's lock file decides its version", () => {
-  const version = (text: string) => choosePackageManager(parsePackageJson("{}"), treeOf({ "pnpm-lock.yaml": text })).version;
-  assert.deepEqual([version("lockfileVersion: 5.4"), version("lockfileVersion: '6.0'"), version("lockfileVersion: '9.0'")], ["7", "8", "10"]);
+  const version = (text: string) =>
+    choosePackageManager(parsePackageJson("{}"), treeOf({ "pnpm-lock.yaml": text })).version;
+  assert.deepEqual(
+    [version("lockfileVersion: 5.4"), version("lockfileVersion: '6.0'"), version("lockfileVersion: '9.0'")],
+    ["7", "8", "10"],
+  );
 });
 
 test("equal inputs give equal install keys; the lock file, the Node version and the settings change them", () => {
   const lock = { "package-lock.json": "{}" };
   const key = plan({ dependencies }, lock).install?.key;
   assert.ok(key);
-  assert.equal(plan({ dependencies, version: "2", scripts: { start: "y" } }, { ...lock, "server.js": "changed" }).install?.key, key);
+  assert.equal(
+    plan({ dependencies, version: "2", scripts: { start: "y" } }, { ...lock, "server.js": "changed" }).install?.key,
+    key,
+  );
   assert.notEqual(plan({ dependencies }, { "package-lock.json": "{ }" }).install?.key, key);
   assert.notEqual(plan({ dependencies }, lock, "22.0.0").install?.key, key);
   assert.notEqual(plan({ dependencies }, { ...lock, ".npmrc": "x=1" }).install?.key, key);

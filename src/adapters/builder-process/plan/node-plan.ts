@@ -20,8 +20,14 @@ export function nodePlan(facts: NodeFacts): Plan {
   return {
     kind: "node",
     name: "Node.js app",
-    notes: [`Node.js ${facts.nodeVersion}, ${commandName(facts.manager)} ${facts.managerVersion}`, ...facts.notes, ...facts.manager.notes],
-    install: isEmpty(facts) ? null : { folder: "node_modules", key: installKey(facts, isFull), steps: [installStep(facts, isFull)] },
+    notes: [
+      `Node.js ${facts.nodeVersion}, ${commandName(facts.manager)} ${facts.managerVersion}`,
+      ...facts.notes,
+      ...facts.manager.notes,
+    ],
+    install: isEmpty(facts)
+      ? null
+      : { folder: "node_modules", key: installKey(facts, isFull), steps: [installStep(facts, isFull)] },
     build: buildSteps(facts),
     prune: isFull && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
   };
@@ -42,7 +48,12 @@ function needsDevDependencies(manifest: PackageJson): boolean {
 
 function isEmpty({ manifest, manager }: NodeFacts): boolean {
   const declared = { ...manifest.dependencies, ...manifest.devDependencies };
-  return Object.keys(declared).length === 0 && !manifest.hasWorkspaces && manager.lockFile === null && ownInstallScripts(manifest).length === 0;
+  return (
+    Object.keys(declared).length === 0 &&
+    !manifest.hasWorkspaces &&
+    manager.lockFile === null &&
+    ownInstallScripts(manifest).length === 0
+  );
 }
 
 /** Null when the result depends on more than the lock file: own scripts, workspaces, folders as dependencies, or no lock at all. */
@@ -51,9 +62,24 @@ function installKey(facts: NodeFacts, isFull: boolean): string | null {
   const ownScripts = ownInstallScripts(manifest).filter((name) => !gitHookTools.test(manifest.scripts[name] as string));
   const specs = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
   const usesFolders = specs.some((spec) => /^(?:file|link|portal|workspace|patch):/.test(spec));
-  if (manager.lockFile === null || manifest.hasWorkspaces || tree.has("pnpm-workspace.yaml") || ownScripts.length > 0 || usesFolders) return null;
+  if (
+    manager.lockFile === null ||
+    manifest.hasWorkspaces ||
+    tree.has("pnpm-workspace.yaml") ||
+    ownScripts.length > 0 ||
+    usesFolders
+  )
+    return null;
   const configs = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].map((file) => tree.text(file));
-  const inputs = [process.arch, facts.nodeVersion, manager.name, facts.managerVersion, isFull, manifest.installInputs, configs];
+  const inputs = [
+    process.arch,
+    facts.nodeVersion,
+    manager.name,
+    facts.managerVersion,
+    isFull,
+    manifest.installInputs,
+    configs,
+  ];
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
 }
 
@@ -74,14 +100,36 @@ const quietFlags = new Set(["--no-audit", "--no-fund", "--no-progress", "--no-up
 // Copies instead of links, so that nothing in the application's tree is shared with the store. CI keeps pnpm from asking.
 const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy", npm_config_store_dir: "/cache/pnpm" };
 
-function installArgs(manager: PackageManager, how: { locked: boolean; isFull: boolean; hasDev: boolean }): [string, ...string[]] {
+function installArgs(
+  manager: PackageManager,
+  how: { locked: boolean; isFull: boolean; hasDev: boolean },
+): [string, ...string[]] {
   switch (manager.name) {
     case "npm":
-      return ["npm", how.locked ? "ci" : "install", how.isFull ? "--include=dev" : "--omit=dev", "--no-audit", "--no-fund", "--no-progress"];
+      return [
+        "npm",
+        how.locked ? "ci" : "install",
+        how.isFull ? "--include=dev" : "--omit=dev",
+        "--no-audit",
+        "--no-fund",
+        "--no-progress",
+      ];
     case "pnpm":
-      return ["pnpm", "install", how.locked ? "--frozen-lockfile" : "--no-frozen-lockfile", how.isFull ? "--prod=false" : "--prod"];
+      return [
+        "pnpm",
+        "install",
+        how.locked ? "--frozen-lockfile" : "--no-frozen-lockfile",
+        how.isFull ? "--prod=false" : "--prod",
+      ];
     case "yarn":
-      return ["yarn", "install", ...(how.locked ? ["--frozen-lockfile"] : []), `--production=${!how.isFull}`, "--non-interactive", "--no-progress"];
+      return [
+        "yarn",
+        "install",
+        ...(how.locked ? ["--frozen-lockfile"] : []),
+        `--production=${!how.isFull}`,
+        "--non-interactive",
+        "--no-progress",
+      ];
     case "yarn-modern":
       return how.isFull || !how.hasDev
         ? ["yarn", "install", ...(how.locked ? ["--immutable"] : [])]
@@ -111,12 +159,28 @@ function pruneSteps(manager: PackageManager): Step[] {
   const args: Record<PackageManager["name"], [string, ...string[]]> = {
     npm: ["npm", "prune", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"],
     pnpm: ["pnpm", "prune", "--prod", "--ignore-scripts"],
-    yarn: ["yarn", "install", "--production=true", "--ignore-scripts", "--frozen-lockfile", "--non-interactive", "--no-progress"],
+    yarn: [
+      "yarn",
+      "install",
+      "--production=true",
+      "--ignore-scripts",
+      "--frozen-lockfile",
+      "--non-interactive",
+      "--no-progress",
+    ],
     "yarn-modern": ["yarn", "workspaces", "focus", "--production"],
   };
   const env = { ...(manager.name === "pnpm" ? pnpmEnv : {}), HUSKY: "0" };
   return [
-    { title: "Removing development dependencies", stage: "build", args: args[manager.name], env, tool: toolOf(manager), otherwise: "install_failed", quiet: true },
+    {
+      title: "Removing development dependencies",
+      stage: "build",
+      args: args[manager.name],
+      env,
+      tool: toolOf(manager),
+      otherwise: "install_failed",
+      quiet: true,
+    },
   ];
 }
 

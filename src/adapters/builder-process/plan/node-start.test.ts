@@ -5,7 +5,9 @@ import { parsePackageJson } from "./package-json.ts";
 
 const files = (...paths: string[]): BuiltFiles => ({
   has: (path) => paths.includes(path),
-  folders: (folder) => [...new Set(paths.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split("/")[1] as string))],
+  folders: (folder) => [
+    ...new Set(paths.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split("/")[1] as string)),
+  ],
 });
 const start = (manifest: object, ...paths: string[]) => {
   const found = nodeStart(parsePackageJson(JSON.stringify(manifest)), files(...paths));
@@ -19,18 +21,44 @@ test("the start script comes first, with prestart before it", () => {
 });
 
 test("a development server is not how visitors are served", () => {
-  for (const script of ["react-scripts start", "vite", "vite --host", "vite preview", "cross-env PORT=1 ng serve", "next dev", "PORT=3 parcel index.html", "astro dev"]) {
+  for (const script of [
+    "react-scripts start",
+    "vite",
+    "vite --host",
+    "vite preview",
+    "cross-env PORT=1 ng serve",
+    "next dev",
+    "PORT=3 parcel index.html",
+    "astro dev",
+  ]) {
     assert.ok(isDevelopmentServer(script), script);
   }
-  for (const script of ["node server.js", "next start", "vite-node server.ts", "gatsby-server", "fastify start app.js", "parcel build", "remix-serve build"]) {
+  for (const script of [
+    "node server.js",
+    "next start",
+    "vite-node server.ts",
+    "gatsby-server",
+    "fastify start app.js",
+    "parcel build",
+    "remix-serve build",
+  ]) {
     assert.ok(!isDevelopmentServer(script), script);
   }
-  assert.equal(start({ scripts: { start: "react-scripts start", build: "react-scripts build" } }, "build/index.html"), "build index");
+  assert.equal(
+    start({ scripts: { start: "react-scripts start", build: "react-scripts build" } }, "build/index.html"),
+    "build index",
+  );
 });
 
 test("without a start script: a server the build made, server.js, the built site, main, index.js, a plain site", () => {
-  assert.equal(start({ scripts: { build: "nuxt build" } }, ".output/server/index.mjs", ".output/public/index.html"), "node .output/server/index.mjs");
-  assert.equal(start({ dependencies: { next: "1" }, scripts: { build: "next build" } }, ".next/BUILD_ID"), "next start -p $PORT");
+  assert.equal(
+    start({ scripts: { build: "nuxt build" } }, ".output/server/index.mjs", ".output/public/index.html"),
+    "node .output/server/index.mjs",
+  );
+  assert.equal(
+    start({ dependencies: { next: "1" }, scripts: { build: "next build" } }, ".next/BUILD_ID"),
+    "next start -p $PORT",
+  );
   assert.equal(start({}, "server.js", "index.js"), "node server.js");
   assert.equal(start({ main: "index.js", scripts: { build: "webpack" } }, "index.js", "dist/index.html"), "dist index");
   assert.equal(start({ main: "./lib/run" }, "lib/run.js"), "node lib/run.js");

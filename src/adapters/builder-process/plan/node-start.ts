@@ -13,7 +13,19 @@ const developmentServer = new RegExp(
 
 // Where frameworks leave a server: Nuxt and Nitro, Astro's Node adapter.
 const serverOutputs = [".output/server/index.mjs", "dist/server/entry.mjs"];
-const siteFolders = ["dist", "build", "out", "_site", "www", ".output/public", "dist/client", ".vitepress/dist", "docs/.vitepress/dist", "storybook-static", "public"];
+const siteFolders = [
+  "dist",
+  "build",
+  "out",
+  "_site",
+  "www",
+  ".output/public",
+  "dist/client",
+  ".vitepress/dist",
+  "docs/.vitepress/dist",
+  "storybook-static",
+  "public",
+];
 
 /** The files that are there after the build, as far as starting needs to know. */
 export interface BuiltFiles {
@@ -24,7 +36,14 @@ export interface BuiltFiles {
 
 /** How a Node application without a Procfile command is started; null when nothing tells. */
 export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | null {
-  return startScript(manifest) ?? frameworkServer(manifest, files) ?? serverFile(files) ?? builtSite(manifest, files) ?? mainFile(manifest, files) ?? site(files);
+  return (
+    startScript(manifest) ??
+    frameworkServer(manifest, files) ??
+    serverFile(files) ??
+    builtSite(manifest, files) ??
+    mainFile(manifest, files) ??
+    site(files)
+  );
 }
 
 /** Whether the `start` script is a development server that is not run here. */
@@ -44,8 +63,10 @@ function startScript({ scripts }: PackageJson): Start | null {
 function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null {
   const found = serverOutputs.find((path) => files.has(path));
   if (found) return node(found, "the server that the build made");
-  const uses = (name: string) => manifest.dependencies[name] !== undefined || manifest.devDependencies[name] !== undefined;
-  if (uses("@sveltejs/adapter-node") && files.has("build/index.js")) return node("build/index.js", "the server that the build made");
+  const uses = (name: string) =>
+    manifest.dependencies[name] !== undefined || manifest.devDependencies[name] !== undefined;
+  if (uses("@sveltejs/adapter-node") && files.has("build/index.js"))
+    return node("build/index.js", "the server that the build made");
   if (uses("next") && files.has(".next/BUILD_ID") && !files.has("out/index.html")) {
     return { how: "command", command: "next start -p $PORT", because: "the Next.js build" };
   }
@@ -64,7 +85,9 @@ function builtSite(manifest: PackageJson, files: BuiltFiles): Start | null {
 function mainFile(manifest: PackageJson, files: BuiltFiles): Start | null {
   const main = manifest.main?.replace(/^\.\//, "") ?? null;
   const candidates = [...(main === null ? [] : [main, `${main}.js`]), "index.js", "index.mjs", "app.js"];
-  const found = candidates.find((path) => /^[\w./@-]+$/.test(path) && !path.split("/").includes("..") && files.has(path));
+  const found = candidates.find(
+    (path) => /^[\w./@-]+$/.test(path) && !path.split("/").includes("..") && files.has(path),
+  );
   return found ? node(found, found === main ? "`main` of package.json" : found) : null;
 }
 

@@ -50,7 +50,9 @@ function parse(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch (error) {
-    throw new BuildRefused("package_json_invalid", { summary: `package.json is not valid JSON: ${(error as Error).message}` });
+    throw new BuildRefused("package_json_invalid", {
+      summary: `package.json is not valid JSON: ${(error as Error).message}`,
+    });
   }
   throw new BuildRefused("package_json_invalid", { summary: "package.json does not hold a JSON object." });
 }
@@ -64,5 +66,7 @@ function asRecord(value: unknown): Record<string, unknown> {
 }
 
 function texts(value: unknown): Record<string, string> {
-  return Object.fromEntries(Object.entries(asRecord(value)).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  return Object.fromEntries(
+    Object.entries(asRecord(value)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
 }

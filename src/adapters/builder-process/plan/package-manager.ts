@@ -29,10 +29,21 @@ export function choosePackageManager(manifest: PackageJson, tree: SourceTree): P
   const lockFile = found?.[0] ?? null;
   const lockText = lockFile === null ? "" : (tree.text(lockFile) ?? "");
   const chosen = byFamily(family, wish?.version ?? null, lockText);
-  return { ...chosen, lockFile, notes: notesOn(present.map(([file]) => file), lockFile) };
+  return {
+    ...chosen,
+    lockFile,
+    notes: notesOn(
+      present.map(([file]) => file),
+      lockFile,
+    ),
+  };
 }
 
-function byFamily(family: "npm" | "pnpm" | "yarn", wished: string | null, lockText: string): Pick<PackageManager, "name" | "version"> {
+function byFamily(
+  family: "npm" | "pnpm" | "yarn",
+  wished: string | null,
+  lockText: string,
+): Pick<PackageManager, "name" | "version"> {
   if (family === "npm") return { name: "npm", version: wished };
   if (family === "pnpm") return { name: "pnpm", version: wished ?? pnpmRange(lockText) };
   const isModern = wished === null ? lockText.includes("__metadata:") : semver.gte(wished, "2.0.0");

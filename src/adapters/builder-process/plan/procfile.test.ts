@@ -4,7 +4,8 @@ import { BuildRefused } from "../failure-codes.ts";
 import { parseProcfile } from "./procfile.ts";
 
 test("web and release are taken, others are named as ignored", () => {
-  const text = "# how it runs\r\nweb: node server.js --port $PORT\n\nrelease: npm run migrate: all\nworker: node worker.js\n";
+  const text =
+    "# how it runs\r\nweb: node server.js --port $PORT\n\nrelease: npm run migrate: all\nworker: node worker.js\n";
   assert.deepEqual(parseProcfile(text), {
     web: "node server.js --port $PORT",
     release: "npm run migrate: all",

@@ -7,7 +7,10 @@ import { pythonStart } from "./python-start.ts";
 const plan = (files: Record<string, string>) =>
   pythonPlan({ tree: treeOf(files), interpreter: "/usr/bin/python3", version: "3.11.2", home: "/app", settings: "" });
 const pip = (files: Record<string, string>) =>
-  plan(files).install?.steps.find((step) => step.args.includes("pip"))?.args.slice(9).join(" ");
+  plan(files)
+    .install?.steps.find((step) => step.args.includes("pip"))
+    ?.args.slice(9)
+    .join(" ");
 const start = (files: Record<string, string>) => {
   const found = pythonStart(treeOf(files));
   return found?.how === "command" ? found.command : null;
@@ -17,14 +20,20 @@ test("requirements.txt comes before pyproject.toml before Pipfile", () => {
   assert.equal(pip({ "requirements.txt": "flask", "pyproject.toml": "" }), "-r requirements.txt");
   assert.equal(pip({ "pyproject.toml": '[project]\nname="x"\ndependencies=["flask>=3","a"]' }), "flask>=3 a");
   assert.equal(pip({ "pyproject.toml": '[project]\nname="x"\n[build-system]\nrequires=[]' }), ".");
-  assert.equal(pip({ Pipfile: '[packages]\nflask = "*"\nb = "==1.0"\nuvicorn = {extras=["standard"], version=">=1"}' }), "flask b==1.0 uvicorn[standard]>=1");
+  assert.equal(
+    pip({ Pipfile: '[packages]\nflask = "*"\nb = "==1.0"\nuvicorn = {extras=["standard"], version=">=1"}' }),
+    "flask b==1.0 uvicorn[standard]>=1",
+  );
 });
 
 test("an install that depends on the source is not reused", () => {
   assert.notEqual(plan({ "requirements.txt": "flask\n-r requirements-base.txt" }).install?.key, null);
   assert.equal(plan({ "requirements.txt": "-e ." }).install?.key, null);
   assert.equal(plan({ "requirements.txt": "-r ../other.txt" }).install?.key, null);
-  assert.notEqual(plan({ "requirements.txt": "flask" }).install?.key, plan({ "requirements.txt": "django" }).install?.key);
+  assert.notEqual(
+    plan({ "requirements.txt": "flask" }).install?.key,
+    plan({ "requirements.txt": "django" }).install?.key,
+  );
 });
 
 test("Django's static files are collected when it has a place for them", () => {
@@ -49,14 +58,46 @@ test("requires-python is compared with the machine's Python", () => {
 
 const where = "${HOST:-0.0.0.0}";
 for (const [name, files, command] of [
-  ["Flask with gunicorn", { "app.py": "app = Flask(__name__)", "requirements.txt": "flask\ngunicorn==1" }, `gunicorn --bind ${where}:$PORT app:app`],
-  ["Flask alone", { "main.py": "web = Flask(__name__)", "requirements.txt": "flask" }, `flask --app main:web run --host ${where} --port $PORT`],
-  ["Flask that listens itself", { "main.py": "app = Flask(__name__)\napp.run(port=os.environ['PORT'])", "requirements.txt": "flask" }, "python main.py"],
-  ["a Flask factory", { "blog/__init__.py": "def create_app():", "requirements.txt": "flask\ngunicorn" }, `gunicorn --bind ${where}:$PORT 'blog:create_app()'`],
-  ["FastAPI", { "main.py": "app = FastAPI()", "requirements.txt": "fastapi[standard]" }, `uvicorn --host ${where} --port $PORT main:app`],
-  ["FastAPI in a package", { "app/main.py": "api: FastAPI = FastAPI(title='x')", "requirements.txt": "uvicorn" }, `uvicorn --host ${where} --port $PORT app.main:api`],
-  ["Django with gunicorn", { "manage.py": "", "shop/wsgi.py": "", "requirements.txt": "django\ngunicorn" }, `gunicorn --bind ${where}:$PORT shop.wsgi:application`],
-  ["Django alone", { "manage.py": "", "shop/wsgi.py": "", "requirements.txt": "django" }, `python manage.py runserver --noreload ${where}:$PORT`],
+  [
+    "Flask with gunicorn",
+    { "app.py": "app = Flask(__name__)", "requirements.txt": "flask\ngunicorn==1" },
+    `gunicorn --bind ${where}:$PORT app:app`,
+  ],
+  [
+    "Flask alone",
+    { "main.py": "web = Flask(__name__)", "requirements.txt": "flask" },
+    `flask --app main:web run --host ${where} --port $PORT`,
+  ],
+  [
+    "Flask that listens itself",
+    { "main.py": "app = Flask(__name__)\napp.run(port=os.environ['PORT'])", "requirements.txt": "flask" },
+    "python main.py",
+  ],
+  [
+    "a Flask factory",
+    { "blog/__init__.py": "def create_app():", "requirements.txt": "flask\ngunicorn" },
+    `gunicorn --bind ${where}:$PORT 'blog:create_app()'`,
+  ],
+  [
+    "FastAPI",
+    { "main.py": "app = FastAPI()", "requirements.txt": "fastapi[standard]" },
+    `uvicorn --host ${where} --port $PORT main:app`,
+  ],
+  [
+    "FastAPI in a package",
+    { "app/main.py": "api: FastAPI = FastAPI(title='x')", "requirements.txt": "uvicorn" },
+    `uvicorn --host ${where} --port $PORT app.main:api`,
+  ],
+  [
+    "Django with gunicorn",
+    { "manage.py": "", "shop/wsgi.py": "", "requirements.txt": "django\ngunicorn" },
+    `gunicorn --bind ${where}:$PORT shop.wsgi:application`,
+  ],
+  [
+    "Django alone",
+    { "manage.py": "", "shop/wsgi.py": "", "requirements.txt": "django" },
+    `python manage.py runserver --noreload ${where}:$PORT`,
+  ],
   ["a script", { "main.py": "print()", "requirements.txt": "" }, "python main.py"],
   ["nothing to start", { "lib.py": "", "requirements.txt": "" }, null],
 ] as const) {

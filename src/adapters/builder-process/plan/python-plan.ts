@@ -30,8 +30,13 @@ interface Dependencies {
 /** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
 export function isPython(tree: SourceTree): boolean {
   if (["requirements.txt", "Pipfile", "setup.py", "manage.py"].some((file) => tree.has(file))) return true;
-  if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? "")) return true;
-  return ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file)) && !tree.has("package.json") && !tree.has("index.html");
+  if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
+    return true;
+  return (
+    ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file)) &&
+    !tree.has("package.json") &&
+    !tree.has("index.html")
+  );
 }
 
 /** What installing and building a Python application takes: a virtual environment in `.venv`, and Django's static files. */
@@ -51,7 +56,9 @@ export function pythonPlan(facts: PythonFacts): Plan {
 /** The packages that are named by the application itself; what those need in turn is not among them. */
 export function declaredPackages(tree: SourceTree): Declared {
   const texts = findDependencies(tree).texts.join("\n");
-  const names = [...texts.matchAll(/(?:^|["'\s,[])([A-Za-z][A-Za-z0-9._-]*)/gm)].map((match) => normalizeName(match[1] as string));
+  const names = [...texts.matchAll(/(?:^|["'\s,[])([A-Za-z][A-Za-z0-9._-]*)/gm)].map((match) =>
+    normalizeName(match[1] as string),
+  );
   return new Set(names);
 }
 
@@ -64,7 +71,8 @@ function findDependencies(tree: SourceTree): Dependencies {
   if (requirements !== null) return fromRequirements(tree, requirements);
   const pyproject = tree.text("pyproject.toml");
   if (pyproject !== null) return fromPyproject(pyproject);
-  if (tree.has("setup.py")) return { args: ["."], from: "setup.py", texts: [tree.text("setup.py") ?? ""], isReusable: false };
+  if (tree.has("setup.py"))
+    return { args: ["."], from: "setup.py", texts: [tree.text("setup.py") ?? ""], isReusable: false };
   const pipfile = tree.text("Pipfile");
   if (pipfile !== null) return fromPipfile(pipfile);
   return { args: [], from: "nowhere (no requirements.txt)", texts: [], isReusable: true };
@@ -80,7 +88,9 @@ function fromRequirements(tree: SourceTree, text: string): Dependencies {
 function fromPyproject(text: string): Dependencies {
   const manifest = parseToml(text, "pyproject.toml");
   const project = asTable(manifest["project"]);
-  const list = Array.isArray(project["dependencies"]) ? project["dependencies"].filter((item) => typeof item === "string") : [];
+  const list = Array.isArray(project["dependencies"])
+    ? project["dependencies"].filter((item) => typeof item === "string")
+    : [];
   const isPackage = manifest["build-system"] !== undefined || manifest["project"] === undefined;
   if (isPackage) return { args: ["."], from: "pyproject.toml", texts: [JSON.stringify(manifest)], isReusable: false };
   return { args: list, from: "pyproject.toml", texts: list, isReusable: true };
@@ -89,7 +99,8 @@ function fromPyproject(text: string): Dependencies {
 function fromPipfile(text: string): Dependencies {
   const packages = Object.entries(asTable(parseToml(text, "Pipfile")["packages"]));
   const args = packages.map(([name, wish]) => {
-    const version = typeof wish === "string" ? wish : String(asTable(wish)["version"] ?? "*");
+    const written = typeof wish === "string" ? wish : asTable(wish)["version"];
+    const version = typeof written === "string" ? written : "*";
     const extras = asTable(wish)["extras"];
     const suffix = Array.isArray(extras) ? `[${extras.join(",")}]` : "";
     return `${name}${suffix}${version === "*" ? "" : version}`;
@@ -135,7 +146,15 @@ function compatible(version: string): string {
 
 function installKey(facts: PythonFacts, dependencies: Dependencies): string | null {
   if (!dependencies.isReusable) return null;
-  const inputs = [process.arch, facts.interpreter, facts.version, facts.home, facts.settings, dependencies.args, dependencies.texts];
+  const inputs = [
+    process.arch,
+    facts.interpreter,
+    facts.version,
+    facts.home,
+    facts.settings,
+    dependencies.args,
+    dependencies.texts,
+  ];
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
 }
 
@@ -152,14 +171,36 @@ function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependen
   const install: Step = {
     ...shared,
     title: `Installing dependencies from ${dependencies.from}`,
-    args: [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile", "--progress-bar", "off", ...dependencies.args],
+    args: [
+      python,
+      "-m",
+      "pip",
+      "install",
+      "--no-input",
+      "--disable-pip-version-check",
+      "--no-compile",
+      "--progress-bar",
+      "off",
+      ...dependencies.args,
+    ],
     otherwise: "install_failed",
   };
   // Time stamps in compiled files would make equal sources differ, and a read-only release cannot compile later.
   const compile: Step = {
     ...shared,
     title: "Compiling",
-    args: [python, "-m", "compileall", "-q", "-f", "-j", "0", "--invalidation-mode", "unchecked-hash", `${home}/.venv/lib`],
+    args: [
+      python,
+      "-m",
+      "compileall",
+      "-q",
+      "-f",
+      "-j",
+      "0",
+      "--invalidation-mode",
+      "unchecked-hash",
+      `${home}/.venv/lib`,
+    ],
     otherwise: "install_failed",
     quiet: true,
   };

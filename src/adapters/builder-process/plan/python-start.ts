@@ -4,7 +4,21 @@ import type { Start } from "./plan.ts";
 
 const where = "${HOST:-0.0.0.0}:$PORT";
 const hostAndPort = "--host ${HOST:-0.0.0.0} --port $PORT";
-const moduleNames = ["app", "main", "wsgi", "asgi", "application", "server", "run", "api", "src/app", "src/main", "app/main", "app/app", "app/__init__"];
+const moduleNames = [
+  "app",
+  "main",
+  "wsgi",
+  "asgi",
+  "application",
+  "server",
+  "run",
+  "api",
+  "src/app",
+  "src/main",
+  "app/main",
+  "app/app",
+  "app/__init__",
+];
 
 /** The object in the source that a server is pointed at. */
 interface Application {
@@ -30,7 +44,9 @@ function django(tree: SourceTree): Application | null {
 
 function findApplication(tree: SourceTree): Application | null {
   const named = moduleNames.map((name) => `${name}.py`);
-  const packages = tree.paths.filter((path) => /^(?:src\/)?[A-Za-z_]\w*\/(?:__init__|main|app)\.py$/.test(path) && !path.startsWith("tests/"));
+  const packages = tree.paths.filter(
+    (path) => /^(?:src\/)?[A-Za-z_]\w*\/(?:__init__|main|app)\.py$/.test(path) && !path.startsWith("tests/"),
+  );
   for (const path of new Set([...named, ...packages])) {
     const text = tree.text(path);
     const application = text === null ? null : applicationIn(path, text);
@@ -40,30 +56,42 @@ function findApplication(tree: SourceTree): Application | null {
 }
 
 const constructors = [
-  { pattern: /^(\w+)(?:\s*:\s*[\w.]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette|Litestar|Quart|Sanic|BlackSheep)\(/m, framework: "asgi" },
+  {
+    pattern: /^(\w+)(?:\s*:\s*[\w.]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette|Litestar|Quart|Sanic|BlackSheep)\(/m,
+    framework: "asgi",
+  },
   { pattern: /^(\w+)(?:\s*:\s*[\w.]+)?\s*=\s*(?:flask\.)?Flask\(/m, framework: "flask" },
-  { pattern: /^(\w+)\s*=\s*(?:bottle\.)?(?:Bottle|default_app|falcon\.App|get_wsgi_application)\(/m, framework: "wsgi" },
+  {
+    pattern: /^(\w+)\s*=\s*(?:bottle\.)?(?:Bottle|default_app|falcon\.App|get_wsgi_application)\(/m,
+    framework: "wsgi",
+  },
   { pattern: /^def (create_app)\((?:\s*\)|[^)]*=)/m, framework: "flask" },
 ] as const;
 
 function applicationIn(path: string, text: string): Application | null {
   for (const { pattern, framework } of constructors) {
     const name = pattern.exec(text)?.[1];
-    if (name !== undefined) return { target: `${moduleOf(path)}:${name}${name === "create_app" ? "()" : ""}`, framework, path };
+    if (name !== undefined)
+      return { target: `${moduleOf(path)}:${name}${name === "create_app" ? "()" : ""}`, framework, path };
   }
   return null;
 }
 
 function moduleOf(path: string): string {
-  return path.replace(/\.py$/, "").replace(/\/__init__$/, "").replaceAll("/", ".");
+  return path
+    .replace(/\.py$/, "")
+    .replace(/\/__init__$/, "")
+    .replaceAll("/", ".");
 }
 
 function serve(application: Application, packages: Declared, tree: SourceTree): Start {
   const { target, framework, path } = application;
   if (framework === "asgi") return serveAsgi(application, packages);
   if (packages.has("gunicorn")) return command(`gunicorn --bind ${where} ${quoted(target)}`, `gunicorn and ${path}`);
-  if (packages.has("waitress")) return command(`waitress-serve --listen=${where} ${waitress(target)}`, `waitress and ${path}`);
-  if (framework === "django") return command(`python manage.py runserver --noreload ${where}`, "manage.py (add gunicorn to serve visitors)");
+  if (packages.has("waitress"))
+    return command(`waitress-serve --listen=${where} ${waitress(target)}`, `waitress and ${path}`);
+  if (framework === "django")
+    return command(`python manage.py runserver --noreload ${where}`, "manage.py (add gunicorn to serve visitors)");
   if (framework === "flask" && !listensItself(tree, path)) {
     return command(`flask --app ${quoted(target)} run ${hostAndPort}`, `${path} (add gunicorn to serve visitors)`);
   }
@@ -71,10 +99,13 @@ function serve(application: Application, packages: Declared, tree: SourceTree): 
 }
 
 function serveAsgi({ target, path }: Application, packages: Declared): Start {
-  if (packages.has("hypercorn") && !packages.has("uvicorn")) return command(`hypercorn --bind ${where} ${target}`, `hypercorn and ${path}`);
-  if (packages.has("granian")) return command(`granian --interface asgi ${hostAndPort} ${target}`, `granian and ${path}`);
+  if (packages.has("hypercorn") && !packages.has("uvicorn"))
+    return command(`hypercorn --bind ${where} ${target}`, `hypercorn and ${path}`);
+  if (packages.has("granian"))
+    return command(`granian --interface asgi ${hostAndPort} ${target}`, `granian and ${path}`);
   // FastAPI's own extra `standard` brings uvicorn without naming it.
-  if (packages.has("uvicorn") || packages.has("fastapi")) return command(`uvicorn ${hostAndPort} ${target}`, `uvicorn and ${path}`);
+  if (packages.has("uvicorn") || packages.has("fastapi"))
+    return command(`uvicorn ${hostAndPort} ${target}`, `uvicorn and ${path}`);
   return command(`python ${path}`, path);
 }
 

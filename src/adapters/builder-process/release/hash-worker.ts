@@ -31,7 +31,8 @@ function hashLarge(path: string): string {
   const buffer = Buffer.allocUnsafe(wholeBytes);
   const file = openSync(path, "r");
   try {
-    for (let read = readSync(file, buffer); read > 0; read = readSync(file, buffer)) digest.update(buffer.subarray(0, read));
+    for (let read = readSync(file, buffer); read > 0; read = readSync(file, buffer))
+      digest.update(buffer.subarray(0, read));
   } finally {
     closeSync(file);
   }

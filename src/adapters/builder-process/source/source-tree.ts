@@ -26,7 +26,12 @@ const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
 /** Walks the source once, without following a link. */
 export async function scanSource(root: string): Promise<ScannedSource> {
-  const found = { paths: [] as string[], texts: new Map<string, string>(), sizeBytes: 0, escapingLink: null as string | null };
+  const found = {
+    paths: [] as string[],
+    texts: new Map<string, string>(),
+    sizeBytes: 0,
+    escapingLink: null as string | null,
+  };
   await walk(root, "", found);
   found.paths.sort();
   return { tree: makeTree(found.paths, found.texts), sizeBytes: found.sizeBytes, escapingLink: found.escapingLink };

@@ -21,8 +21,17 @@ export async function unpack(unpacking: Unpacking): Promise<SourceTree> {
   unpacking.source.once("error", (error) => counter.destroy(error));
   const owner = unpacking.uid === process.getuid?.() ? {} : { uid: unpacking.uid, gid: unpacking.uid };
   const result = await run(
-    { file: "tar", args: ["--extract", "--file=-", "--no-same-owner", "--no-same-permissions", "--delay-directory-restore"] },
-    { cwd: unpacking.folder, ...owner, stdin: unpacking.source.pipe(counter), signal: unpacking.signal, maxOutputBytes: 16 * 1024 },
+    {
+      file: "tar",
+      args: ["--extract", "--file=-", "--no-same-owner", "--no-same-permissions", "--delay-directory-restore"],
+    },
+    {
+      cwd: unpacking.folder,
+      ...owner,
+      stdin: unpacking.source.pipe(counter),
+      signal: unpacking.signal,
+      maxOutputBytes: 16 * 1024,
+    },
   );
   unpacking.source.destroy();
   if (counter.isOver()) throw tooLarge(unpacking.maxBytes);
@@ -34,13 +43,17 @@ export async function unpack(unpacking: Unpacking): Promise<SourceTree> {
   const scanned = await scanSource(unpacking.folder);
   if (scanned.sizeBytes > unpacking.maxBytes) throw tooLarge(unpacking.maxBytes);
   if (scanned.escapingLink !== null) {
-    throw new BuildRefused("source_link_escapes", { summary: `The symbolic link ${scanned.escapingLink} points outside the repository.` });
+    throw new BuildRefused("source_link_escapes", {
+      summary: `The symbolic link ${scanned.escapingLink} points outside the repository.`,
+    });
   }
   return scanned.tree;
 }
 
 function tooLarge(maxBytes: number): BuildRefused {
-  return new BuildRefused("source_too_large", { summary: `The source is larger than ${Math.round(maxBytes / 1024 / 1024)} MiB.` });
+  return new BuildRefused("source_too_large", {
+    summary: `The source is larger than ${Math.round(maxBytes / 1024 / 1024)} MiB.`,
+  });
 }
 
 function countBytes(maxBytes: number) {

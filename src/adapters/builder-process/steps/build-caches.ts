@@ -3,7 +3,15 @@ import { dirname, join } from "node:path";
 import { giveTo, isPlain } from "./workspace.ts";
 
 // What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
-const folders = [".next/cache", "node_modules/.cache", "node_modules/.vite", "node_modules/.astro", ".angular/cache", ".parcel-cache", ".turbo"];
+const folders = [
+  ".next/cache",
+  "node_modules/.cache",
+  "node_modules/.vite",
+  "node_modules/.astro",
+  ".angular/cache",
+  ".parcel-cache",
+  ".turbo",
+];
 
 /** Moves the kept caches of build tools into the application's folder, which belongs to the user `uid`. */
 export async function restoreBuildCaches(projectCacheDir: string, app: string, uid: number): Promise<void> {

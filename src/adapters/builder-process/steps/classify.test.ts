@@ -4,39 +4,77 @@ import type { BuilderFailureCode } from "../failure-codes.ts";
 import type { Step, Tool } from "../plan/plan.ts";
 import { classify, tellingLine } from "./classify.ts";
 
-const step = (tool: Tool): Step => ({ title: "", stage: "install", args: [tool], env: {}, tool, otherwise: "install_failed" });
+const step = (tool: Tool): Step => ({
+  title: "",
+  stage: "install",
+  args: [tool],
+  env: {},
+  tool,
+  otherwise: "install_failed",
+});
 
 // Said by the real programs.
 const sayings: readonly (readonly [Tool, string, BuilderFailureCode])[] = [
-  ["npm", "npm error code EUSAGE\nnpm error\nnpm error `npm ci` can only install packages when your package.json and package-lock.json are in sync.", "lock_out_of_sync"],
+  [
+    "npm",
+    "npm error code EUSAGE\nnpm error\nnpm error `npm ci` can only install packages when your package.json and package-lock.json are in sync.",
+    "lock_out_of_sync",
+  ],
   ["npm", "npm error code E404\nnpm error 404 Not Found - GET https://example.org/nope", "dependency_not_found"],
   ["npm", "npm error code ETARGET\nnpm error notarget No matching version found for a@9", "dependency_not_found"],
-  ["npm", "npm error code ENOTFOUND\nnpm error network request to https://example.org/a failed", "registry_unreachable"],
+  [
+    "npm",
+    "npm error code ENOTFOUND\nnpm error network request to https://example.org/a failed",
+    "registry_unreachable",
+  ],
   ["npm", "npm error code EINTEGRITY", "lock_integrity_mismatch"],
   ["npm", "npm error gyp ERR! build error\nnpm error gyp ERR! not ok", "native_build_failed"],
   ["npm", "npm error code 1\nnpm error path /app/node_modules/x", "install_failed"],
-  ["pnpm", " ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with \"frozen-lockfile\"", "lock_out_of_sync"],
+  ["pnpm", ' ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile"', "lock_out_of_sync"],
   ["pnpm", " ERR_PNPM_FETCH_404  GET https://example.org/nope: Not Found - 404", "dependency_not_found"],
   ["yarn", "error Your lockfile needs to be updated, but yarn was run with `--frozen-lockfile`.", "lock_out_of_sync"],
-  ["yarn", "➤ YN0028: │ The lockfile would have been modified by this install, which is explicitly forbidden.", "lock_out_of_sync"],
+  [
+    "yarn",
+    "➤ YN0028: │ The lockfile would have been modified by this install, which is explicitly forbidden.",
+    "lock_out_of_sync",
+  ],
   ["yarn", 'error Couldn\'t find any versions for "a" that matches "9"', "dependency_not_found"],
-  ["pip", "ERROR: Could not find a version that satisfies the requirement a==9\nERROR: No matching distribution found for a==9", "dependency_not_found"],
-  ["pip", "WARNING: Retrying … NewConnectionError … \nERROR: No matching distribution found for a", "registry_unreachable"],
+  [
+    "pip",
+    "ERROR: Could not find a version that satisfies the requirement a==9\nERROR: No matching distribution found for a==9",
+    "dependency_not_found",
+  ],
+  [
+    "pip",
+    "WARNING: Retrying … NewConnectionError … \nERROR: No matching distribution found for a",
+    "registry_unreachable",
+  ],
   ["pip", "error: command '/usr/bin/gcc' failed with exit code 1", "native_build_failed"],
   ["pip", "Error: Command '[...ensurepip...]' … ensurepip is not available", "python_missing"],
   ["go", "go: go.mod requires go >= 1.99 (running go 1.22.1; GOTOOLCHAIN=local)", "go_version_unavailable"],
   ["go", "main.go:3:8: no required module provides package example.org/x", "dependency_not_found"],
   ["go", "missing go.sum entry for module providing package x", "lock_out_of_sync"],
-  ["script", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "build_out_of_memory"],
+  [
+    "script",
+    "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+    "build_out_of_memory",
+  ],
   ["script", "Error: ENOSPC: no space left on device, write", "disk_full"],
 ];
 
 for (const [tool, text, code] of sayings) {
-  test(`${tool}: ${text.split("\n").at(-1)?.slice(0, 60)} is ${code}`, () => assert.equal(classify(step(tool), text), code));
+  test(`${tool}: ${text.split("\n").at(-1)?.slice(0, 60)} is ${code}`, () =>
+    assert.equal(classify(step(tool), text), code));
 }
 
 test("the telling line is the first that names an error, without npm's frame", () => {
-  assert.equal(tellingLine("npm warn error x\nnpm error code E404\nnpm error 404 Not Found - nope\n"), "404 Not Found - nope");
-  assert.equal(tellingLine("ok\nsrc/a.ts(1,2): error TS2304: Cannot find name 'x'."), "src/a.ts(1,2): error TS2304: Cannot find name 'x'.");
+  assert.equal(
+    tellingLine("npm warn error x\nnpm error code E404\nnpm error 404 Not Found - nope\n"),
+    "404 Not Found - nope",
+  );
+  assert.equal(
+    tellingLine("ok\nsrc/a.ts(1,2): error TS2304: Cannot find name 'x'."),
+    "src/a.ts(1,2): error TS2304: Cannot find name 'x'.",
+  );
   assert.equal(tellingLine("all is well"), null);
 });

@@ -6,20 +6,29 @@ interface Sign {
   readonly code: BuilderFailureCode;
 }
 
-const unreachable = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|network (?:timeout|request)|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT/;
+const unreachable =
+  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|network (?:timeout|request)|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT/;
 const nodeGyp = /gyp ERR!|node-gyp.*(?:not ok|failed)/;
 
 // In the order they are looked for: a missing package also fails the install, an unreachable registry also lacks the package.
 const signs: Readonly<Record<Tool, readonly Sign[]>> = {
   npm: [
-    { pattern: /code EUSAGE|can only install (?:packages )?(?:when|with)|are not in sync|Missing: \S+ from lock file|Invalid: lock file/, code: "lock_out_of_sync" },
+    {
+      pattern:
+        /code EUSAGE|can only install (?:packages )?(?:when|with)|are not in sync|Missing: \S+ from lock file|Invalid: lock file/,
+      code: "lock_out_of_sync",
+    },
     { pattern: /EINTEGRITY/, code: "lock_integrity_mismatch" },
     { pattern: unreachable, code: "registry_unreachable" },
     { pattern: /code (?:E404|ETARGET|ENOVERSIONS)|No matching version found/, code: "dependency_not_found" },
     { pattern: nodeGyp, code: "native_build_failed" },
   ],
   pnpm: [
-    { pattern: /ERR_PNPM_(?:OUTDATED_LOCKFILE|LOCKFILE_CONFIG_MISMATCH|FROZEN_LOCKFILE\w*|LOCKFILE_MISSING_DEPENDENCY|NO_LOCKFILE)/, code: "lock_out_of_sync" },
+    {
+      pattern:
+        /ERR_PNPM_(?:OUTDATED_LOCKFILE|LOCKFILE_CONFIG_MISMATCH|FROZEN_LOCKFILE\w*|LOCKFILE_MISSING_DEPENDENCY|NO_LOCKFILE)/,
+      code: "lock_out_of_sync",
+    },
     { pattern: /ERR_PNPM_TARBALL_INTEGRITY/, code: "lock_integrity_mismatch" },
     { pattern: /ERR_PNPM_(?:FETCH_404|NO_MATCHING_VERSION\w*|NO_VERSIONS)/, code: "dependency_not_found" },
     { pattern: unreachable, code: "registry_unreachable" },
@@ -27,31 +36,56 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
     { pattern: nodeGyp, code: "native_build_failed" },
   ],
   yarn: [
-    { pattern: /lockfile needs to be updated|lockfile would have been (?:modified|created)|YN0028/, code: "lock_out_of_sync" },
+    {
+      pattern: /lockfile needs to be updated|lockfile would have been (?:modified|created)|YN0028/,
+      code: "lock_out_of_sync",
+    },
     { pattern: /Integrity check failed|YN0018/, code: "lock_integrity_mismatch" },
-    { pattern: /Couldn't find (?:package|any versions)|Not found"?\.?$|Response code: 404|YN0082|YN0016|: No candidates found/m, code: "dependency_not_found" },
+    {
+      pattern:
+        /Couldn't find (?:package|any versions)|Not found"?\.?$|Response code: 404|YN0082|YN0016|: No candidates found/m,
+      code: "dependency_not_found",
+    },
     { pattern: unreachable, code: "registry_unreachable" },
     { pattern: /trouble with your network|RequestError/, code: "registry_unreachable" },
     { pattern: nodeGyp, code: "native_build_failed" },
   ],
   pip: [
-    { pattern: /NewConnectionError|Name or service not known|Temporary failure in name resolution|ConnectionResetError|ProxyError|ConnectTimeoutError|ReadTimeoutError|SSLCertVerificationError/, code: "registry_unreachable" },
+    {
+      pattern:
+        /NewConnectionError|Name or service not known|Temporary failure in name resolution|ConnectionResetError|ProxyError|ConnectTimeoutError|ReadTimeoutError|SSLCertVerificationError/,
+      code: "registry_unreachable",
+    },
     { pattern: /do not match the hashes|THESE PACKAGES DO NOT MATCH/, code: "lock_integrity_mismatch" },
     { pattern: /No matching distribution found|Could not find a version/, code: "dependency_not_found" },
     { pattern: /ensurepip is not available|No module named (?:venv|ensurepip|pip)/, code: "python_missing" },
-    { pattern: /error: command '.*(?:gcc|cc|g\+\+|clang).*' failed|Failed building wheel|Unable to find .*Python\.h/, code: "native_build_failed" },
+    {
+      pattern: /error: command '.*(?:gcc|cc|g\+\+|clang).*' failed|Failed building wheel|Unable to find .*Python\.h/,
+      code: "native_build_failed",
+    },
   ],
   go: [
-    { pattern: /requires go >=? ?\d|go\.mod requires go|running go \d\S* \(running|toolchain not available/, code: "go_version_unavailable" },
+    {
+      pattern: /requires go >=? ?\d|go\.mod requires go|running go \d\S* \(running|toolchain not available/,
+      code: "go_version_unavailable",
+    },
     { pattern: /dial tcp|TLS handshake timeout|i\/o timeout|no such host/, code: "registry_unreachable" },
-    { pattern: /missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|go: updating go\.mod/, code: "lock_out_of_sync" },
+    {
+      pattern: /missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|go: updating go\.mod/,
+      code: "lock_out_of_sync",
+    },
     { pattern: /checksum mismatch|SECURITY ERROR/, code: "lock_integrity_mismatch" },
-    { pattern: /no required module provides package|cannot find module providing|unknown revision|404 Not Found|no matching versions/, code: "dependency_not_found" },
+    {
+      pattern:
+        /no required module provides package|cannot find module providing|unknown revision|404 Not Found|no matching versions/,
+      code: "dependency_not_found",
+    },
   ],
   script: [],
 };
 
-const outOfMemory = /JavaScript heap out of memory|Allocation failed - process out of memory|^MemoryError$|fatal error: runtime: out of memory/m;
+const outOfMemory =
+  /JavaScript heap out of memory|Allocation failed - process out of memory|^MemoryError$|fatal error: runtime: out of memory/m;
 
 /** What a failed step is called, from how it ended and the end of what it printed. */
 export function classify(step: Step, output: string): BuilderFailureCode {
@@ -67,7 +101,12 @@ const noise = /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete
 /** The line of the output that most likely says what is wrong, or null. */
 export function tellingLine(output: string): string | null {
   const lines = output.split("\n").map((line) => line.trim());
-  const errors = lines.filter((line) => !noise.test(line) && !/^(?:npm )?warn/i.test(line) && /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|^\S+:\d+:\d+: /i.test(line));
+  const errors = lines.filter(
+    (line) =>
+      !noise.test(line) &&
+      !/^(?:npm )?warn/i.test(line) &&
+      /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|^\S+:\d+:\d+: /i.test(line),
+  );
   const line = errors[0];
   return line === undefined ? null : line.replace(/^npm (?:error|ERR!)\s*/, "").slice(0, 300);
 }

@@ -35,7 +35,7 @@ export async function installAndBuild(context: InstallContext, plan: Plan): Prom
 }
 
 export interface Installed {
-  /** When the installed folder was complete; a later change in it is the build's. */
+  /** When the installed folder was complete, rounded up; a later change in it is the build's. */
   readonly completeAtMs: number;
   /** The folder is a link of the kept production install. */
   readonly isProduction: boolean;
@@ -43,19 +43,19 @@ export interface Installed {
 
 async function install(context: InstallContext, plan: Plan, kept: KeptInstalls): Promise<Installed> {
   const { install: wanted } = plan;
-  if (wanted === null) return { completeAtMs: Date.now(), isProduction: false };
+  if (wanted === null) return { completeAtMs: Date.now() + 1, isProduction: false };
   const target = join(context.workspace.app, wanted.folder);
   const changes = plan.build.length > 0;
   if (wanted.key !== null && !(await isThere(target))) {
     const reused = changes ? await kept.copyFull(wanted.key, target) : await kept.linkProduction(wanted.key, target);
     if (reused) {
       context.log.step(`Using the installed dependencies of an earlier build (${wanted.folder}, nothing changed)`);
-      return { completeAtMs: Date.now(), isProduction: !changes };
+      return { completeAtMs: Date.now() + 1, isProduction: !changes };
     }
   }
   for (const step of wanted.steps) await runStep(context, step);
   if (wanted.key !== null && changes && (await isThere(target))) await kept.keep(wanted.key, "full", target);
-  return { completeAtMs: Date.now(), isProduction: false };
+  return { completeAtMs: Date.now() + 1, isProduction: false };
 }
 
 /** Leaves in the installed folder only what the release needs, by a kept production install when the build changed nothing in it. */
@@ -63,12 +63,13 @@ export async function finishInstall(context: InstallContext, plan: Plan, install
   const { install: wanted } = plan;
   const kept = keptInstalls(context.projectCacheDir);
   if (wanted === null) return { known: {}, remember: async () => {} };
+  await rm(join(context.workspace.app, ".yarn/install-state.gz"), { force: true });
   const target = join(context.workspace.app, wanted.folder);
   const key = (await isThere(target)) && (await isUnchanged(target, installed.completeAtMs)) ? wanted.key : null;
   const isLinked = installed.isProduction || (key !== null && (await swap(context, kept, key, target)));
   if (!isLinked) {
     for (const step of plan.prune) await runStep(context, step);
-    await rm(join(target, ".cache"), { recursive: true, force: true });
+    for (const name of leftovers) await rm(join(target, name), { recursive: true, force: true });
     if (key !== null) await kept.keep(key, "production", target);
   }
   if (key === null) return { known: {}, remember: async () => {} };
@@ -98,6 +99,14 @@ async function isThere(folder: string): Promise<boolean> {
 /** Whether nothing below the folder was written since. The folder itself may be: build tools put caches there, which are taken away. */
 async function isUnchanged(folder: string, sinceMs: number): Promise<boolean> {
   const since = `@${(sinceMs / 1000).toFixed(3)}`;
-  const found = await runOk({ file: "find", args: [folder, "-mindepth", "1", "-newerct", since, "-print", "-quit"] });
+  const others = volatileFiles.flatMap((name) => ["!", "-name", name]);
+  const found = await runOk({
+    file: "find",
+    args: [folder, "-mindepth", "1", "-newerct", since, ...others, "-print", "-quit"],
+  });
   return found.stdout === "";
 }
+
+// pnpm's notes to itself, which it rewrites with the time of day even when it only runs a script.
+const volatileFiles = [".modules.yaml", ".pnpm-workspace-state.json", ".pnpm-workspace-state-v1.json"];
+const leftovers = [".cache", ...volatileFiles];

@@ -52,7 +52,8 @@ export function keptInstalls(projectCacheDir: string): KeptInstalls {
       await dropOld(root);
     },
     keepHashed: async (key, hashed) => {
-      if (await exists(place(key, "production"))) await writeFile(place(key, "production.json"), JSON.stringify(hashed));
+      if (await exists(place(key, "production")))
+        await writeFile(place(key, "production.json"), JSON.stringify(hashed));
     },
   };
 }
@@ -71,7 +72,9 @@ async function touch(folder: string): Promise<void> {
 }
 
 async function dropOld(root: string): Promise<void> {
-  const entries = await Promise.all((await readdir(root)).map(async (key) => ({ key, at: (await stat(join(root, key))).mtimeMs })));
+  const entries = await Promise.all(
+    (await readdir(root)).map(async (key) => ({ key, at: (await stat(join(root, key))).mtimeMs })),
+  );
   const old = entries.toSorted((a, b) => b.at - a.at).slice(keptKeys);
   for (const { key } of old) await rm(join(root, key), { recursive: true, force: true });
 }

@@ -41,7 +41,12 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
     output?.write(chunk);
   };
   try {
-    const result = await sandbox.run(spec, { signal: watch.signal, maxOutputBytes: judgedBytes, onStdout: heard, onStderr: heard });
+    const result = await sandbox.run(spec, {
+      signal: watch.signal,
+      maxOutputBytes: judgedBytes,
+      onStdout: heard,
+      onStderr: heard,
+    });
     output?.flush();
     judge(context, step, { result, ended: watch.ended(), text: `${result.stdout}\n${result.stderr}` });
   } finally {
@@ -67,8 +72,16 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
   const { stage } = step;
   const command = `\`${step.args.join(" ")}\``;
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
-  if (end.ended === "timeout") return new BuildRefused("build_timeout", { stage, summary: `The build took longer than ${seconds(limits.timeoutMs)}.` });
-  if (end.ended === "silence") return new BuildRefused("build_silent", { stage, summary: `Nothing was printed for ${seconds(limits.silenceMs)}; ${command} was ended.` });
+  if (end.ended === "timeout")
+    return new BuildRefused("build_timeout", {
+      stage,
+      summary: `The build took longer than ${seconds(limits.timeoutMs)}.`,
+    });
+  if (end.ended === "silence")
+    return new BuildRefused("build_silent", {
+      stage,
+      summary: `Nothing was printed for ${seconds(limits.silenceMs)}; ${command} was ended.`,
+    });
   if (end.result.outOfMemory) {
     const summary = `${command} needed more than ${Math.round(limits.memoryBytes / 1024 / 1024)} MiB of memory.`;
     return new BuildRefused("build_out_of_memory", { stage, summary });
@@ -80,7 +93,8 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
 /** Codes that name no cause get the command and its most telling line as their sentence. */
 function describe(code: BuilderFailureCode, step: Step, { result, text }: End): { summary?: string } {
   const telling = tellingLine(text);
-  if (code !== step.otherwise) return telling === null || code === "build_out_of_memory" ? {} : { summary: `${sentences[code] ?? ""}${telling}` };
+  if (code !== step.otherwise)
+    return telling === null || code === "build_out_of_memory" ? {} : { summary: `${sentences[code] ?? ""}${telling}` };
   const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
   return { summary: `\`${step.args.join(" ")}\` ${how}${telling === null ? "." : `: ${telling}`}` };
 }
@@ -109,7 +123,11 @@ function sandboxSpec(context: StepContext, step: Step) {
     path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
     cwd: home,
     network: { kind: "egress" },
-    limits: { memoryBytes: context.limits.memoryBytes, processes: Math.max(fewProcesses, context.limits.processes), cpus: availableParallelism() },
+    limits: {
+      memoryBytes: context.limits.memoryBytes,
+      processes: Math.max(fewProcesses, context.limits.processes),
+      cpus: availableParallelism(),
+    },
   } as const;
 }
 
@@ -174,5 +192,10 @@ function watchOver({ limits, deadlineMs, signal }: StepContext, kill: () => void
     clearTimeout(timeout);
     signal.removeEventListener("abort", cancel);
   };
-  return { signal: stopper.signal, heard: () => void (stopper.signal.aborted || silence.refresh()), ended: () => ended, stop };
+  return {
+    signal: stopper.signal,
+    heard: () => void (stopper.signal.aborted || silence.refresh()),
+    ended: () => ended,
+    stop,
+  };
 }

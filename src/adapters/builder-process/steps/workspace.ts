@@ -31,7 +31,15 @@ export async function makeWorkspace(places: WorkspacePlaces): Promise<Workspace>
   await rm(root, { recursive: true, force: true });
   await mkdir(root, { recursive: true, mode: 0o755 });
   const cache = join(places.projectCacheDir, "shared");
-  const workspace = { root, app: join(root, "app"), tmp: join(root, "tmp"), home: join(root, "home"), cache, uid: places.uid, hostUid: places.hostUid };
+  const workspace = {
+    root,
+    app: join(root, "app"),
+    tmp: join(root, "tmp"),
+    home: join(root, "home"),
+    cache,
+    uid: places.uid,
+    hostUid: places.hostUid,
+  };
   for (const folder of [workspace.app, workspace.tmp, workspace.home, cache]) await makeFolder(folder, places.hostUid);
   return workspace;
 }

