@@ -5,6 +5,7 @@ import { addBuilds } from "./commands/builds.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addContexts } from "./commands/contexts.ts";
 import { addCreate } from "./commands/create.ts";
+import { addData } from "./commands/data.ts";
 import { addDatabase } from "./commands/database.ts";
 import { addDeployments } from "./commands/deployments.ts";
 import { addEnv } from "./commands/env.ts";
@@ -24,7 +25,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOpen],
   ["Deploying:", addDeployments, addBuilds, addLogs],
-  ["Settings:", addEnv, addDatabase],
+  ["Settings:", addEnv, addDatabase, addData],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens],
   ["The platform:", addApi, addSelfDescription, addCompletion, addGitCredential],
 ];

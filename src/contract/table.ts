@@ -17,6 +17,8 @@ export interface Row {
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodObject | null;
+  /** How large a body may be; null: as large as any. */
+  readonly body_bytes: number | null;
   /** Null when there is no body to answer with (204). Fields that are not declared never leave the server. */
   readonly result: z.ZodType | null;
   /** The usual status first; a handler may choose one of the others. */
@@ -37,6 +39,7 @@ type Defaults = {
   params: typeof noFields;
   query: typeof noFields;
   body: null;
+  body_bytes: null;
   result: null;
   errors: readonly [];
   activity: null;
@@ -51,6 +54,7 @@ const defaults: Defaults = {
   params: noFields,
   query: noFields,
   body: null,
+  body_bytes: null,
   result: null,
   errors: [],
   activity: null,

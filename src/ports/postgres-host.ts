@@ -20,6 +20,8 @@ export interface PostgresHost {
   createDatabase(spec: DatabaseSpec, name: string): Promise<void>;
   /** Ends its connections and drops it. Idempotent. */
   dropDatabase(spec: DatabaseSpec, name: string): Promise<void>;
+  /** Ends one session of the project's role by its process id, whatever it is doing; another role's is left alone. Idempotent. */
+  endSession(spec: DatabaseSpec, processId: number): Promise<void>;
 }
 
 export interface DatabaseSpec {

@@ -5,6 +5,7 @@ import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost 
 import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { applyDatabase, applyRole, applySchema, dropDatabase, grantsVersion, measureDatabase } from "./grants.ts";
+import { endSession } from "./end-session.ts";
 import { ensureFolder, instanceFiles, writeWhole } from "./instance-files.ts";
 import { runFolder } from "./run-folder.ts";
 import { createLocalServer, type LocalServer } from "./server.ts";
@@ -45,6 +46,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     list: async () => listInstances(options.dir),
     createDatabase: (spec, name) => createDatabase(options, spec, name),
     dropDatabase: (spec, name) => removeDatabase(options, spec, name),
+    endSession: (spec, processId) => endRoleSession(options, spec, processId),
   };
 }
 
@@ -139,6 +141,11 @@ async function removeDatabase(options: LocalPostgresHostOptions, spec: DatabaseS
   refuseOwn(spec, name);
   const { server } = runningInstance(options, spec.id);
   await withConnection(server.superuserConnection(), (client) => dropDatabase(client, name));
+}
+
+async function endRoleSession(options: LocalPostgresHostOptions, spec: DatabaseSpec, processId: number): Promise<void> {
+  const { server } = runningInstance(options, spec.id);
+  await withConnection(server.superuserConnection(), (client) => endSession(client, spec.role_name, processId));
 }
 
 function refuseOwn(spec: DatabaseSpec, name: string): void {

@@ -1,0 +1,32 @@
+import type { TenantDatabase } from "../../ports/tenant-database.ts";
+import { findTable } from "./catalogue.ts";
+import { listTables } from "./list-tables.ts";
+import { readRows } from "./read-rows.ts";
+import { inSession, type SessionOptions } from "./session.ts";
+import { createSlots } from "./slots.ts";
+import { deleteRow, insertRow } from "./write-rows.ts";
+
+export interface PostgresTenantDatabaseOptions {
+  /** How many calls look into one database at once; the application has the same role's connections to share with them. */
+  readonly connections: number;
+  /** Ends a session of the project's role from outside, whatever it is doing. */
+  readonly endSession: SessionOptions["endSession"];
+}
+
+// A page of the dashboard asks for a few things at once; who waits longer than this is told to come again.
+const slotWaitMs = 2000;
+
+/** Projects' databases through their sockets, as their own roles. */
+export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOptions): TenantDatabase {
+  const slots = createSlots({ count: options.connections, waitMs: slotWaitMs });
+  const session: SessionOptions = { slots, endSession: options.endSession };
+  return {
+    listTables: (login, query) => inSession(session, { login, mode: "READ ONLY" }, (open) => listTables(open, query)),
+    readRows: (login, name, query) =>
+      inSession(session, { login, mode: "READ ONLY" }, async (open) => readRows(open, await findTable(open, name), query)),
+    insertRow: (login, name, values) =>
+      inSession(session, { login, mode: "READ WRITE" }, async (open) => insertRow(open, await findTable(open, name), values)),
+    deleteRow: (login, name, key) =>
+      inSession(session, { login, mode: "READ WRITE" }, async (open) => deleteRow(open, await findTable(open, name), key)),
+  };
+}

@@ -1,0 +1,130 @@
+import { escapeIdentifier as name } from "pg";
+import type { RowsPage, RowsQuery, ShownRow } from "../../ports/tenant-database.ts";
+import { columnOf, type Column, type Table } from "./catalogue.ts";
+import { cellExpression, presentRow } from "./cells.ts";
+import type { Session } from "./session.ts";
+import { Stopped } from "./unable.ts";
+
+// What is counted exactly: 50,000 rows take milliseconds, and beyond nobody reads the last digit.
+const mostCounted = 50_000;
+const countTimeoutMs = 1000;
+const mostPageBytes = 16 * 1024 * 1024;
+
+/** A page of a table's rows. */
+export async function readRows(session: Session, table: Table, query: RowsQuery): Promise<RowsPage> {
+  if (query.sort !== undefined && columnOf(table, query.sort) === undefined)
+    throw new Stopped({ outcome: "invalid", field: "sort", problem: "is not a column of the table" });
+  const { rows, more, isWhole } = await readPage(session, table, query);
+  const seen = query.offset + rows.length;
+  const isLast = !more && (rows.length > 0 || query.offset === 0);
+  const count = isLast ? { total: seen, estimated: false } : isWhole ? await countRows(session, table, query) : notCounted;
+  const primary = table.keys.find((key) => key.primary);
+  return {
+    kind: table.kind,
+    columns: table.columns.map(({ name: column, type, nullable, default: standard, generated, identity }) => ({
+      ...{ name: column, type, nullable, default: standard, generated, identity },
+    })),
+    primary_key: primary?.columns ?? null,
+    keys: table.keys.map((key) => key.columns),
+    rows,
+    more,
+    ...count,
+  };
+}
+
+const notCounted = { total: null, estimated: true };
+
+/** Asks for one row more than wanted, to know whether there are more; stops at 16 MiB. */
+async function readPage(session: Session, table: Table, query: RowsQuery) {
+  const rows: ShownRow[] = [];
+  let bytes = 0;
+  let more = false;
+  const take = (texts: readonly (string | null)[]) => {
+    if (rows.length === query.limit || bytes > mostPageBytes) {
+      more = true;
+      return rows.length === query.limit;
+    }
+    rows.push(presentRow(table.columns, texts));
+    bytes += texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+    return true;
+  };
+  const { text, values } = pageStatement(table, query);
+  const isWhole = await session.each(text, values, take).catch((error: unknown) => refuseOrder(error, query));
+  return { rows, more, isWhole };
+}
+
+// No ordering operator: json, xml, point and the like.
+function refuseOrder(error: unknown, { sort }: RowsQuery): never {
+  const { code, where } = error as { code?: string; where?: string };
+  if (code === "42883" && where === undefined && sort !== undefined)
+    throw new Stopped({ outcome: "invalid", field: "sort", problem: "is a column whose type has no order" });
+  throw error;
+}
+
+/** What is shown is made from the rows of the page alone, not from all that are sorted or skipped. */
+function pageStatement(table: Table, query: RowsQuery): { text: string; values: string[] } {
+  const { from, values } = fromWhere(table, query.q);
+  const shown = table.columns.map((column) => cellExpression("page", column)).join(", ");
+  const inner = table.columns.map((column) => `t.${name(column.name)}`).join(", ");
+  const bounds = `LIMIT ${query.limit + 1} OFFSET ${query.offset}`;
+  return { text: `SELECT ${shown} FROM (SELECT ${inner} ${from} ${orderBy(table, query)} ${bounds}) AS page`, values };
+}
+
+/** The sorted column, then a key, so that pages neither repeat nor miss rows. */
+function orderBy(table: Table, { sort, dir }: RowsQuery): string {
+  const key = table.keys[0]?.columns.map((column) => `t.${name(column)}`) ?? (sort === undefined ? [] : placeOf(table));
+  const terms = [...(sort === undefined ? [] : [`t.${name(sort)}`]), ...key];
+  const word = dir === "desc" ? "DESC" : "ASC";
+  return terms.length === 0 ? "" : `ORDER BY ${[...new Set(terms)].map((term) => `${term} ${word}`).join(", ")}`;
+}
+
+// Where a row lies; what has no storage of its own has no place either.
+function placeOf({ kind }: Table): string[] {
+  return kind === "view" || kind === "foreign_table" ? [] : ["t.tableoid", "t.ctid"];
+}
+
+function fromWhere(table: Table, q: string | undefined): { from: string; values: string[] } {
+  const from = `FROM ${tableName(table)} AS t`;
+  if (q === undefined) return { from, values: [] };
+  const tests = table.columns.filter(isTextLike).map((column) => `pg_catalog.strpos(${searched(column)}, pg_catalog.lower($1::pg_catalog.text)) > 0`);
+  if (tests.length === 0) return { from: `${from} WHERE $1::pg_catalog.text IS NULL`, values: [q] };
+  return { from: `${from} WHERE ${tests.join(" OR ")}`, values: [q] };
+}
+
+const furtherTexts = ["uuid", "json", "jsonb", "xml"];
+
+function isTextLike({ category, base_type }: Column): boolean {
+  return category === "S" || category === "E" || furtherTexts.includes(base_type ?? "");
+}
+
+// With the database's own collation: one that a column brings may be unable to search.
+function searched({ name: column }: Column): string {
+  return `pg_catalog.lower((t.${name(column)})::pg_catalog.text COLLATE pg_catalog."default")`;
+}
+
+/** The whole name of a table for a statement. */
+export function tableName({ schema, name: table }: Table): string {
+  return `${name(schema)}.${name(table)}`;
+}
+
+/** Exact for up to 50,000 rows that are found within a second, else what the planner expects. */
+async function countRows(session: Session, table: Table, { q }: RowsQuery): Promise<{ total: number; estimated: boolean }> {
+  const { from, values } = fromWhere(table, q);
+  const counted = await countSome(session, `SELECT pg_catalog.count(*)::pg_catalog.int4 AS total FROM (SELECT ${from} LIMIT ${mostCounted + 1}) AS counted`, values);
+  if (counted !== undefined && counted <= mostCounted) return { total: counted, estimated: false };
+  const [plan] = await session.query<{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }>(`EXPLAIN (FORMAT JSON) SELECT ${from}`, values);
+  return { total: Math.max(plan?.["QUERY PLAN"][0].Plan["Plan Rows"] ?? 0, counted ?? 0), estimated: true };
+}
+
+async function countSome(session: Session, text: string, values: string[]): Promise<number | undefined> {
+  try {
+    await session.query(`SET LOCAL statement_timeout = ${countTimeoutMs}`);
+    const [found] = await session.query<{ total: number }>(text, values);
+    return found?.total;
+  } catch (error) {
+    if ((error as { code?: string }).code !== "57014") throw error;
+    // Later statements see no snapshot together with the page; an estimate needs none.
+    await session.query("ROLLBACK");
+    return undefined;
+  }
+}

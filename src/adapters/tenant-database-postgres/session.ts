@@ -1,0 +1,184 @@
+import { Socket } from "node:net";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import type { Looked, TenantLogin } from "../../ports/tenant-database.ts";
+import type { Slots } from "./slots.ts";
+import { Stopped, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
+
+/** One connection as the project's role, for one call. */
+export interface Session {
+  /** The rows of a statement, by column. */
+  query<T extends object>(text: string, values?: readonly (string | null)[]): Promise<T[]>;
+  /** How many rows a statement changed. */
+  change(text: string, values: readonly (string | null)[]): Promise<number>;
+  /** Rows as arrays of text, until `take` answers false: then the session is over. Resolves with whether it got them all. */
+  each(text: string, values: readonly (string | null)[], take: (row: readonly (string | null)[]) => boolean): Promise<boolean>;
+}
+
+export interface SessionOptions {
+  readonly slots: Slots;
+  /** Ends a session of the project's role from outside, whatever it is doing. */
+  readonly endSession: (login: TenantLogin, processId: number) => Promise<void>;
+}
+
+const statementTimeoutMs = 5000;
+const sessionTimeoutMs = 6000;
+const connectTimeoutMs = 3000;
+const closeTimeoutMs = 1000;
+// A page is at most 16 MiB and one row of it 26; the rest would be notices and errors, which a function makes as large as it likes.
+const mostBytes = 64 * 1024 * 1024;
+
+/** Logs in, works in a transaction and leaves. Whatever goes wrong on the owner's or the user's side becomes an outcome. */
+export async function inSession<T>(
+  options: SessionOptions,
+  access: { readonly login: TenantLogin; readonly mode: "READ ONLY" | "READ WRITE" },
+  work: (session: Session) => Promise<T>,
+): Promise<Looked<T>> {
+  try {
+    const release = await options.slots.take(access.login.spec.id);
+    const connection = new TenantConnection(options, access.login);
+    try {
+      return { outcome: "done", found: await connection.run(access.mode, work) };
+    } finally {
+      // The place stays taken until the connection is gone, and nobody waits for that.
+      void connection.close().finally(release);
+    }
+  } catch (error) {
+    if (error instanceof Stopped) return error.why;
+    throw error;
+  }
+}
+
+class TenantConnection implements Session {
+  readonly #options: SessionOptions;
+  readonly #login: TenantLogin;
+  readonly #client: pg.Client;
+  readonly #socket: Socket;
+  #isLate = false;
+  #processId: number | null = null;
+
+  constructor(options: SessionOptions, login: TenantLogin) {
+    this.#options = options;
+    this.#login = login;
+    this.#socket = new Socket();
+    this.#client = new pg.Client({ ...clientConfig(login), stream: () => this.#socket });
+    // What breaks shows as an error of the query under way.
+    this.#client.on("error", () => {});
+    this.#socket.on("data", () => {
+      if (this.#socket.bytesRead > mostBytes) this.#socket.destroy();
+    });
+  }
+
+  async run<T>(mode: string, work: (session: Session) => Promise<T>): Promise<T> {
+    const deadline = sleep(sessionTimeoutMs, "late" as const, { ref: false });
+    const done = this.#work(mode, work);
+    // When the deadline comes first, nobody listens to how the work ends.
+    done.catch(() => {});
+    const first = await Promise.race([done, deadline]);
+    if (first === "late") {
+      this.#isLate = true;
+      throw new Stopped({ outcome: "timeout" });
+    }
+    return (first as { readonly found: T }).found;
+  }
+
+  async #work<T>(mode: string, work: (session: Session) => Promise<T>): Promise<{ found: T }> {
+    await this.#client.connect().catch((error: ServerError & Error) => stop(error, whyNoLogin(error)));
+    this.#processId = (this.#client as unknown as { processID: number }).processID;
+    try {
+      await this.#client.query(`BEGIN ISOLATION LEVEL ${mode === "READ ONLY" ? "REPEATABLE READ" : "READ COMMITTED"} ${mode}`);
+      const found = await work(this);
+      if (mode === "READ WRITE") await this.#client.query("COMMIT");
+      return { found };
+    } catch (error) {
+      if (error instanceof Stopped) throw error;
+      return stop(error as Error, whyNot(error as ServerError & Error));
+    }
+  }
+
+  async query<T extends object>(text: string, values: readonly (string | null)[] = []): Promise<T[]> {
+    const { rows } = await this.#client.query<T>(text, [...values]);
+    return rows;
+  }
+
+  async change(text: string, values: readonly (string | null)[]): Promise<number> {
+    const { rowCount } = await this.#client.query(text, [...values]);
+    return rowCount ?? 0;
+  }
+
+  each(text: string, values: readonly (string | null)[], take: (row: readonly (string | null)[]) => boolean): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const query = this.#client.query(new pg.Query<(string | null)[]>({ text, rowMode: "array" } as pg.QueryConfig, [...values]));
+      let isOver = false;
+      query.on("row", (row) => {
+        if (isOver || take(row as unknown as (string | null)[])) return;
+        isOver = true;
+        this.#socket.destroy();
+        resolve(false);
+      });
+      query.on("end", () => resolve(true));
+      query.on("error", reject);
+    });
+  }
+
+  /** Leaves. A session that does not end by itself is ended from outside: it may be in a function that ignores everything else. */
+  async close(): Promise<void> {
+    if (!this.#isLate && !this.#socket.destroyed && (await this.#leave())) return;
+    this.#socket.destroy();
+    if (this.#processId !== null) await this.#options.endSession(this.#login, this.#processId).catch(() => {});
+  }
+
+  async #leave(): Promise<boolean> {
+    const left = this.#client.end().then(
+      () => true,
+      () => false,
+    );
+    return Promise.race([left, sleep(closeTimeoutMs, false, { ref: false })]);
+  }
+}
+
+function stop(error: Error, why: ReturnType<typeof whyNot>): never {
+  if (why === undefined) throw error;
+  throw new Stopped(why);
+}
+
+function clientConfig(login: TenantLogin): pg.ClientConfig {
+  return {
+    host: dirname(login.socket_path),
+    port: login.port,
+    user: login.spec.role_name,
+    password: login.spec.password,
+    database: login.database ?? login.spec.database_name,
+    connectionTimeoutMillis: connectTimeoutMs,
+    application_name: "berth browser",
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(" "),
+  };
+}
+
+// Settings of the start-up packet win over those that the owner gave to the role or the database. The second part fixes how
+// values look as text.
+const settings = {
+  search_path: "",
+  default_transaction_read_only: "on",
+  statement_timeout: statementTimeoutMs,
+  lock_timeout: 2000,
+  idle_in_transaction_session_timeout: sessionTimeoutMs,
+  client_connection_check_interval: 1000,
+  client_min_messages: "error",
+  row_security: "on",
+  synchronize_seqscans: "off",
+  standard_conforming_strings: "on",
+
+  client_encoding: "UTF8",
+  DateStyle: "ISO,YMD",
+  IntervalStyle: "postgres",
+  TimeZone: "UTC",
+  bytea_output: "hex",
+  extra_float_digits: 1,
+  lc_monetary: "C",
+  xmlbinary: "base64",
+  xmloption: "content",
+};

@@ -1,0 +1,102 @@
+import type { Unable } from "../../ports/tenant-database.ts";
+
+/** Thrown inside the adapter to end a call with an outcome. */
+export class Stopped extends Error {
+  readonly why: Unable;
+  constructor(why: Unable) {
+    super(why.outcome);
+    this.name = "Stopped";
+    this.why = why;
+  }
+}
+
+/** What PostgreSQL tells of an error. Its own texts may hold values, so they are never handed on. */
+export interface ServerError {
+  readonly code?: string;
+  readonly constraint?: string;
+  readonly column?: string;
+  readonly where?: string;
+}
+
+/** The outcome of an error while logging in. Undefined: not an error of the server's or of its socket. */
+export function whyNoLogin(error: ServerError & Error): Unable | undefined {
+  const { code = "" } = error;
+  // A database that does not exist, that the role may not enter, or that takes no connections.
+  if (["3D000", "42501", "55000"].includes(code)) return { outcome: "missing" };
+  if (code === "53300") return unavailable("The application uses all connections of its database.");
+  if (/^(?:08|28|57P)/.test(code) || isConnectionFault(error)) return unavailable("The database does not answer.");
+  return undefined;
+}
+
+/** The outcome of an error while working. Undefined: not an error of the server's or of its socket. */
+export function whyNot(error: ServerError & Error): Unable | undefined {
+  const { code = "" } = error;
+  if (isConnectionFault(error) || /^(?:08|57P)/.test(code)) return unavailable("The connection to the database broke.");
+  if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
+  return exact[code]?.(error) ?? constraintBroken(error) ?? conflict(`PostgreSQL refused it (SQLSTATE ${code}).`);
+}
+
+// SQLSTATE codes: PostgreSQL, appendix A.
+const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
+  "57014": () => ({ outcome: "timeout" }),
+  "55P03": () => unavailable("Another session holds a lock on the table."),
+  "40001": () => unavailable("Another session changed the same rows."),
+  "40P01": () => unavailable("Another session changed the same rows."),
+  "53400": () => conflict("It needs more temporary space than a database may use."),
+  "42P01": nameless,
+  "3F000": nameless,
+  "42883": nameless,
+  "42704": nameless,
+  "42501": () => conflict("The database's own permissions or row security refuse it."),
+  "25006": () => conflict("Reading this runs a function that writes, which the browser does not let it."),
+  "44000": () => conflict("The row does not fit the view's check option."),
+  "42809": () => conflict("Rows of this kind of table cannot be changed."),
+  "55000": () => conflict("Rows of this kind of table cannot be changed."),
+  "428C9": () => ({ outcome: "invalid", field: "values", problem: "has a value for a column that is always made by the database" }),
+  P0001: () => conflict("A function or trigger of the database refused it."),
+};
+
+function constraintBroken({ code = "", constraint, column }: ServerError): Unable | undefined {
+  const named = constraint === undefined ? "" : ` ${quoted(constraint)}`;
+  switch (code) {
+    case "23502":
+      return conflict(column === undefined ? "A value is required." : `The column ${quoted(column)} needs a value.`);
+    case "23503":
+      return conflict(`The foreign key${named} forbids it: a row refers to one that is or would be missing.`);
+    case "23505":
+      return conflict(`The unique constraint${named} forbids a second such row.`);
+    case "23514":
+      return conflict(`The check${named} refuses the row.`);
+    case "23P01":
+      return conflict(`The exclusion constraint${named} refuses the row.`);
+    default:
+      return code.startsWith("23") ? conflict(`The constraint${named} refuses it.`) : undefined;
+  }
+}
+
+// From inside a function it is the owner's; otherwise the table went away after it was looked up.
+function nameless({ where }: ServerError): Unable {
+  if (where === undefined) return { outcome: "missing" };
+  return {
+    outcome: "conflict",
+    problem: "A function of the database uses a name that is not found.",
+    hint: "The browser works with an empty search_path: name things with their schema, or set search_path for the function.",
+  };
+}
+
+function isConnectionFault(error: ServerError & Error): boolean {
+  return /^(?:ECONN|ENOENT$|EPIPE$|EACCES$|ETIMEDOUT$)/.test(error.code ?? "") || /^Connection terminated|^timeout expired|^timeout exceeded/.test(error.message);
+}
+
+/** A name for a sentence: of a trap's making it may be long or hold anything. */
+function quoted(name: string): string {
+  return `"${name.replace(/\p{Cc}/gu, " ").slice(0, 63)}"`;
+}
+
+function conflict(problem: string): Unable {
+  return { outcome: "conflict", problem };
+}
+
+function unavailable(problem: string): Unable {
+  return { outcome: "unavailable", problem };
+}

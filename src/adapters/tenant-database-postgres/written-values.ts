@@ -1,0 +1,89 @@
+import type { JsonObject } from "../../ports/tenant-database.ts";
+import { columnOf, type Column, type Table } from "./catalogue.ts";
+import { Stopped } from "./unable.ts";
+
+/** A column and what it is to hold, as PostgreSQL's text of its type. */
+export interface Written {
+  readonly column: Column;
+  readonly text: string | null;
+}
+
+/** JSON values as texts to bind. Throws `Stopped` (invalid) at the first column or value that cannot be. */
+export function writtenValues(table: Table, given: JsonObject, field: "values" | "key"): Written[] {
+  return Object.entries(given).map(([name, value]) => {
+    const column = columnOf(table, name);
+    if (column === undefined) return refuse(`${field}.${name}`, "is not a column of the table");
+    const written = textOf(column, value);
+    if ("problem" in written) return refuse(`${field}.${name}`, written.problem);
+    return { column, text: written.text };
+  });
+}
+
+/** Ends the call: this part of the request is wrong. */
+export function refuse(field: string, problem: string): never {
+  throw new Stopped({ outcome: "invalid", field: field.slice(0, 100), problem });
+}
+
+type TextOf = { readonly text: string | null } | { readonly problem: string };
+
+function textOf(column: Column, value: unknown): TextOf {
+  if (value === null) return { text: null };
+  if (column.base_type === "json" || column.base_type === "jsonb") return jsonText(value);
+  switch (typeof value) {
+    case "string":
+      return stringText(column, value);
+    case "number":
+      return numberText(column, value);
+    case "boolean":
+      return column.category === "B" ? { text: String(value) } : { problem: `must be text for the type ${column.type}` };
+    default:
+      return { problem: `must be PostgreSQL's text of the type ${column.type}` };
+  }
+}
+
+function stringText(column: Column, text: string): TextOf {
+  if (text.includes("\0")) return { problem: "must not hold the character NUL" };
+  // Half of a surrogate pair would silently become another letter.
+  if (!text.isWellFormed()) return { problem: "must be well-formed Unicode" };
+  const problem = lengthProblem(column, text);
+  return problem === undefined ? { text } : { problem };
+}
+
+// PostgreSQL names no column when it finds these. A modifier of characters holds four bytes more than the length.
+function lengthProblem({ base_type, modifier }: Column, text: string): string | undefined {
+  if (base_type === "varchar" || base_type === "bpchar") {
+    const isTooLong = modifier >= 4 && [...text.replace(/ +$/, "")].length > modifier - 4;
+    return isTooLong ? `must have at most ${modifier - 4} characters` : undefined;
+  }
+  const isBits = modifier > 0 && /^[01]*$/.test(text);
+  if (base_type === "bit" && isBits && text.length !== modifier) return `must have exactly ${modifier} bits`;
+  if (base_type === "varbit" && isBits && text.length > modifier) return `must have at most ${modifier} bits`;
+  return undefined;
+}
+
+// Any decimal number of 15 digits is exact in JSON's readers; of a longer one nobody knows what was written.
+const exactDigits = 15;
+
+function numberText({ category, type, base_type }: Column, value: number): TextOf {
+  if (category !== "N") return { problem: `must be text for the type ${type}` };
+  const isFloat = base_type === "float4" || base_type === "float8";
+  if (!isFloat && !isExact(value)) return { problem: "must be written as text: a JSON number this long loses digits" };
+  return { text: String(value) };
+}
+
+function isExact(value: number): boolean {
+  const digits = value.toExponential().replace(/e.*$/, "").replace(/\D/g, "");
+  return Number.isSafeInteger(value) || digits.length <= exactDigits;
+}
+
+function jsonText(value: unknown): TextOf {
+  const text = JSON.stringify(value);
+  if (holdsInexact(value)) return { problem: "holds a number too long to be kept exactly" };
+  // The letter NUL has no place in jsonb, and json that holds it cannot be read.
+  return text.includes("\\u0000") ? { problem: "must not hold the character NUL" } : { text };
+}
+
+function holdsInexact(value: unknown): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsInexact);
+}

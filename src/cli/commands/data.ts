@@ -1,0 +1,180 @@
+import type { Command } from "commander";
+import type { Answer } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { usageError } from "../failures.ts";
+import { readInput } from "../input.ts";
+import { confirm } from "../prompts.ts";
+import type { Paint } from "../render/paint.ts";
+import { table } from "../render/table.ts";
+import { oneLine, size } from "../render/text.ts";
+
+/** `berth data`: the tables of a project's database, and their rows. */
+export function addData(program: Command, ctx: CliContext): void {
+  const data = addGroup(program, "data", "Browse the tables of the project's database");
+  addTables(data, ctx);
+  addShow(data, ctx);
+  addInsert(data, ctx);
+  addDelete(data, ctx);
+}
+
+interface PageOptions {
+  sort?: string;
+  dir?: string;
+  limit?: string;
+  offset?: string;
+  search?: string;
+  database?: string;
+}
+
+function addPageOptions(command: Command, sorts: string): Command {
+  return command
+    .option("--sort <name>", sorts)
+    .option("--dir <asc|desc>", "the direction")
+    .option("-n, --limit <n>", "so many, at most 500")
+    .option("--offset <n>", "leave out the first n")
+    .option("-q, --search <text>", "only what holds this text, whatever its case")
+    .option("--database <name>", "another database of the project, such as a restored one");
+}
+
+function pageQuery({ search, ...options }: PageOptions) {
+  return { ...options, q: search };
+}
+
+function addTables(data: Command, ctx: CliContext): void {
+  const command = addCommand(data, {
+    usage: "tables",
+    summary: "List tables and views",
+    isDefault: true,
+    examples: ["berth data", "berth data tables --sort size_bytes --dir desc", "berth data tables -q order --json"],
+  });
+  addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes").action(async (options: PageOptions) => {
+    const slug = await currentProject(ctx);
+    const client = await ctx.client();
+    const found = await client.call("data.tables", { params: { slug }, query: pageQuery(options), signal: ctx.signal });
+    ctx.output.result(found, (paint) => {
+      const rows = found.tables.map(({ schema, name, kind, estimated_rows, size_bytes }) => [
+        oneLine(`${schema}.${name}`, 80),
+        kind.replaceAll("_", " "),
+        estimated_rows === null ? "" : `~ ${estimated_rows.toLocaleString("en")}`,
+        size_bytes === null ? "" : size(size_bytes),
+      ]);
+      return table(paint, ["TABLE", "KIND", "ROWS", "SIZE"], rows, "There are no tables.");
+    });
+    if (found.next_offset !== null) ctx.output.note(() => `There are ${found.total}; go on with --offset ${found.next_offset}.`);
+  });
+}
+
+function addShow(data: Command, ctx: CliContext): void {
+  const command = addCommand(data, {
+    usage: "show <table>",
+    summary: "Show a table's rows",
+    examples: [
+      "berth data show public.users",
+      "berth data show users --sort created_at --dir desc -n 20",
+      `berth data show '"odd schema"."a.b"' --json`,
+    ],
+  });
+  addPageOptions(command, "a column").action(async (name: string, options: PageOptions) => {
+    const params = { slug: await currentProject(ctx), ...parseTable(name) };
+    const client = await ctx.client();
+    const found = await client.call("data.rows", { params, query: pageQuery(options), signal: ctx.signal });
+    ctx.output.result(found, (paint) => rowsTable(paint, found));
+    ctx.output.note(() => rowsFootnote(found));
+  });
+}
+
+const cellLetters = 40;
+
+function rowsTable(paint: Paint, { columns, rows }: Answer<"data.rows">): string {
+  const head = columns.map(({ name, primary_key }) => `${oneLine(name, cellLetters)}${primary_key ? "*" : ""}`);
+  const lines = (rows as Record<string, unknown>[]).map((row) => columns.map(({ name }) => cellText(paint, row[name])));
+  return table(paint, head, lines, `No rows. Columns: ${columns.map(({ name }) => oneLine(name)).join(", ")}`);
+}
+
+function cellText(paint: Paint, value: unknown): string {
+  if (value === null) return paint.dim("null");
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  // A line break would only show the first line.
+  return oneLine(text.replace(/[\r\n]+/g, " "), cellLetters);
+}
+
+function rowsFootnote({ total, estimated, next_offset }: Answer<"data.rows">): string {
+  const count = total === null ? "Rows are not counted" : `${estimated ? "About " : ""}${total.toLocaleString("en")} rows`;
+  return `${count}.${next_offset === null ? "" : ` Go on with --offset ${next_offset}.`}`;
+}
+
+interface ChangeOptions {
+  json?: string;
+  yes?: boolean;
+}
+
+function addInsert(data: Command, ctx: CliContext): void {
+  addCommand(data, {
+    usage: "insert <table> [pairs...]",
+    summary: "Add a row (owners only)",
+    examples: [
+      "berth data insert public.users name=Ada born=1815-12-10",
+      `berth data insert events --values '{"kind":"test","payload":{"a":1},"note":null}'`,
+      "berth data insert events --values @row.json",
+    ],
+  })
+    .option("--values <json>", "column names and values as JSON; @file, or - for stdin")
+    .action(async (name: string, pairs: string[], options: { values?: string }) => {
+      const values = await readObject(ctx, pairs, options.values);
+      const params = { slug: await currentProject(ctx), ...parseTable(name) };
+      const client = await ctx.client();
+      const added = await client.call("data.insert", { params, body: { values }, signal: ctx.signal });
+      ctx.output.result(added, (paint) => {
+        const row = added.row as Record<string, unknown>;
+        return table(paint, ["COLUMN", "VALUE"], Object.entries(row).map(([column, value]) => [oneLine(column), cellText(paint, value)]), "Added.");
+      });
+    });
+}
+
+function addDelete(data: Command, ctx: CliContext): void {
+  addCommand(data, {
+    usage: "delete <table> [pairs...]",
+    summary: "Delete the one row that a key names (owners only)",
+    examples: ["berth data delete public.users id=7", "berth data delete members team=3 person=9 --yes"],
+  })
+    .option("--key <json>", "the key's columns and values as JSON; @file, or - for stdin")
+    .option("-y, --yes", "don't ask")
+    .action(async (name: string, pairs: string[], options: ChangeOptions & { key?: string }) => {
+      const key = await readObject(ctx, pairs, options.key);
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      await confirm(ctx, `This deletes one row of ${oneLine(name)} in ${slug}.`, { name: slug, yes: options.yes });
+      await client.call("data.delete", { params: { slug, ...parseTable(name) }, body: { key }, signal: ctx.signal });
+      ctx.output.note(() => `Deleted a row of ${oneLine(name)}.`);
+    });
+}
+
+/** Pairs name=value, whose values PostgreSQL reads as text of the column's type, or a JSON object. */
+async function readObject(ctx: CliContext, pairs: readonly string[], json: string | undefined): Promise<Record<string, unknown>> {
+  if (json !== undefined && pairs.length > 0) throw usageError("Give either pairs name=value or JSON.");
+  if (json === undefined) return Object.fromEntries(pairs.map(parsePair));
+  const text = json === "-" || json.startsWith("@") ? await readInput(ctx, json.replace(/^@/, "")) : json;
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    throw usageError("That is not valid JSON.");
+  }
+}
+
+function parsePair(pair: string, index: number): readonly [string, string] {
+  const at = pair.indexOf("=");
+  if (at <= 0) throw usageError(`Argument ${index + 1} is not of the form name=value.`, "For null and JSON: --values '{…}'");
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+/** `users`, `public.users` or, as in SQL, `"odd schema"."a.b"`. */
+function parseTable(text: string): { schema: string; table: string } {
+  const part = String.raw`(?:"((?:[^"]|"")+)"|([^".]+))`;
+  const found = new RegExp(`^(?:${part}\\.)?${part}$`, "u").exec(text);
+  if (found === null) throw usageError("A table is named table, schema.table or \"schema\".\"table\".");
+  const [, quotedSchema, schema, quotedTable, name] = found;
+  const plain = (quoted: string | undefined, bare: string | undefined) => quoted?.replaceAll('""', '"') ?? bare;
+  return { schema: plain(quotedSchema, schema) ?? "public", table: plain(quotedTable, name) ?? "" };
+}

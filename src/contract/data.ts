@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { queryInteger, slugParam } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { row } from "./table.ts";
+
+const kind = z.enum(["table", "partitioned_table", "partition", "view", "materialized_view", "foreign_table"]);
+
+// Names of the database's own making: anything may be asked for, and what cannot exist is missing.
+const tableParams = slugParam.extend({ schema: z.string(), table: z.string() });
+
+const search = z
+  .string()
+  .max(200)
+  .regex(/^[^\0]*$/, "must not hold the character NUL")
+  .transform((text) => (text === "" ? undefined : text))
+  .optional();
+
+const page = {
+  limit: queryInteger(1, limits.table_rows, 50),
+  offset: queryInteger(0, 999_999_999, 0),
+  dir: z.enum(["asc", "desc"]).default("asc"),
+  q: search,
+};
+
+/** Another database of the project, such as a restored one; the project's own if left out. */
+const database = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
+  .optional();
+
+const table = z.object({
+  schema: z.string(),
+  name: z.string(),
+  kind,
+  estimated_rows: z.number().int().nullable(),
+  size_bytes: z.number().int().nullable(),
+});
+
+const column = z.object({
+  name: z.string(),
+  type: z.string(),
+  nullable: z.boolean(),
+  default: z.string().nullable(),
+  generated: z.enum(["stored", "virtual"]).nullable(),
+  identity: z.enum(["always", "by_default"]).nullable(),
+  primary_key: z.boolean(),
+});
+
+// Not z.record: that leaves out a column that is called __proto__.
+const byColumn = z.unknown().meta({ type: "object", additionalProperties: true, description: "Values by column name" });
+
+const namedValues = z
+  .unknown()
+  .refine(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object of column names and values",
+  )
+  .meta({ type: "object", additionalProperties: true, description: "Values by column name" });
+
+const cut = z.array(z.string()).meta({ description: "Columns whose text was cut at 4 KiB" });
+
+export const rows = [
+  row({
+    name: "data.tables",
+    method: "GET",
+    path: "/v1/projects/:slug/data/tables",
+    access: "member",
+    scope: "data:read",
+    params: slugParam,
+    query: z.object({
+      ...page,
+      limit: queryInteger(1, limits.table_rows, 100),
+      sort: z.enum(["schema", "name", "kind", "estimated_rows", "size_bytes"]).default("schema"),
+      database,
+    }),
+    result: z.object({ tables: z.array(table), total: z.number().int(), next_offset: z.number().int().nullable() }),
+    success: [200],
+    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    waits: true,
+    summary: "List the tables and views of the project's database",
+  }),
+  row({
+    name: "data.rows",
+    method: "GET",
+    path: "/v1/projects/:slug/data/tables/:schema/:table",
+    access: "member",
+    scope: "data:read",
+    params: tableParams,
+    query: z.object({ ...page, sort: z.string().max(300).optional(), database }),
+    result: z.object({
+      schema: z.string(),
+      name: z.string(),
+      kind,
+      columns: z.array(column),
+      primary_key: z.array(z.string()).nullable(),
+      keys: z.array(z.array(z.string())),
+      rows: z.array(byColumn),
+      cut: z.array(z.object({ row: z.number().int(), columns: cut })),
+      total: z.number().int().nullable(),
+      estimated: z.boolean(),
+      next_offset: z.number().int().nullable(),
+    }),
+    success: [200],
+    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    waits: true,
+    summary: "Read a table's columns and a page of its rows",
+  }),
+  row({
+    name: "data.insert",
+    method: "POST",
+    path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
+    access: "owner",
+    scope: "data:write",
+    params: tableParams,
+    body: z.strictObject({ values: namedValues }),
+    body_bytes: limits.row_body_bytes,
+    result: z.object({ row: byColumn, cut }),
+    success: [201],
+    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    activity: "data.inserted",
+    waits: true,
+    summary: "Add a row to a table; answers with the row as it is stored",
+  }),
+  row({
+    name: "data.delete",
+    method: "DELETE",
+    path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
+    access: "owner",
+    scope: "data:write",
+    approval: true,
+    params: tableParams,
+    body: z.strictObject({ key: namedValues }),
+    body_bytes: limits.row_body_bytes,
+    success: [204],
+    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    activity: "data.deleted",
+    waits: true,
+    summary: "Delete the one row that a primary key, or a unique key without nulls, names",
+  }),
+] as const;
