@@ -1,7 +1,7 @@
 import { receivePush, type Receiving } from "../features/builds/builds.ts";
 import { findProject } from "../features/projects/projects.ts";
 import { keysByFingerprint } from "../features/ssh-keys/ssh-keys.ts";
-import { authenticate } from "../features/tokens/tokens.ts";
+import { authenticate, recordUse } from "../features/tokens/tokens.ts";
 import type { Scope } from "../contract/access.ts";
 import type { GitAccess, GitCaller, GitGate, GitPath, ProjectLookup, PushRequest } from "../git/gate.ts";
 
@@ -34,6 +34,8 @@ export function createGitGate(receiving: Receiving): GitGate {
       const known = await authenticate(db, token);
       if (known === undefined || known.suspended) return null;
       const { caller } = known;
+      // Late or lost is no harm, and git need not wait for it.
+      recordUse(db, caller.token_id).catch(() => {});
       const found: Known = {
         kind: "token",
         id: caller.token_id,

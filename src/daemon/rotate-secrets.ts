@@ -15,7 +15,7 @@ export async function rotateSecrets(config: Config, say: (line: string) => void)
     environment: config.toolEnvironment,
     postgres: config.databaseUrl === null,
   });
-  const own = await openOwnDatabase(config, parts);
+  const own = await openOwnDatabase(config, parts, log);
   const database = openDatabase({ connection: own.connection, log });
   try {
     const { key, resealed } = await rotateVault({

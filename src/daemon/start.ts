@@ -77,7 +77,7 @@ export async function startPlatform(
 }
 
 async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown, log: ReturnType<typeof createLog>) {
-  const own = await openOwnDatabase(config, parts);
+  const own = await openOwnDatabase(config, parts, log);
   if (config.onStop === "stop") shutdown.onEnd("the control plane's database", () => own.stop());
   const { connection } = own;
   const applied = await migrate({ connection }).catch((error: unknown) => {
