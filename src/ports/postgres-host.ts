@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+
 /**
  * Runs one PostgreSQL instance per project, under an unprivileged uid of its own. Instances outlive the control plane.
  * Whatever touches what the project's owner made is done as the project's role, never as a superuser.
@@ -22,6 +24,61 @@ export interface PostgresHost {
   dropDatabase(spec: DatabaseSpec, name: string): Promise<void>;
   /** Ends one session of the project's role by its process id, whatever it is doing; another role's is left alone. Idempotent. */
   endSession(spec: DatabaseSpec, processId: number): Promise<void>;
+  /** The names of all databases of the instance but PostgreSQL's own. */
+  listDatabases(spec: DatabaseSpec): Promise<readonly string[]>;
+  /**
+   * Dumps the database as an archive of pg_dump (custom format, not compressed) and counts the rows of its tables, both in one
+   * snapshot, while others go on writing. Done as a role that may read what the project's role may, past row security, and is
+   * no superuser. Rejects with `DatabaseWorkFailed`, or with what `consume` rejected with.
+   */
+  dump(spec: DatabaseSpec, options: DumpOptions): Promise<DumpSummary>;
+  /**
+   * Restores an archive into an empty further database, as the project's role and in one transaction: whatever the archive
+   * makes the server do, the project's owner could do as well. Rejects with `DatabaseWorkFailed`, or with the stream's error.
+   */
+  restore(spec: DatabaseSpec, name: string, options: RestoreOptions): Promise<void>;
+  /** Counts the rows of a database's tables, as `dump` does. */
+  countRows(spec: DatabaseSpec, name: string, options: CountOptions): Promise<readonly TableCount[]>;
+}
+
+export interface DumpOptions extends CountOptions {
+  /** Takes the archive as it comes; the dump is done when this resolves. */
+  readonly consume: (archive: Readable) => Promise<void>;
+}
+
+export interface RestoreOptions {
+  readonly archive: Readable;
+  readonly signal: AbortSignal;
+}
+
+export interface CountOptions {
+  readonly signal: AbortSignal;
+  /** Called after each counted table. */
+  readonly onCounted?: (progress: { readonly counted: number; readonly tables: number }) => void;
+}
+
+export interface DumpSummary {
+  readonly counts: readonly TableCount[];
+  /** Of the server, such as `15.14`. */
+  readonly engine_version: string;
+}
+
+/** A table with rows of its own: ordinary ones and partitions, but none that an extension made. */
+export interface TableCount {
+  /** Schema and name, quoted as SQL wants it: `public.orders`, `app."Order"`. */
+  readonly table: string;
+  readonly rows: number;
+}
+
+/** Why a dump, a restore or a count failed. The message is a sentence for the project's owner. */
+export class DatabaseWorkFailed extends Error {
+  /** `full`: no disk space · `away`: the server is not there · `refused`: what the database itself said no to · `missing`: no program for it. */
+  readonly reason: "full" | "away" | "refused" | "missing";
+  constructor(reason: DatabaseWorkFailed["reason"], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = "DatabaseWorkFailed";
+    this.reason = reason;
+  }
 }
 
 export interface DatabaseSpec {

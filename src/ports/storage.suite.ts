@@ -64,7 +64,11 @@ export function storageSuite(make: () => Promise<StorageFixture>): void {
 
     it("keeps nothing of a call that was aborted", async () => {
       const stop = new AbortController();
-      const putting = storage.put("aborted", Readable.from(endless(() => stop.abort(new Error("stopped")))), stop.signal);
+      const putting = storage.put(
+        "aborted",
+        Readable.from(endless(() => stop.abort(new Error("stopped")))),
+        stop.signal,
+      );
       await assert.rejects(putting);
       assert.equal(await storage.stat("aborted"), undefined);
       assert.equal(await fixture.unfinished(), 0);

@@ -74,6 +74,46 @@ export function confined(confinement: Confinement, program: Command, bindings: B
   return { file: confinement.bwrap, args };
 }
 
+/** What a client program gets to see beside the system's programs. */
+export interface ClientBindings {
+  readonly config: string;
+  readonly sockets: string;
+  /** The program itself, when it is no part of the system. */
+  readonly program: string;
+}
+
+/**
+ * The command that runs a client program confined: it sees the server's socket and nothing of the network or of other projects,
+ * as the server's user, because what it reads was made by the project's owner. It ends with the control plane.
+ */
+export function confinedClient(confinement: Confinement, program: Command, bindings: ClientBindings): Command {
+  if (confinement.bwrap === null) return program;
+  const { config, sockets } = bindings;
+  const own = isSystemFolder(bindings.program) ? [] : ["--ro-bind", bindings.program, bindings.program];
+  const users = ["--ro-bind", `${config}/passwd`, "/etc/passwd", "--ro-bind", `${config}/group`, "/etc/group"];
+  const run = confinement.uid === null ? [] : becoming(confinement.uid);
+  const args = [
+    ...namespaces(confinement),
+    "--unshare-net",
+    "--die-with-parent",
+    ...systemFolders(confinement),
+    ...users,
+    "--bind",
+    sockets,
+    "/berth/sockets",
+    ...own,
+    "--remount-ro",
+    "/",
+    "--chdir",
+    "/",
+    "--",
+    ...run,
+    program.file,
+    ...program.args,
+  ];
+  return { file: confinement.bwrap, args };
+}
+
 function namespaces(confinement: Confinement): string[] {
   const user = confinement.uid === null ? ["--unshare-user", "--disable-userns"] : [];
   return [...user, "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"];

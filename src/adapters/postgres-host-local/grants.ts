@@ -53,6 +53,17 @@ export async function dropDatabase(client: Client, database: string): Promise<vo
   await client.query(`DROP DATABASE IF EXISTS ${name(database)} WITH (FORCE)`);
 }
 
+/** The names of the instance's databases. */
+export async function listDatabases(client: Client): Promise<string[]> {
+  const { rows } = await client.query<{ datname: string }>("SELECT datname FROM pg_database ORDER BY datname");
+  return rows.map((row) => row.datname);
+}
+
+/** Allows the role so many connections beyond its usual ones. */
+export async function setConnectionLimit(client: Client, role: string, more: number): Promise<void> {
+  await client.query(`ALTER ROLE ${name(role)} CONNECTION LIMIT ${connectionLimit + more}`);
+}
+
 /** Size and connections of a database, without entering it. */
 export async function measureDatabase(
   client: Client,

@@ -1,16 +1,38 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import type {
+  DatabaseEndpoint,
+  DatabaseObservation,
+  DatabaseSpec,
+  DumpOptions,
+  DumpSummary,
+  PostgresHost,
+  RestoreOptions,
+} from "../../ports/postgres-host.ts";
+import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
 import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
+import type { ClientPrograms } from "./client-program.ts";
+import { countDatabase, dumpDatabase } from "./dump.ts";
 import { withFolderLock } from "./folder-lock.ts";
-import { applyDatabase, applyRole, applySchema, dropDatabase, grantsVersion, measureDatabase } from "./grants.ts";
+import {
+  applyDatabase,
+  applyRole,
+  applySchema,
+  dropDatabase,
+  grantsVersion,
+  listDatabases,
+  measureDatabase,
+  setConnectionLimit,
+} from "./grants.ts";
 import { endSession } from "./end-session.ts";
-import { ensureFolder, instanceFiles, writeWhole } from "./instance-files.ts";
+import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
+import { restoreDatabase } from "./restore.ts";
 import { runFolder } from "./run-folder.ts";
-import { createLocalServer, type LocalServer } from "./server.ts";
+import { chooseConfinement, createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
-import { socketFile, withConnection } from "./superuser-connection.ts";
+import { socketFile, withConnection, type ServerConnection } from "./superuser-connection.ts";
+import { failureOfQuery } from "./work-failure.ts";
 
 export interface LocalPostgresHostOptions {
   /** The folder with `initdb` and `postgres`, 15 or later. */
@@ -24,16 +46,22 @@ export interface LocalPostgresHostOptions {
   readonly ports?: PortRange;
   /** Where the short folder for sockets is made; default `/run` for root and `/tmp` for others. */
   readonly runBase?: string;
+  /** The client programs; default: those beside the server's. Null: there are none, and dumps say so. */
+  readonly pgDump?: string | null;
+  readonly pgRestore?: string | null;
 }
 
 /** A running instance, where it listens and how the platform enters it. */
 interface Instance {
   readonly server: LocalServer;
+  readonly dir: string;
+  readonly uid: number | null;
   readonly port: number;
   readonly socketPath: string;
 }
 
 const portAttempts = 5;
+const restoreConnections = 2;
 const ownDatabases = ["postgres", "template0", "template1"];
 
 /** PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
@@ -47,6 +75,10 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     createDatabase: (spec, name) => createDatabase(options, spec, name),
     dropDatabase: (spec, name) => removeDatabase(options, spec, name),
     endSession: (spec, processId) => endRoleSession(options, spec, processId),
+    listDatabases: (spec) => databasesOf(options, spec),
+    dump: (spec, dump) => dumpOwn(options, spec, dump),
+    restore: (spec, name, restore) => restoreInto(options, spec, { name, ...restore }),
+    countRows: async (spec, name, count) => countDatabase(await backupLogin(runningInstance(options, spec.id), spec, name), count),
   };
 }
 
@@ -143,6 +175,55 @@ async function removeDatabase(options: LocalPostgresHostOptions, spec: DatabaseS
   await withConnection(server.superuserConnection(), (client) => dropDatabase(client, name));
 }
 
+async function databasesOf(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<readonly string[]> {
+  const { server } = runningInstance(options, spec.id);
+  const names = await withConnection(server.superuserConnection(), listDatabases);
+  return names.filter((name) => !ownDatabases.includes(name));
+}
+
+async function dumpOwn(options: LocalPostgresHostOptions, spec: DatabaseSpec, dump: DumpOptions): Promise<DumpSummary> {
+  const instance = runningInstance(options, spec.id);
+  const login = await backupLogin(instance, spec, spec.database_name);
+  return dumpDatabase(await clientPrograms(options, instance), login, dump);
+}
+
+async function restoreInto(
+  options: LocalPostgresHostOptions,
+  spec: DatabaseSpec,
+  { name, ...restore }: RestoreOptions & { name: string },
+): Promise<void> {
+  refuseOwn(spec, name);
+  const instance = runningInstance(options, spec.id);
+  const { server } = instance;
+  const { role_name: user, password } = spec;
+  const login = { ...server.superuserConnection(name), user, password };
+  const programs = await clientPrograms(options, instance);
+  const limit = (more: number) => withConnection(server.superuserConnection(), (client) => setConnectionLimit(client, user, more));
+  // An application that holds all of its connections must not stand in the way of its own restore.
+  await limit(restoreConnections);
+  try {
+    await restoreDatabase(programs, login, restore);
+  } finally {
+    await limit(0);
+  }
+}
+
+async function backupLogin(instance: Instance, spec: DatabaseSpec, database: string): Promise<ServerConnection> {
+  const { server, dir } = instance;
+  const password = ensureSecret(join(dir, "backup-secret"));
+  try {
+    await withConnection(server.superuserConnection(), (client) => applyBackupRole(client, spec, password));
+  } catch (error) {
+    throw failureOfQuery(error as Error);
+  }
+  return { ...server.superuserConnection(database), user: backupRoleOf(spec), password };
+}
+
+async function clientPrograms(options: LocalPostgresHostOptions, { dir, uid }: Instance): Promise<ClientPrograms> {
+  const { binDir, bwrap, pgDump = join(binDir, "pg_dump"), pgRestore = join(binDir, "pg_restore") } = options;
+  return { dir, confinement: await chooseConfinement({ binDir, bwrap, uid }), pgDump, pgRestore };
+}
+
 async function endRoleSession(options: LocalPostgresHostOptions, spec: DatabaseSpec, processId: number): Promise<void> {
   const { server } = runningInstance(options, spec.id);
   await withConnection(server.superuserConnection(), (client) => endSession(client, spec.role_name, processId));
@@ -166,7 +247,7 @@ function instanceOf(
   const dir = instanceFolder(options, id);
   const socketDir = join(runFolder(options.dir, options.runBase), id);
   const server = createLocalServer({ binDir, bwrap, dir, socketDir, socketMode: "shared", ...placement });
-  return { server, port: placement.port, socketPath: socketFile({ dir, socketDir, port: placement.port }) };
+  return { server, dir, ...placement, socketPath: socketFile({ dir, socketDir, port: placement.port }) };
 }
 
 /** The instance as it was made: its port is remembered and its user owns the data. */

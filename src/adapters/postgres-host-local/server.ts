@@ -88,7 +88,8 @@ async function observeServer(options: LocalServerOptions): Promise<"absent" | "s
   return isRunning(options) && (await askServer(options)) === "ready" ? "running" : "stopped";
 }
 
-async function chooseConfinement(options: LocalServerOptions): Promise<Confinement> {
+/** How the instance's programs are to be kept apart here. Throws, in words for the operator, when that cannot be done. */
+export async function chooseConfinement(options: Pick<LocalServerOptions, "binDir" | "bwrap" | "uid">): Promise<Confinement> {
   const { binDir, bwrap, uid } = options;
   const asked = { binDir, bwrap, uid };
   const isRoot = process.getuid?.() === 0;

@@ -1,0 +1,85 @@
+import { dirname } from "node:path";
+import type { ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
+import type { Command, start } from "../../kit/exec.ts";
+import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
+import { confinedClient, type Confinement } from "./confinement.ts";
+import { serverEnvironment } from "./initialise.ts";
+import { instanceFiles } from "./instance-files.ts";
+import type { ServerConnection } from "./superuser-connection.ts";
+
+/** Where pg_dump and pg_restore are, and how they are kept apart. */
+export interface ClientPrograms {
+  readonly confinement: Confinement;
+  /** The instance's folder. */
+  readonly dir: string;
+  readonly pgDump: string | null;
+  readonly pgRestore: string | null;
+}
+
+/** Who logs in, over the unix socket in `host`. Holds a secret. */
+export type Login = ServerConnection;
+
+export interface ClientCall {
+  readonly program: "pg_dump" | "pg_restore";
+  readonly args: readonly string[];
+  readonly login: Login;
+  /** Settings of the session, as `-c name=value`. */
+  readonly options?: string;
+}
+
+/** A client program's command and environment; the password is in the latter. */
+export function clientCommand(programs: ClientPrograms, call: ClientCall): { command: Command; env: Record<string, string> } {
+  const file = call.program === "pg_dump" ? programs.pgDump : programs.pgRestore;
+  if (file === null) throw new DatabaseWorkFailed("missing", `${call.program} is not installed on the platform's machine.`);
+  const { login } = call;
+  const isConfined = programs.confinement.bwrap !== null;
+  const env = {
+    ...serverEnvironment,
+    PGHOST: isConfined ? "/berth/sockets" : login.host,
+    PGPORT: String(login.port),
+    PGUSER: login.user,
+    PGPASSWORD: login.password,
+    PGDATABASE: login.database,
+    PGCONNECT_TIMEOUT: "10",
+    ...(call.options === undefined ? {} : { PGOPTIONS: call.options }),
+  };
+  const bindings = { config: instanceFiles(programs.dir).config, sockets: login.host, program: dirname(dirname(file)) };
+  return { command: confinedClient(programs.confinement, { file, args: call.args }, bindings), env };
+}
+
+const keptErrorBytes = 64 * 1024;
+
+/** How a client program ends; it is killed when the signal aborts. Never rejects: a program that cannot start ends with null. */
+export function endOf(child: ReturnType<typeof start>, signal: AbortSignal): Promise<{ exitCode: number | null; stderr: string }> {
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    // The first error is the reason; those that follow come of it.
+    if (stderr.length < keptErrorBytes) stderr += chunk.toString("utf8");
+  });
+  const stop = () => halt(child);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  return new Promise((resolve) => {
+    const end = (exitCode: number | null) => {
+      signal.removeEventListener("abort", stop);
+      resolve({ exitCode, stderr });
+    };
+    (child as ChildProcess).once("error", () => end(null)).once("close", end);
+  });
+}
+
+/**
+ * Ends a client program at once. Its pipes are closed as well: killed while its sandbox is being made, bubblewrap may leave the
+ * program itself behind, which then ends when it writes.
+ */
+export function halt(child: ReturnType<typeof start>): void {
+  child.kill("SIGKILL");
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
+}
+
+/** The stream's content; its end is only seen once `check` has resolved. */
+export async function* checkedContent(content: Readable, check: () => Promise<void>): AsyncGenerator<Buffer> {
+  yield* content as AsyncIterable<Buffer>;
+  await check();
+}

@@ -1,0 +1,115 @@
+import { Readable } from "node:stream";
+import pg from "pg";
+import { start } from "../../kit/exec.ts";
+import type { CountOptions, DumpOptions, DumpSummary, TableCount } from "../../ports/postgres-host.ts";
+import { checkedContent, clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
+import { countRows } from "./row-counts.ts";
+import { failureOfProgram, failureOfQuery } from "./work-failure.ts";
+
+/** Dumps and counts in one snapshot. The login is the backup role's. */
+export async function dumpDatabase(programs: ClientPrograms, login: Login, options: DumpOptions): Promise<DumpSummary> {
+  return inSnapshot(login, options, async (client, { snapshot, version }, signal) => {
+    const [counts] = await together(
+      (failed) => countRows(client, { ...options, signal: failed }).catch(rethrow),
+      (failed) => streamDump(programs, login, { snapshot, signal: failed, consume: options.consume }),
+      signal,
+    );
+    return { counts, engine_version: version };
+  });
+}
+
+/** Counts in a snapshot of its own. */
+export async function countDatabase(login: Login, options: CountOptions): Promise<readonly TableCount[]> {
+  return inSnapshot(login, options, (client, _, signal) => countRows(client, { ...options, signal }).catch(rethrow));
+}
+
+type InSnapshot<T> = (client: pg.Client, exported: { snapshot: string; version: string }, signal: AbortSignal) => Promise<T>;
+
+/** Opens a transaction that shows one state of the database, for as long as `work` takes. */
+async function inSnapshot<T>(login: Login, { signal }: CountOptions, work: InSnapshot<T>): Promise<T> {
+  const client = new pg.Client({ ...login, options: "-c search_path=pg_catalog", connectionTimeoutMillis: 10_000 });
+  client.on("error", () => {});
+  // Ends the statement under way, too: a count of a large table takes minutes.
+  const stop = () => void (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+  try {
+    await client.connect().catch(rethrow);
+    signal.addEventListener("abort", stop, { once: true });
+    await client.query("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    const exported = await client.query<{ snapshot: string; version: string }>(
+      "SELECT pg_export_snapshot() AS snapshot, split_part(current_setting('server_version'), ' ', 1) AS version",
+    );
+    return await work(client, exported.rows[0] as { snapshot: string; version: string }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await client.end().catch(() => {});
+  }
+}
+
+/** Both at once; when one fails the other is stopped, and the first failure is thrown. */
+async function together<A, B>(
+  one: (signal: AbortSignal) => Promise<A>,
+  other: (signal: AbortSignal) => Promise<B>,
+  signal: AbortSignal,
+): Promise<[A, B]> {
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  let first: unknown;
+  const watched = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    try {
+      return await work(either);
+    } catch (error) {
+      first ??= error;
+      failed.abort(error);
+      throw error;
+    }
+  };
+  const [a, b] = await Promise.allSettled([watched(one), watched(other)]);
+  if (a.status === "fulfilled" && b.status === "fulfilled") return [a.value, b.value];
+  throw first;
+}
+
+interface Streaming {
+  readonly snapshot: string;
+  readonly signal: AbortSignal;
+  readonly consume: DumpOptions["consume"];
+}
+
+async function streamDump(programs: ClientPrograms, login: Login, { snapshot, signal, consume }: Streaming): Promise<void> {
+  const args = [
+    "--format=custom",
+    "--compress=0",
+    `--snapshot=${snapshot}`,
+    "--lock-wait-timeout=60s",
+    "--no-publications",
+    "--no-subscriptions",
+    "--no-security-labels",
+    "--no-tablespaces",
+    "--no-password",
+  ];
+  const { command, env } = clientCommand(programs, { program: "pg_dump", args, login });
+  const child = start(command, { env });
+  const ended = endOf(child, signal);
+  child.stdin.on("error", () => {}).end();
+  // The archive must not end for its reader before it is known that the program ended well.
+  const check = async () => {
+    const { exitCode, stderr } = await ended;
+    signal.throwIfAborted();
+    if (exitCode !== 0) throw failureOfProgram("pg_dump", stderr);
+  };
+  const archive = Readable.from(checkedContent(child.stdout, check), { objectMode: false });
+  try {
+    await consume(archive);
+  } catch (error) {
+    halt(child);
+    throw error;
+  } finally {
+    await ended;
+  }
+}
+
+function rethrow(error: Error & { code?: string }): never {
+  throw failureOfQuery(error);
+}

@@ -1,0 +1,41 @@
+import { pipeline } from "node:stream/promises";
+import { start } from "../../kit/exec.ts";
+import type { RestoreOptions } from "../../ports/postgres-host.ts";
+import { clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
+import { failureOfProgram } from "./work-failure.ts";
+
+// What the project's owner may have set for its role helps against accidents of an application, and would end a restore.
+const session = "-c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 -c role=none";
+
+/** Restores in one transaction. The login is the project's own role: a superuser would run what the archive's owner wrote. */
+export async function restoreDatabase(programs: ClientPrograms, login: Login, { archive, signal }: RestoreOptions): Promise<void> {
+  const args = [
+    `--dbname=${login.database}`,
+    "--single-transaction",
+    "--exit-on-error",
+    "--no-owner",
+    "--no-acl",
+    "--no-password",
+  ];
+  const { command, env } = clientCommand(programs, { program: "pg_restore", args, login, options: session });
+  const child = start(command, { env });
+  const ended = endOf(child, signal);
+  child.stdout.resume();
+  // Fed to its end before the input is closed: an archive that breaks must not look like one that is complete.
+  const feeding = pipeline(archive, child.stdin).then(
+    () => undefined,
+    (error: unknown) => {
+      if (!isClosedByReader(error)) halt(child);
+      return error;
+    },
+  );
+  const [{ exitCode, stderr }, fault] = await Promise.all([ended, feeding.finally(() => archive.destroy())]);
+  signal.throwIfAborted();
+  if (fault !== undefined && !isClosedByReader(fault)) throw fault;
+  if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
+}
+
+// The program ended first, and says itself why.
+function isClosedByReader(error: unknown): boolean {
+  return ["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
