@@ -102,3 +102,14 @@ export async function startCronApp(
   };
   return { address: { host: "127.0.0.1", port: (server.address() as AddressInfo).port }, hits, close };
 }
+
+/** A clock that showed `fromMs` at the real time `startMs` and runs `speed` times as fast; the same in every process. */
+export interface FastClock {
+  readonly fromMs: number;
+  readonly startMs: number;
+  readonly speed: number;
+}
+
+export function fastClock({ fromMs, startMs, speed }: FastClock): Clock {
+  return { now: () => new Date(fromMs + (Date.now() - startMs) * speed) };
+}

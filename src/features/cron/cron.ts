@@ -3,6 +3,7 @@ import type { Db } from "../../store/database.ts";
 
 export { claimDue, correctNextMinutes } from "./claim.ts";
 export {
+  activeDeployments,
   adoptRuns,
   closeLostRuns,
   finishRuns,

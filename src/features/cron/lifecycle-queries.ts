@@ -100,6 +100,17 @@ export async function adoptRuns(db: Db, owner: string, limit: number): Promise<r
   return adopted.rows;
 }
 
+/** What these projects serve with; no rows for those that serve nothing. */
+export async function activeDeployments(db: Db, projectIds: readonly string[]) {
+  return db
+    .selectFrom("deployment")
+    .innerJoin("project", "project.id", "deployment.project_id")
+    .select(["deployment.id", "project.replicas"])
+    .where("deployment.project_id", "in", [...projectIds])
+    .where("deployment.status", "=", "active")
+    .execute();
+}
+
 /** What a call needs, or why there is none. */
 export interface StartedRun {
   readonly id: string;

@@ -1,4 +1,4 @@
-import { calledDeployment, type RunEnd, type StartedRun } from "../../features/cron/cron.ts";
+import { activeDeployments, calledDeployment, type RunEnd, type StartedRun } from "../../features/cron/cron.ts";
 import { limits } from "../../contract/limits.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
@@ -7,8 +7,13 @@ import { secretsOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
 import { callCron, type CronAnswer } from "./cron-call.ts";
 
-/** Turns a started run into its end. Never throws. */
 export interface CronCaller {
+  /**
+   * Looks up where the projects' applications run, so that nothing but the call itself lies between the mark that a run is
+   * called and its delivery: whoever dies in between leaves a run of unknown outcome.
+   */
+  prepare(projectIds: readonly string[]): Promise<void>;
+  /** Turns a started run into its end. Never throws. */
   call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;
 }
 
@@ -38,6 +43,12 @@ export function createCronCaller(world: World): CronCaller {
   }
 
   return {
+    async prepare(projectIds) {
+      const deployments = await activeDeployments(world.db, projectIds);
+      const found = deployments.map(({ id, replicas }) => targets(id, () => targetsOf(world, id, replicas)));
+      // What cannot be found now is looked for again by the call.
+      await Promise.allSettled(found);
+    },
     async call(run, signal) {
       const from = performance.now();
       const end = (answer: Pick<RunEnd, "status" | "reason" | "http_status" | "response_excerpt">): RunEnd => {

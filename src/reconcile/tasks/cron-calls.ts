@@ -1,4 +1,12 @@
-import { finishRuns, releaseRuns, renewRuns, startRuns, type RunEnd, type StartedRun, type WaitingRun } from "../../features/cron/cron.ts";
+import {
+  finishRuns,
+  releaseRuns,
+  renewRuns,
+  startRuns,
+  type RunEnd,
+  type StartedRun,
+  type WaitingRun,
+} from "../../features/cron/cron.ts";
 import type { World } from "../world.ts";
 import { createCronCaller } from "./cron-caller.ts";
 import { createCronQueue } from "./cron-queue.ts";
@@ -42,7 +50,10 @@ export function createCronCalls(world: World): CronCalls {
     try {
       while (!closed) {
         const free = Math.min(atOnce, settings.cron.concurrent - running.size);
-        const batch = queue.take(free, (projectId) => settings.cron.concurrentPerProject - (perProject.get(projectId) ?? 0));
+        const batch = queue.take(
+          free,
+          (projectId) => settings.cron.concurrentPerProject - (perProject.get(projectId) ?? 0),
+        );
         if (batch.length === 0) break;
         await start(batch);
       }
@@ -53,7 +64,13 @@ export function createCronCalls(world: World): CronCalls {
 
   async function start(batch: readonly WaitingRun[]): Promise<void> {
     try {
-      const started = await startRuns(db, owner, clock.now(), batch.map(({ id }) => id));
+      await caller.prepare([...new Set(batch.map(({ project_id }) => project_id))]);
+      const started = await startRuns(
+        db,
+        owner,
+        clock.now(),
+        batch.map(({ id }) => id),
+      );
       for (const run of started) if (run.obstacle === null) call(run);
     } catch (error) {
       // Those that were marked after all are not called: their leases run out, and what they did is unknown.
@@ -74,12 +91,16 @@ export function createCronCalls(world: World): CronCalls {
   }
 
   function attempt(): void {
-    pump().catch((error: unknown) => log.error({ err: error }, "cron runs could not be started; it will be tried again"));
+    pump().catch((error: unknown) =>
+      log.error({ err: error }, "cron runs could not be started; it will be tried again"),
+    );
   }
 
   function write(): void {
     writing ??= writeAll()
-      .catch((error: unknown) => log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again"))
+      .catch((error: unknown) =>
+        log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again"),
+      )
       .finally(() => (writing = undefined));
   }
 
@@ -105,7 +126,11 @@ export function createCronCalls(world: World): CronCalls {
     async settle() {
       closed = true;
       const timer = setTimeout(() => stopping.abort(), settleMs);
-      await releaseRuns(db, owner, queue.waiting().map(({ id }) => id));
+      await releaseRuns(
+        db,
+        owner,
+        queue.waiting().map(({ id }) => id),
+      );
       await Promise.all([...running.values()].map(({ work }) => work));
       clearTimeout(timer);
       write();

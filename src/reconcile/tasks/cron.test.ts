@@ -279,6 +279,7 @@ test("disabled, deleted, suspended, nothing deployed: each due minute is skipped
       await addJob(db, project, { name: "a", next_run_at: new Date(noon) });
       await block(project);
       await at(noon);
+      await runs();
       await at(noon + minuteMs);
       assert.deepEqual(outline(await runs()), [
         [0, "skipped", reason],

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { addJob, deployedProject, fastClock, startCronApp } from "../../../test/support/cron-world.ts";
+import type { CronSchedulerInput } from "../../../test/support/cron-scheduler-process.ts";
+import { testDatabase } from "../../../test/support/database.ts";
+import { start } from "../../kit/exec.ts";
+import { until } from "../../kit/retry.ts";
+import { openVault } from "../../store/vault.ts";
+
+const script = fileURLToPath(new URL("../../../test/support/cron-scheduler-process.ts", import.meta.url));
+const kills = 50;
+const jobs = 20;
+const minuteMs = 60_000;
+// A minute of the schedulers' clock lasts 600 ms.
+const speed = 100;
+
+async function startScheduler(input: CronSchedulerInput) {
+  const child = start({ file: process.execPath, args: [script] });
+  let complaint = "";
+  child.stderr.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
+  child.stdin.end(JSON.stringify(input));
+  await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => assert.fail(`the scheduler did not start: ${complaint}`))]);
+  return child;
+}
+
+test("fifty kills around the minute, two schedulers: every due minute has its one row, and none is delivered twice", async (t) => {
+  const database = await testDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "berth-cron-"));
+  const keyFile = join(folder, "key");
+  const app = await startCronApp((_, response) => void setTimeout(() => response.end(), 10));
+  try {
+    const { db } = database;
+    const project = await deployedProject({ db, vault: openVault({ keyFile }) });
+    const fromMs = Date.parse("2026-03-01T12:00:00.000Z");
+    for (let i = 0; i < jobs; i += 1) await addJob(db, project, { name: `j${i}`, next_run_at: new Date(fromMs) });
+    const clock = { fromMs, startMs: Date.now(), speed };
+    const input = { connection: database.connection, keyFile, address: app.address, clock };
+    const schedulers = await Promise.all([startScheduler(input), startScheduler(input)]);
+    for (let kill = 0; kill < kills; kill += 1) {
+      // From a little before the minute to a little after it, where the rows are written and the calls are made.
+      const toMinute = (minuteMs - (fastClock(clock).now().getTime() % minuteMs)) / speed;
+      await sleep(Math.max(0, toMinute - 5 + (kill % 25)));
+      schedulers[kill % 2]?.kill("SIGKILL");
+      schedulers[kill % 2] = await startScheduler(input);
+    }
+    const settled = await until(
+      async () => ((await db.selectFrom("cron_run").select("id").where("status", "=", "running").where("started_at", "<", new Date(fastClock(clock).now().getTime() - 5 * minuteMs).toISOString()).execute()).length === 0 ? true : undefined),
+      { timeoutMs: 20_000 },
+    );
+    assert.ok(settled, "a run of a dead scheduler stays under way");
+    for (const scheduler of schedulers) scheduler.kill("SIGTERM");
+    await Promise.all(schedulers.map((scheduler) => once(scheduler, "exit")));
+    const rows = await db.selectFrom("cron_run").select(["id", "job_id", "scheduled_at", "status", "reason"]).execute();
+    const times = rows.map(({ scheduled_at }) => Date.parse(scheduled_at));
+    const minutes = (Math.max(...times) - Math.min(...times)) / minuteMs + 1;
+    const delivered = app.hits.map(({ headers }) => String(headers["x-cron-execution-id"]));
+    const counts = Object.fromEntries([...Map.groupBy(rows, ({ status, reason }) => `${status} ${reason ?? ""}`)].map(([status, of]) => [status.trim(), of.length]));
+    const told = JSON.stringify({ minutes, deliveries: delivered.length, ...counts });
+    assert.equal(new Set(delivered).size, delivered.length, `a run was delivered twice: ${told}`);
+    const perMinute = Map.groupBy(app.hits, ({ headers, url }) => `${url} ${String(headers["x-cron-scheduled-at"])}`);
+    assert.ok([...perMinute.values()].every(({ length }) => length === 1), `a minute was delivered twice: ${told}`);
+    assert.equal(rows.length, minutes * jobs, `a minute has no row: ${told}`);
+    const succeeded = new Set(rows.filter(({ status }) => status === "succeeded").map(({ id }) => id));
+    const called = new Set(delivered);
+    assert.ok([...succeeded].every((id) => called.has(id)), told);
+    assert.ok(succeeded.size > rows.length / 2, `most runs ought to succeed: ${told}`);
+    const open = rows.filter(({ status }) => status === "running");
+    assert.ok(open.every(({ id }) => !called.has(id)), `a delivered run stays under way: ${told}`);
+    t.diagnostic(told);
+  } finally {
+    await app.close();
+    await database.drop();
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,37 @@
+// A scheduler in a process of its own, for tests that kill it. Its clock may run faster, so that minutes pass quickly.
+import { setTimeout as sleep } from "node:timers/promises";
+import { json } from "node:stream/consumers";
+import type pg from "pg";
+import { silentLog } from "../../src/kit/log.ts";
+import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import type { InstanceAddress } from "../../src/ports/runtime.ts";
+import { cronTask } from "../../src/reconcile/tasks/cron.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { openVault } from "../../src/store/vault.ts";
+import { cronWorld, fastClock, type FastClock } from "./cron-world.ts";
+
+/** What the process reads from its standard input. */
+export interface CronSchedulerInput {
+  readonly connection: pg.ClientConfig;
+  readonly keyFile: string;
+  readonly address: InstanceAddress;
+  readonly clock: FastClock;
+}
+
+const pollMs = 5;
+
+if (import.meta.main) {
+  const { connection, keyFile, address, clock } = (await json(process.stdin)) as CronSchedulerInput;
+  const { db } = openDatabase({ connection: { ...connection, max: 3 }, log: silentLog });
+  const owner = formatIdentity(ownIdentity());
+  const task = cronTask(cronWorld({ db, vault: openVault({ keyFile }), clock: fastClock(clock), owner, addressOf: () => address }));
+  const stopping = new AbortController();
+  process.once("SIGTERM", () => stopping.abort());
+  process.stdout.write("ready\n");
+  while (!stopping.signal.aborted) {
+    await task.run(stopping.signal);
+    await sleep(pollMs);
+  }
+  await task.settle?.();
+  process.exit(0);
+}
