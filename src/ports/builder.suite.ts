@@ -139,7 +139,7 @@ export function imageOf(outcome: BuildOutcome) {
 }
 
 /** A tar archive (ustar) of files, as `git archive` makes it; names ending in `.sh` are executable. */
-export function tarOfFiles(files: SourceFiles): Buffer {
+function tarOfFiles(files: SourceFiles): Buffer {
   const members = Object.entries(files).map(([path, text]) => {
     const content = Buffer.from(text);
     const padding = Buffer.alloc((512 - (content.length % 512)) % 512);

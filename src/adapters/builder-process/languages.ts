@@ -13,8 +13,7 @@ import { parsePackageJson } from "./plan/package-json.ts";
 import type { Plan, Start } from "./plan/plan.ts";
 import { pythonPlan } from "./plan/python-plan.ts";
 import { pythonStart } from "./plan/python-start.ts";
-import { home } from "./steps/run-step.ts";
-import { isPlain } from "./steps/workspace.ts";
+import { home, isPlain } from "./steps/workspace.ts";
 import type { SourceTree } from "./source/source-tree.ts";
 import { nodeToolchain, packageManagerToolchain, type Toolchain } from "./tools/toolchain.ts";
 

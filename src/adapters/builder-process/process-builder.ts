@@ -10,11 +10,9 @@ import type { Start } from "./plan/plan.ts";
 import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
 import { unpack } from "./source/unpack.ts";
 import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
-import { home } from "./steps/run-step.ts";
-import { makeWorkspace, type Workspace } from "./steps/workspace.ts";
+import { home, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
-export { builderFailures } from "./failure-codes.ts";
 
 /**
  * Builds images that the process runtime runs: a folder with the application's files, its dependencies and a manifest.

@@ -2,14 +2,6 @@ import { BuildRefused } from "../failure-codes.ts";
 import type { SourceTree } from "../source/source-tree.ts";
 import type { Plan, Start } from "./plan.ts";
 
-/** Where the program is put, in the application's folder. */
-export const goProgram = "bin/web";
-
-/** Whether this is a Go application: a module, or a main.go at the root. */
-export function isGo(tree: SourceTree): boolean {
-  return tree.has("go.mod") || tree.has("main.go");
-}
-
 /** What building a Go program takes. Refuses when there is no module or no main package. */
 export function goPlan(tree: SourceTree, version: string): Plan {
   if (!tree.has("go.mod")) {
@@ -37,6 +29,14 @@ export function goPlan(tree: SourceTree, version: string): Plan {
     ],
     prune: [],
   };
+}
+
+/** Where the program is put, in the application's folder. */
+const goProgram = "bin/web";
+
+/** Whether this is a Go application: a module, or a main.go at the root. */
+export function isGo(tree: SourceTree): boolean {
+  return tree.has("go.mod") || tree.has("main.go");
 }
 
 /** A Go application without a Procfile command runs its program. */

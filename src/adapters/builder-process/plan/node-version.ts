@@ -2,6 +2,14 @@ import semver from "semver";
 import type { PackageJson } from "./package-json.ts";
 import type { SourceTree } from "../source/source-tree.ts";
 
+/** The version to run: the platform's own when it fits, else the newest that fits (even majors, the long-term ones, first). */
+export function chooseNodeVersion(range: string, own: string, known: readonly string[]): string | null {
+  if (semver.satisfies(own, range)) return own;
+  const fitting = known.filter((version) => semver.satisfies(version, range) && semver.prerelease(version) === null);
+  const longTerm = fitting.filter((version) => semver.major(version) % 2 === 0);
+  return semver.maxSatisfying(longTerm, range) ?? semver.maxSatisfying(fitting, range);
+}
+
 export interface NodeWish {
   /** A semver range. */
   readonly range: string;
@@ -46,12 +54,4 @@ export function nodeRange(text: string): string | null {
   const codeName = codeNames[wish.replace(/^lts\//, "")];
   if (codeName !== undefined) return codeName;
   return semver.validRange(wish.replace(/^v(?=\d)/, ""));
-}
-
-/** The version to run: the platform's own when it fits, else the newest that fits (even majors, the long-term ones, first). */
-export function chooseNodeVersion(range: string, own: string, known: readonly string[]): string | null {
-  if (semver.satisfies(own, range)) return own;
-  const fitting = known.filter((version) => semver.satisfies(version, range) && semver.prerelease(version) === null);
-  const longTerm = fitting.filter((version) => semver.major(version) % 2 === 0);
-  return semver.maxSatisfying(longTerm, range) ?? semver.maxSatisfying(fitting, range);
 }

@@ -27,18 +27,6 @@ interface Dependencies {
   readonly isReusable: boolean;
 }
 
-/** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
-export function isPython(tree: SourceTree): boolean {
-  if (["requirements.txt", "Pipfile", "setup.py", "manage.py"].some((file) => tree.has(file))) return true;
-  if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
-    return true;
-  return (
-    ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file)) &&
-    !tree.has("package.json") &&
-    !tree.has("index.html")
-  );
-}
-
 /** What installing and building a Python application takes: a virtual environment in `.venv`, and Django's static files. */
 export function pythonPlan(facts: PythonFacts): Plan {
   const dependencies = findDependencies(facts.tree);
@@ -51,6 +39,18 @@ export function pythonPlan(facts: PythonFacts): Plan {
     build: collectStatic(facts),
     prune: [],
   };
+}
+
+/** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
+export function isPython(tree: SourceTree): boolean {
+  if (["requirements.txt", "Pipfile", "setup.py", "manage.py"].some((file) => tree.has(file))) return true;
+  if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
+    return true;
+  return (
+    ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file)) &&
+    !tree.has("package.json") &&
+    !tree.has("index.html")
+  );
 }
 
 /** The packages that are named by the application itself; what those need in turn is not among them. */

@@ -63,7 +63,6 @@ export async function finishInstall(context: InstallContext, plan: Plan, install
   const { install: wanted } = plan;
   const kept = keptInstalls(context.projectCacheDir);
   if (wanted === null) return { known: {}, remember: async () => {} };
-  await rm(join(context.workspace.app, ".yarn/install-state.gz"), { force: true });
   const target = join(context.workspace.app, wanted.folder);
   const key = (await isThere(target)) && (await isUnchanged(target, installed.completeAtMs)) ? wanted.key : null;
   const isLinked = installed.isProduction || (key !== null && (await swap(context, kept, key, target)));
@@ -72,6 +71,7 @@ export async function finishInstall(context: InstallContext, plan: Plan, install
     for (const name of leftovers) await rm(join(target, name), { recursive: true, force: true });
     if (key !== null) await kept.keep(key, "production", target);
   }
+  await rm(join(context.workspace.app, ".yarn/install-state.gz"), { force: true });
   if (key === null) return { known: {}, remember: async () => {} };
   const hashed = isLinked ? await kept.hashed(key) : null;
   return {

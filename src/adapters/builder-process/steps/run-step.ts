@@ -6,7 +6,7 @@ import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
 import type { Step } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
 import { classify, tellingLine } from "./classify.ts";
-import type { Workspace } from "./workspace.ts";
+import { home, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
 export interface StepContext {
@@ -24,8 +24,6 @@ export interface StepContext {
   readonly log: BuildLog;
 }
 
-/** The application's folder in the sandbox, the same as in the runtime's, so that absolute paths in it stay true. */
-export const home = "/app";
 const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 

@@ -67,3 +67,6 @@ export function isPlain(root: string, path: string, kind: "file" | "folder"): bo
   }
   return true;
 }
+
+/** The application's folder in the sandbox, the same as in the runtime's, so that absolute paths in it stay true. */
+export const home = "/app";

@@ -1,0 +1,3 @@
+module example.com/ahoy
+
+go 1.19
