@@ -240,10 +240,10 @@ export function inherited(): Record<string, string> {
   return { PATH: systemPath, ...Object.fromEntries(pairs) };
 }
 
-/** A port that is free now, outside of the range for outgoing connections. */
+/** A port that is free now, outside of the ranges for outgoing connections, databases and sandboxes. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const port = 10_000 + Math.floor(Math.random() * 5000);
     const isFree = await new Promise<boolean>((resolve) => {
       const server = createServer();
       server.once("error", () => resolve(false));

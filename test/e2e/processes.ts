@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 export interface ListedProcess {
   readonly pid: number;
   readonly parent: number;
+  readonly uid: number;
   /** Its arguments, joined by blanks. */
   readonly commandLine: string;
 }
@@ -46,7 +47,8 @@ function readProcess(pid: string): ListedProcess | undefined {
     const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     if (state === "Z" || state === "X") return undefined;
     const commandLine = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
-    return { pid: Number(pid), parent: Number(parent), commandLine };
+    const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+    return { pid: Number(pid), parent: Number(parent), uid, commandLine };
   } catch {
     return undefined;
   }

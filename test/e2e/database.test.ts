@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { run } from "../../src/kit/exec.ts";
+import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
+import { listProcesses, processesNaming } from "./processes.ts";
+import { eventually } from "./traffic.ts";
+
+// An application as people write it: npm's `pg`, a migration in the release phase, a connection from DATABASE_URL.
+const visits: Record<string, string> = {
+  "package.json": JSON.stringify({ name: "visits", private: true, dependencies: { pg: "8.23.1" } }),
+  Procfile: "web: node server.js\nrelease: node migrate.js\n",
+  "migrate.js": `const { Client } = require("pg");
+(async () => {
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query("create table if not exists visit (id serial primary key, at timestamptz not null default now())");
+  console.log("migrated as", (await client.query("select current_user")).rows[0].current_user.length, "characters");
+  await client.end();
+})();
+`,
+  "server.js": `const http = require("node:http");
+const { Client } = require("pg");
+async function query(connectionString, sql) {
+  const client = new Client({ connectionString, connectionTimeoutMillis: 3000 });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+const answers = {
+  "/visit": () => query(process.env.DATABASE_URL, "insert into visit default values returning id").then(([row]) => row.id),
+  "/count": () => query(process.env.DATABASE_URL, "select count(*)::int as count from visit").then(([row]) => row.count),
+  "/url": () => process.env.DATABASE_URL,
+  "/other": () => query(process.env.OTHER_URL, "select 1").then(() => "reached"),
+};
+http.createServer(async (request, response) => {
+  const answer = answers[request.url];
+  if (!answer) return response.end("hello");
+  try {
+    response.end(String(await answer()));
+  } catch (error) {
+    response.statusCode = 500;
+    response.end(String(error.code ?? error.message));
+  }
+}).listen(process.env.PORT, process.env.HOST);
+`,
+};
+
+const isRoot = process.getuid?.() === 0;
+const ordinaryUid = 54_321;
+
+for (const network of ["veth", "pasta", "shared"] as const) {
+  const skip = !isRoot && network === "veth" ? "veth needs root" : false;
+  test(`a database in network mode ${network}, below a closed folder`, { skip, timeout: 180_000 }, async (t) => {
+    const closed = mkdtempSync(join(tmpdir(), "berth-closed-"));
+    chmodSync(closed, 0o700);
+    const platform = await startPlatform({ BERTH_NETWORK: network }, { dataDir: join(closed, "data") });
+    try {
+      const found = await networkOf(platform);
+      if (found !== network) return t.skip(`${network} does not work on this machine (${found} is used)`);
+      await assertDatabaseWorks(platform);
+      await assertDatabasesAreApart(platform, network);
+      if (network === "veth") await assertSurvivesKills(platform);
+    } finally {
+      await platform.destroy();
+      rmSync(closed, { recursive: true, force: true });
+    }
+    return undefined;
+  });
+}
+
+test(
+  "a database of an ordinary user",
+  { skip: isRoot ? false : "these tests are run by an ordinary user already", timeout: 180_000 },
+  async (t) => {
+    const readable = await run(
+      { file: process.execPath, args: ["--check", import.meta.filename] },
+      { uid: ordinaryUid, gid: ordinaryUid },
+    ).catch(() => undefined);
+    if (readable?.exitCode !== 0) return t.skip("an ordinary user cannot read this checkout or its Node");
+    const home = mkdtempSync(join(tmpdir(), "berth-home-"));
+    chownSync(home, ordinaryUid, ordinaryUid);
+    const place: Place = { dataDir: join(home, ".berth"), uid: ordinaryUid };
+    const platform = await startPlatform({ HOME: home }, place);
+    try {
+      t.diagnostic(`network: ${await networkOf(platform)}`);
+      await assertDatabaseWorks(platform);
+      const foreign = processesNaming(platform.dataDir).filter((each) => each.uid !== ordinaryUid);
+      assert.deepEqual(foreign, [], "all of it runs as that user");
+    } finally {
+      await platform.destroy();
+      rmSync(home, { recursive: true, force: true });
+    }
+    return undefined;
+  },
+);
+
+/** Asked for before the first push, migrated in the release phase, kept over a restart of everything. */
+async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {
+  const app = await createApp(platform, "visits", visits);
+  const made = await platform.call("POST", "/v1/projects/visits/database");
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /migrated as \d+ characters/);
+  assert.deepEqual(await ask(platform, "/visit"), "200 1");
+  assert.equal(
+    (await platform.call("POST", "/v1/projects/visits/database")).status,
+    200,
+    "asking again changes nothing",
+  );
+  await platform.end("SIGINT");
+  await platform.restart();
+  await eventually(async () => (await ask(platform, "/count")) === "200 1", "the row is there after a restart");
+}
+
+async function assertDatabasesAreApart(platform: TestPlatform, network: string): Promise<void> {
+  const other = await createApp(platform, "other", visits);
+  await platform.call("POST", "/v1/projects/other/database");
+  const theirs = new URL((await platform.visit("visits", "/url")).body);
+  const pushed = await other.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  const mine = new URL((await platform.visit("other", "/url")).body);
+  // With its own name and password at the other's door.
+  const knocking = new URL(mine);
+  [knocking.host, knocking.pathname] = [theirs.host, theirs.pathname];
+  assert.notEqual(await tryOther(platform, knocking), "reached");
+  // Even with everything that the other knows, except where sandboxes share the machine's network.
+  const leaked = await tryOther(platform, theirs);
+  if (network !== "shared") assert.notEqual(leaked, "reached");
+}
+
+async function tryOther(platform: TestPlatform, url: URL): Promise<string> {
+  const number = async () =>
+    (
+      await platform.call<{ deployments: { number: number; status: string }[] }>(
+        "GET",
+        "/v1/projects/other/deployments",
+      )
+    ).body.deployments.find((each) => each.status === "active")?.number;
+  const before = await number();
+  await platform.call("PUT", "/v1/projects/other/env/OTHER_URL", { value: url.href });
+  await eventually(async () => (await number()) !== before, "the variable is in force");
+  return (await platform.visit("other", "/other")).body;
+}
+
+async function assertSurvivesKills(platform: TestPlatform): Promise<void> {
+  const postmaster = () =>
+    listProcesses().find(
+      (each) => /\/postgres /.test(each.commandLine) && each.commandLine.includes(`${platform.dataDir}/databases/`),
+    );
+  const first = postmaster();
+  assert.ok(first, "the project's server is found");
+  process.kill(first.pid, "SIGKILL");
+  await eventually(async () => (await ask(platform, "/count")) === "200 1", "the killed server is started again");
+  await platform.end("SIGKILL");
+  assert.equal(await ask(platform, "/count"), "200 1", "databases outlive the control plane");
+  await platform.restart();
+  assert.equal(await ask(platform, "/visit"), "200 2");
+}
+
+async function ask(platform: TestPlatform, path: string): Promise<string> {
+  const { status, body } = await platform.visit("visits", path);
+  return `${status} ${body}`;
+}
+
+async function networkOf(platform: TestPlatform): Promise<string> {
+  const { body } = await platform.call<{ platform: { network: string } }>("GET", "/v1/me");
+  return body.platform.network;
+}
