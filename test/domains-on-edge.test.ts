@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { createServer, request, type Server } from "node:http";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts";
+import { createBuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import { markReady } from "../src/features/deployments/deployments.ts";
+import { checkDueDomains } from "../src/features/domains/domains.ts";
+import { silentLog } from "../src/kit/log.ts";
+import type { Edge } from "../src/ports/edge.ts";
+import { syncEdge } from "../src/reconcile/edge-sync.ts";
+import type { World } from "../src/reconcile/world.ts";
+import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
+import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/world.ts";
+
+let dns: TestDnsServer;
+let api: TestApi;
+let org: TestOrganization;
+let edge: Edge;
+let app: Server;
+let world: World;
+let folder: string;
+let slug: string;
+const hostname = "shop.example.com";
+
+before(async () => {
+  dns = await startDnsServer();
+  api = await testApi({ ports: { dns: createDnsResolver({ servers: [dns.address], timeoutMs: 5000 }) } });
+  org = await testOrganization(api.database.db, "home");
+  folder = await mkdtemp(join(tmpdir(), "berth-domains-"));
+  edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: folder, log: silentLog });
+  app = createServer((incoming, response) => response.end(`the shop, for ${incoming.headers.host}`));
+  await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
+  const deployment = await deployedProject();
+  const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
+  const running = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running", address };
+  const runtime = { observe: async () => [running] };
+  world = { ...api.world, ports: { ...api.world.ports, edge, runtime } } as unknown as World;
+});
+after(async () => {
+  await edge.stop(0);
+  await api.close();
+  await dns.close();
+  app.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A project whose one replica is the application above. */
+async function deployedProject(): Promise<string> {
+  const project = await testProject(api.world, org);
+  slug = project.slug;
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  await markReady(api.world.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
+  return id;
+}
+
+/** What the edge answers for a hostname once it knows all that the rows say. */
+async function visit(host: string): Promise<string> {
+  await syncEdge(world);
+  const { listen } = await edge.observe();
+  const port = Number(listen?.split(":").at(-1));
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port, headers: { host }, agent: false }, (response) => {
+      let body = "";
+      response.on("data", (chunk) => (body += String(chunk)));
+      response.on("end", () => resolve(response.statusCode === 200 ? body : `${response.statusCode}`));
+    });
+    asked.on("error", reject).end();
+  });
+}
+
+const call = (method: string, path: string, body?: unknown) =>
+  api.call(method, `/v1/projects/${slug}${path}`, { token: org.owner, ...(body === undefined ? {} : { body }) });
+
+test("a hostname is served from its proof to its detaching, and while its project lives", async () => {
+  assert.equal((await call("POST", "/domains", { hostname })).status, 201);
+  assert.equal(await visit(hostname), "404", "attached, but nothing points here");
+  dns.set(hostname, { type: "A", value: "192.0.2.1" });
+  await api.world.db
+    .updateTable("domain")
+    .set({ next_check_at: new Date(0) })
+    .execute();
+  await checkDueDomains(world, 10);
+  assert.equal(await visit(hostname), `the shop, for ${hostname}`);
+  assert.equal(await visit("SHOP.example.com."), "the shop, for SHOP.example.com.");
+  assert.equal(await visit("other.example.com"), "404");
+  await call("DELETE", "");
+  assert.equal(await visit(hostname), "503", "a deleted project is not served");
+  await call("POST", "/undelete");
+  assert.equal(await visit(hostname), `the shop, for ${hostname}`);
+  assert.equal((await call("DELETE", `/domains/${hostname}`)).status, 204);
+  assert.equal(await visit(hostname), "404");
+});
