@@ -8,6 +8,7 @@ import { addCreate } from "./commands/create.ts";
 import { addData } from "./commands/data.ts";
 import { addDatabase } from "./commands/database.ts";
 import { addDeployments } from "./commands/deployments.ts";
+import { addDomains } from "./commands/domains.ts";
 import { addEnv } from "./commands/env.ts";
 import { addGitCredential } from "./commands/git-credential.ts";
 import { addLogin, addLogout } from "./commands/login.ts";
@@ -25,7 +26,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOpen],
   ["Deploying:", addDeployments, addBuilds, addLogs],
-  ["Settings:", addEnv, addDatabase, addData],
+  ["Settings:", addEnv, addDomains, addDatabase, addData],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens],
   ["The platform:", addApi, addSelfDescription, addCompletion, addGitCredential],
 ];

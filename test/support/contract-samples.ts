@@ -84,3 +84,34 @@ export function sampleKey(): Result<"ssh-keys.create"> {
     created_at: at,
   };
 }
+
+/** A hostname below an apex that waits for its records, a proof among them. */
+export function sampleDomain(more: Partial<Result<"domains.attach">> = {}): Result<"domains.attach"> {
+  const name = "www.example.com";
+  const address = { type: "A", name, value: "192.0.2.1" } as const;
+  const txt = { type: "TXT", name: `_berth.${name}`, value: "berth-proof=1" } as const;
+  return {
+    id: "dom_1",
+    hostname: name,
+    dns_status: "pending",
+    dns_detail: "The name has no address yet.",
+    serving: false,
+    serving_until: null,
+    checked_at: at,
+    ssl_status: "pending",
+    ssl_detail: "A certificate is ordered once the name leads here.",
+    ssl_next_attempt_at: null,
+    instructions: {
+      ...address,
+      values: [address.value],
+      records: [address, txt],
+      alias: { type: "CNAME", name, value: "demo.apps.example.net" },
+      txt,
+      zone: "example.com",
+      is_apex: false,
+      note: "Create the A record in the zone example.com.",
+    },
+    created_at: at,
+    ...more,
+  };
+}

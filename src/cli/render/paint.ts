@@ -16,13 +16,16 @@ const inkOfStatus: Readonly<Record<string, Ink>> = {
   active: "green",
   succeeded: "green",
   ready: "green",
+  ok: "green",
   failed: "red",
   deleted: "red",
+  mismatch: "red",
   queued: "yellow",
   running: "yellow",
   pending: "yellow",
   starting: "yellow",
   provisioning: "yellow",
+  issuing: "yellow",
 };
 
 /** A status in the colour of how well it is; what is over and done is dim. */

@@ -55,7 +55,10 @@ describe("what a look at the DNS means", () => {
 
   test("a proxy in front of the name is called by its name, and what to do with it", () => {
     const { dns_detail } = judge(fresh, { addresses: found("172.67.1.1", "2606:4700::1111"), texts: none }, own);
-    assert.match(dns_detail, /proxy \(172\.67\.1\.1, 2606:4700::1111\).*DNS only.*TXT/);
+    assert.match(
+      dns_detail,
+      /proxy \(172\.67\.1\.1, 2606:4700::1111\).*DNS only.*TXT record _berth\.app\.example\.com with the value berth-proof=1/,
+    );
   });
 });
 

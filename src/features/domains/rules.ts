@@ -64,7 +64,7 @@ interface Seen {
 function told(domain: KnownDomain, seen: Seen): Pick<Judgement, "dns_status" | "dns_detail"> {
   const { own, elsewhere, isProven } = seen;
   if (own.length === 0 && elsewhere.length === 0) return missing(domain);
-  if (elsewhere.length > 0) return { dns_status: "mismatch", dns_detail: mismatchText(seen) };
+  if (elsewhere.length > 0) return { dns_status: "mismatch", dns_detail: mismatchText(domain, seen) };
   if (isProven) return { dns_status: "ok", dns_detail: "The name leads here." };
   return {
     dns_status: "pending",
@@ -77,7 +77,7 @@ function missing(domain: KnownDomain): Pick<Judgement, "dns_status" | "dns_detai
   return { dns_status: "pending", dns_detail: "The name has no address yet." };
 }
 
-function mismatchText({ own, elsewhere, txt_seen }: Seen): string {
+function mismatchText({ hostname, proof }: KnownDomain, { own, elsewhere, txt_seen }: Seen): string {
   const shown = elsewhere.slice(0, 3).join(", ");
   const list = elsewhere.length > 3 ? `${shown} and ${elsewhere.length - 3} more` : shown;
   if (own.length > 0) return `The name also leads to ${list}: remove those records, or some visitors end up there.`;
@@ -85,7 +85,8 @@ function mismatchText({ own, elsewhere, txt_seen }: Seen): string {
     return `The name leads to ${list}, not here. A proxy in front of it must be switched off.`;
   if (txt_seen)
     return `The name leads to a proxy (${list}). The TXT record proves that it is yours, so it is served for the proxy.`;
-  return `The name leads to a proxy (${list}). Switch the proxy off for this record ("DNS only"), or add the TXT record.`;
+  const record = `the TXT record ${proofName(hostname)} with the value ${proof}`;
+  return `The name leads to a proxy (${list}). Switch the proxy off for this record ("DNS only"), or add ${record}.`;
 }
 
 /** Where the TXT record with the proof stands. */

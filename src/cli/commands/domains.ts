@@ -1,0 +1,188 @@
+import type { Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { until } from "../../kit/retry.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { CliError } from "../failures.ts";
+import { patiently } from "../follow.ts";
+import { confirm } from "../prompts.ts";
+import { wholeNumber } from "../input.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
+import { withProgress } from "../render/progress.ts";
+import { columns, table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth domains`: hostnames of one's own. */
+export function addDomains(program: Command, ctx: CliContext): void {
+  const domains = addGroup(program, "domains", "List, add, check and remove hostnames");
+  addList(domains, ctx);
+  addAdd(domains, ctx);
+  addCheck(domains, ctx);
+  addRemove(domains, ctx);
+}
+
+type Domain = Answer<"domains.attach">;
+
+function addList(domains: Command, ctx: CliContext): void {
+  addCommand(domains, {
+    usage: "list",
+    summary: "List the project's hostnames",
+    isDefault: true,
+    examples: ["berth domains", "berth domains list -p demo --json"],
+  }).action(async () => {
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("domains.list", { params: { slug } });
+    ctx.output.result(document, (paint) => {
+      const rows = document.domains.map((domain) => [
+        domain.hostname,
+        paintStatus(paint, domain.dns_status),
+        paintStatus(paint, domain.ssl_status),
+        domain.serving ? "yes" : "no",
+        relativeTime(domain.checked_at),
+        oneLine(domain.dns_detail, 80),
+      ]);
+      const head = ["HOSTNAME", "DNS", "CERTIFICATE", "SERVED", "CHECKED", "DETAIL"];
+      return table(paint, head, rows, "There are no hostnames yet: `berth domains add <hostname>` attaches one.");
+    });
+  });
+}
+
+interface WaitOptions {
+  readonly wait?: boolean;
+  readonly timeout: string;
+}
+
+function addWaiting(command: Command): Command {
+  return command
+    .option("--wait", "wait until the name is served")
+    .option("--timeout <minutes>", "how long to wait", "30");
+}
+
+function addAdd(domains: Command, ctx: CliContext): void {
+  const examples = ["berth domains add www.example.com", "berth domains add example.com --wait --timeout 60"];
+  const text = { usage: "add <hostname>", summary: "Attach a hostname and show the DNS records to create", examples };
+  addWaiting(addCommand(domains, text)).action(async (hostname: string, options: WaitOptions) => {
+    const limitMs = limitOf(options);
+    const slug = await currentProject(ctx);
+    const client = await ctx.client();
+    const body = { hostname };
+    const domain = await withProgress(ctx, `Attaching ${oneLine(hostname, 80)}`, () =>
+      client.call("domains.attach", { params: { slug }, body, signal: ctx.signal }),
+    );
+    if (options.wait !== true || domain.serving) return ctx.output.result(domain, (paint) => describe(paint, domain));
+    ctx.output.note((paint) => describe(paint, domain));
+    const served = await awaitServing(ctx, client, { slug, domain, limitMs });
+    return ctx.output.result(served, () => `${served.hostname} is served.`);
+  });
+}
+
+function addCheck(domains: Command, ctx: CliContext): void {
+  const examples = ["berth domains check", "berth domains check www.example.com --wait"];
+  const text = {
+    usage: "check [hostname]",
+    summary: "Say what is missing; exit code 0 when everything leads here",
+    examples,
+  };
+  addWaiting(addCommand(domains, text)).action(async (given: string | undefined, options: WaitOptions) => {
+    const limitMs = limitOf(options);
+    const slug = await currentProject(ctx);
+    const client = await ctx.client();
+    const checked: Domain[] = [];
+    for (const domain of await chosen(client, slug, given)) {
+      const waits = options.wait === true && !domain.serving;
+      checked.push(waits ? await awaitServing(ctx, client, { slug, domain, limitMs }) : domain);
+    }
+    ctx.output.result({ domains: checked }, (paint) => checked.map((domain) => describe(paint, domain)).join("\n\n"));
+    const wrong = checked.filter((domain) => domain.dns_status !== "ok" && !(options.wait === true && domain.serving));
+    if (wrong.length > 0) throw notHere(wrong);
+  });
+}
+
+async function chosen(client: Client, slug: string, given: string | undefined): Promise<readonly Domain[]> {
+  const { domains } = await client.call("domains.list", { params: { slug } });
+  if (given === undefined) return domains;
+  const wanted = given.toLowerCase().replace(/\.$/, "");
+  const found = domains.filter((domain) => domain.hostname === wanted);
+  if (found.length > 0) return found;
+  throw new CliError("notFound", "not_found", {
+    message: `${slug} has no hostname "${oneLine(given, 80)}".`,
+    hint: "`berth domains` lists them; names with other letters appear in their xn-- form.",
+  });
+}
+
+function notHere(wrong: readonly Domain[]): CliError {
+  return new CliError("refused", "dns_not_ready", {
+    message: `Not everything leads here yet: ${wrong.map((domain) => domain.hostname).join(", ")}.`,
+    hint: "DNS changes take a while to be seen everywhere. --wait waits for them.",
+  });
+}
+
+// The platform looks names up by itself, a new one every 15 seconds; asking more often shows nothing new.
+const pauseMs = { firstMs: 1000, atMostMs: 5000 };
+
+async function awaitServing(
+  ctx: CliContext,
+  client: Client,
+  { slug, domain, limitMs }: { slug: string; domain: Domain; limitMs: number },
+): Promise<Domain> {
+  const { hostname } = domain;
+  const served = await withProgress(ctx, `Waiting for ${hostname}`, (say) =>
+    until(
+      async () => {
+        const ask = () => client.call("domains.list", { params: { slug }, signal: ctx.signal });
+        const now = (await patiently(ctx, ask)).domains.find((row) => row.hostname === hostname);
+        if (now === undefined)
+          throw new CliError("notFound", "not_found", { message: `${hostname} was detached meanwhile.` });
+        say(`Waiting for ${hostname}: ${oneLine(now.dns_detail, 100)}`);
+        return now.serving ? now : undefined;
+      },
+      { timeoutMs: limitMs, ...pauseMs, signal: ctx.signal },
+    ),
+  );
+  ctx.signal.throwIfAborted();
+  if (served !== undefined) return served;
+  throw new CliError("unavailable", "timeout", {
+    message: `${hostname} does not lead here yet.`,
+    hint: "The platform goes on looking; `berth domains check` says what is missing.",
+  });
+}
+
+function limitOf({ timeout }: WaitOptions): number {
+  return wholeNumber(timeout, "--timeout", { least: 1, most: 10_080 }) * 60_000;
+}
+
+/** A hostname, how it stands, and what to create at its DNS provider as long as that is not there. */
+function describe(paint: Paint, domain: Domain): string {
+  const { hostname, dns_status, dns_detail, serving, instructions } = domain;
+  const state = `${paint.bold(hostname)}  ${paintStatus(paint, dns_status)}: ${oneLine(dns_detail)}`;
+  if (dns_status === "ok") return `${state}${serving ? "" : " It is not served."}`;
+  const record = ({ type, name, value }: { type: string; name: string; value: string }) => [
+    `  ${type}`,
+    `${name}.`,
+    value,
+  ];
+  const lines = [state, "", oneLine(instructions.note), "", columns(instructions.records.map(record))];
+  if (instructions.alias !== null) lines.push("or, instead of the addresses:", columns([record(instructions.alias)]));
+  return lines.join("\n");
+}
+
+function addRemove(domains: Command, ctx: CliContext): void {
+  addCommand(domains, {
+    usage: "remove <hostname>",
+    summary: "Detach a hostname; it stops being served at once",
+    examples: ["berth domains remove www.example.com", "berth domains remove www.example.com --yes"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (given: string, options: { yes?: boolean }) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const hostname = oneLine(given, 253);
+      await confirm(ctx, `This detaches ${hostname} from ${slug}; it stops being served at once.`, {
+        name: hostname,
+        yes: options.yes,
+      });
+      await client.call("domains.detach", { params: { slug, hostname: given } });
+      ctx.output.note(() => `Detached ${hostname}. Remove its DNS records too.`);
+    });
+}

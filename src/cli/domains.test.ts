@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cliUser } from "../../test/support/cli.ts";
+import { sampleDomain } from "../../test/support/contract-samples.ts";
+import { goodToken, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
+
+const login = (url: string) => ({ url, token: goodToken });
+
+test("adding a hostname shows every record to create, and the alias that may stand instead", async () => {
+  await using platform = await startScriptedPlatform({ "domains.attach": () => sampleDomain() });
+  await using user = await cliUser(login(platform.url));
+  const { exitCode, stdout } = await user.berth(["domains", "add", "www.example.com", "-p", "demo"]);
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /A +www\.example\.com\. +192\.0\.2\.1/);
+  assert.match(stdout, /TXT +_berth\.www\.example\.com\. +berth-proof=1/);
+  assert.match(stdout, /CNAME +www\.example\.com\. +demo\.apps\.example\.net/);
+});
+
+test("--wait asks until the name is served, and prints one document", async () => {
+  let asked = 0;
+  await using platform = await startScriptedPlatform({
+    "domains.attach": () => sampleDomain(),
+    "domains.list": () => ({ domains: [sampleDomain((asked += 1) < 2 ? {} : { dns_status: "ok", serving: true })] }),
+  });
+  await using user = await cliUser(login(platform.url));
+  const { exitCode, stdout } = await user.berth([
+    "domains",
+    "add",
+    "www.example.com",
+    "--wait",
+    "-p",
+    "demo",
+    "--json",
+  ]);
+  assert.equal(exitCode, 0);
+  assert.equal((JSON.parse(stdout) as { serving: boolean }).serving, true);
+  assert.equal(asked, 2);
+});
+
+test("a check fails as long as a name does not lead here, and says what is missing", async () => {
+  let isReady = false;
+  await using platform = await startScriptedPlatform({
+    "domains.list": () => ({ domains: [sampleDomain(isReady ? { dns_status: "ok", serving: true } : {})] }),
+  });
+  await using user = await cliUser(login(platform.url));
+  const check = (...args: string[]) => user.berth(["domains", "check", ...args, "-p", "demo"]);
+  const early = await check("WWW.example.com.");
+  assert.equal(early.exitCode, 1);
+  assert.match(early.stdout, /no address yet/);
+  assert.match(early.stderr, /dns_not_ready/);
+  isReady = true;
+  assert.equal((await check()).exitCode, 0);
+  assert.equal((await check("other.example.com")).exitCode, 4);
+});
+
+test("removing a hostname asks first, and needs --yes where nobody can be asked", async () => {
+  await using platform = await startScriptedPlatform({ "domains.detach": () => undefined });
+  await using user = await cliUser(login(platform.url));
+  const remove = ["domains", "remove", "www.example.com", "-p", "demo"];
+  assert.equal((await user.berth(remove)).exitCode, 2);
+  assert.equal(platform.seen.length, 0);
+  assert.equal((await user.berth([...remove, "--yes"])).exitCode, 0);
+  assert.equal(platform.seen[0]?.params["hostname"], "www.example.com");
+});
