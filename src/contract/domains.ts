@@ -24,7 +24,7 @@ const instructions = z.object({
   note: z.string(),
 });
 
-export const domain = z.object({
+const domain = z.object({
   id,
   hostname: z.string(),
   dns_status: z.enum(statesOf(nameStates)),

@@ -147,7 +147,8 @@ describe("attaching", () => {
     const rows = Array.from({ length: 98 }, (_, index) => `n${index}.${zone}`);
     for (const hostname of rows) assert.equal((await attach(demo, hostname)).status, 201);
     const last = await Promise.all(Array.from({ length: 6 }, (_, index) => attach(demo, `last${index}.${zone}`)));
-    assert.deepEqual(last.map((called) => called.status).toSorted(), [201, 201, 409, 409, 409, 409]);
+    assert.equal(last.filter(({ status }) => status === 201).length, 2);
+    assert.ok(last.every(({ status, body }) => status === 201 || body["code"] === "conflict"));
   });
 
   test("a wait for silent servers ends, and the name is attached", async () => {

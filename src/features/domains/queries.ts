@@ -108,8 +108,6 @@ export async function holderOf(db: Db | Tx, hostname: string) {
     .executeTakeFirst();
 }
 
-export type Holder = NonNullable<Awaited<ReturnType<typeof holderOf>>>;
-
 export interface NewDomain extends OfProject {
   readonly id: string;
   readonly hostname: string;
