@@ -7,7 +7,16 @@ export const emptyTables: TenantDatabase = {
   listTables: async () => ({ outcome: "done", found: { tables: [], total: 0 } }),
   readRows: async () => ({
     outcome: "done",
-    found: { kind: "table", columns: [], primary_key: null, keys: [], rows: [], more: false, total: 0, estimated: false },
+    found: {
+      kind: "table",
+      columns: [],
+      primary_key: null,
+      keys: [],
+      rows: [],
+      more: false,
+      total: 0,
+      estimated: false,
+    },
   }),
   insertRow: async () => ({ outcome: "done", found: nothing }),
   deleteRow: async () => ({ outcome: "done", found: null }),

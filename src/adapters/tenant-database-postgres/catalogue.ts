@@ -66,10 +66,11 @@ const baseOfType = `WITH RECURSIVE step AS (
   ) SELECT CASE WHEN typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN typname END AS name,
       typcategory AS category, typnotnull AS is_required, modifier FROM step WHERE typtype <> 'd'`;
 
+// A default names no columns. Told of the table, pg_get_expr would take 5 ms for each default of a table with 1,600 columns.
 const columns = `SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
     'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'cast_type', pg_catalog.format_type(a.atttypid, -1),
     'base_type', base.name, 'category', base.category, 'modifier', base.modifier, 'nullable', NOT (a.attnotnull OR base.is_required),
-    'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, d.adrelid), ${mostDefaultLetters}) END,
+    'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, 0), ${mostDefaultLetters}) END,
     'generated', CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END,
     'identity', CASE a.attidentity WHEN 'a' THEN 'always' WHEN 'd' THEN 'by_default' END) ORDER BY a.attnum)
   FROM pg_catalog.pg_attribute a

@@ -12,7 +12,8 @@ const mostCellBytes = 4096;
 export function cellExpression(alias: string, column: Column): string {
   const value = `${alias}.${escapeIdentifier(column.name)}`;
   const letters = mostCellBytes + 1;
-  if (column.base_type === "text" || column.base_type === "varchar") return `pg_catalog.left(${value}::pg_catalog.text, ${letters})`;
+  if (column.base_type === "text" || column.base_type === "varchar")
+    return `pg_catalog.left(${value}::pg_catalog.text, ${letters})`;
   if (column.base_type === "bytea") {
     const bytes = `pg_catalog.substring(${value}::pg_catalog.bytea, 1, ${mostCellBytes / 2})`;
     return `'\\x' || pg_catalog.encode(${bytes}, 'hex')`;

@@ -17,7 +17,10 @@ export async function listTables(session: Session, query: TablesQuery): Promise<
 
 async function list(session: Session, query: TablesQuery, sizes: Sizes): Promise<TablesPage> {
   const values = [query.q ?? null, String(query.limit), String(query.offset)];
-  const [found] = await session.query<{ total: number; tables: TablesPage["tables"] | null }>(statement(query, sizes), values);
+  const [found] = await session.query<{ total: number; tables: TablesPage["tables"] | null }>(
+    statement(query, sizes),
+    values,
+  );
   return { total: found?.total ?? 0, tables: found?.tables ?? [] };
 }
 
@@ -38,7 +41,9 @@ function statement({ sort, dir }: TablesQuery, sizes: Sizes): string {
 const rowsOf = (table: string) => `CASE WHEN pg_catalog.pg_stat_get_live_tuples(${table}.oid) > 0
   THEN pg_catalog.pg_stat_get_live_tuples(${table}.oid) ELSE GREATEST(${table}.reltuples, 0)::pg_catalog.int8 END`;
 
-const leaves = (what: string) => `SELECT pg_catalog.sum(${what})::pg_catalog.int8 FROM pg_catalog.pg_partition_tree(c.oid) leaf
+const leaves = (
+  what: string,
+) => `SELECT pg_catalog.sum(${what})::pg_catalog.int8 FROM pg_catalog.pg_partition_tree(c.oid) leaf
   JOIN pg_catalog.pg_class l ON l.oid = leaf.relid WHERE leaf.isleaf AND l.relkind = 'r'`;
 
 const rows = `CASE WHEN c.relkind IN ('r', 'm') THEN ${rowsOf("c")} WHEN c.relkind = 'p' THEN COALESCE((${leaves(rowsOf("l"))}), 0) END`;
@@ -47,7 +52,9 @@ const exactSize = `CASE WHEN c.relkind IN ('r', 'm') THEN pg_catalog.pg_total_re
   WHEN c.relkind = 'p' THEN COALESCE((${leaves("pg_catalog.pg_total_relation_size(l.oid)")}), 0) END`;
 
 // What vacuum and analyze last saw; needs no lock on the table.
-const pagesOf = (table: string) => `(SELECT pg_catalog.sum(x.relpages) FROM pg_catalog.pg_class x WHERE x.oid IN (${table}.oid, ${table}.reltoastrelid)
+const pagesOf = (
+  table: string,
+) => `(SELECT pg_catalog.sum(x.relpages) FROM pg_catalog.pg_class x WHERE x.oid IN (${table}.oid, ${table}.reltoastrelid)
     OR x.oid IN (SELECT i.indexrelid FROM pg_catalog.pg_index i WHERE i.indrelid = ${table}.oid)) * pg_catalog.current_setting('block_size')::pg_catalog.int8`;
 
 const roughSize = `CASE WHEN c.relkind IN ('r', 'm') THEN ${pagesOf("c")} WHEN c.relkind = 'p' THEN COALESCE((${leaves(pagesOf("l"))}), 0) END`;

@@ -23,10 +23,16 @@ export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOpti
   return {
     listTables: (login, query) => inSession(session, { login, mode: "READ ONLY" }, (open) => listTables(open, query)),
     readRows: (login, name, query) =>
-      inSession(session, { login, mode: "READ ONLY" }, async (open) => readRows(open, await findTable(open, name), query)),
+      inSession(session, { login, mode: "READ ONLY" }, async (open) =>
+        readRows(open, await findTable(open, name), query),
+      ),
     insertRow: (login, name, values) =>
-      inSession(session, { login, mode: "READ WRITE" }, async (open) => insertRow(open, await findTable(open, name), values)),
+      inSession(session, { login, mode: "READ WRITE" }, async (open) =>
+        insertRow(open, await findTable(open, name), values),
+      ),
     deleteRow: (login, name, key) =>
-      inSession(session, { login, mode: "READ WRITE" }, async (open) => deleteRow(open, await findTable(open, name), key)),
+      inSession(session, { login, mode: "READ WRITE" }, async (open) =>
+        deleteRow(open, await findTable(open, name), key),
+      ),
   };
 }

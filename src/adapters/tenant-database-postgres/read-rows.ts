@@ -17,7 +17,11 @@ export async function readRows(session: Session, table: Table, query: RowsQuery)
   const { rows, more, isWhole } = await readPage(session, table, query);
   const seen = query.offset + rows.length;
   const isLast = !more && (rows.length > 0 || query.offset === 0);
-  const count = isLast ? { total: seen, estimated: false } : isWhole ? await countRows(session, table, query) : notCounted;
+  const count = isLast
+    ? { total: seen, estimated: false }
+    : isWhole
+      ? await countRows(session, table, query)
+      : notCounted;
   const primary = table.keys.find((key) => key.primary);
   return {
     kind: table.kind,
@@ -86,7 +90,9 @@ function placeOf({ kind }: Table): string[] {
 function fromWhere(table: Table, q: string | undefined): { from: string; values: string[] } {
   const from = `FROM ${tableName(table)} AS t`;
   if (q === undefined) return { from, values: [] };
-  const tests = table.columns.filter(isTextLike).map((column) => `pg_catalog.strpos(${searched(column)}, pg_catalog.lower($1::pg_catalog.text)) > 0`);
+  const tests = table.columns
+    .filter(isTextLike)
+    .map((column) => `pg_catalog.strpos(${searched(column)}, pg_catalog.lower($1::pg_catalog.text)) > 0`);
   if (tests.length === 0) return { from: `${from} WHERE $1::pg_catalog.text IS NULL`, values: [q] };
   return { from: `${from} WHERE ${tests.join(" OR ")}`, values: [q] };
 }
@@ -108,11 +114,22 @@ export function tableName({ schema, name: table }: Table): string {
 }
 
 /** Exact for up to 50,000 rows that are found within a second, else what the planner expects. */
-async function countRows(session: Session, table: Table, { q }: RowsQuery): Promise<{ total: number; estimated: boolean }> {
+async function countRows(
+  session: Session,
+  table: Table,
+  { q }: RowsQuery,
+): Promise<{ total: number; estimated: boolean }> {
   const { from, values } = fromWhere(table, q);
-  const counted = await countSome(session, `SELECT pg_catalog.count(*)::pg_catalog.int4 AS total FROM (SELECT ${from} LIMIT ${mostCounted + 1}) AS counted`, values);
+  const counted = await countSome(
+    session,
+    `SELECT pg_catalog.count(*)::pg_catalog.int4 AS total FROM (SELECT ${from} LIMIT ${mostCounted + 1}) AS counted`,
+    values,
+  );
   if (counted !== undefined && counted <= mostCounted) return { total: counted, estimated: false };
-  const [plan] = await session.query<{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }>(`EXPLAIN (FORMAT JSON) SELECT ${from}`, values);
+  const [plan] = await session.query<{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }>(
+    `EXPLAIN (FORMAT JSON) SELECT ${from}`,
+    values,
+  );
   return { total: Math.max(plan?.["QUERY PLAN"][0].Plan["Plan Rows"] ?? 0, counted ?? 0), estimated: true };
 }
 

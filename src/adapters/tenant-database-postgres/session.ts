@@ -13,7 +13,11 @@ export interface Session {
   /** How many rows a statement changed. */
   change(text: string, values: readonly (string | null)[]): Promise<number>;
   /** Rows as arrays of text, until `take` answers false: then the session is over. Resolves with whether it got them all. */
-  each(text: string, values: readonly (string | null)[], take: (row: readonly (string | null)[]) => boolean): Promise<boolean>;
+  each(
+    text: string,
+    values: readonly (string | null)[],
+    take: (row: readonly (string | null)[]) => boolean,
+  ): Promise<boolean>;
 }
 
 export interface SessionOptions {
@@ -87,7 +91,9 @@ class TenantConnection implements Session {
     await this.#client.connect().catch((error: ServerError & Error) => stop(error, whyNoLogin(error)));
     this.#processId = (this.#client as unknown as { processID: number }).processID;
     try {
-      await this.#client.query(`BEGIN ISOLATION LEVEL ${mode === "READ ONLY" ? "REPEATABLE READ" : "READ COMMITTED"} ${mode}`);
+      await this.#client.query(
+        `BEGIN ISOLATION LEVEL ${mode === "READ ONLY" ? "REPEATABLE READ" : "READ COMMITTED"} ${mode}`,
+      );
       const found = await work(this);
       if (mode === "READ WRITE") await this.#client.query("COMMIT");
       return { found };
@@ -107,9 +113,15 @@ class TenantConnection implements Session {
     return rowCount ?? 0;
   }
 
-  each(text: string, values: readonly (string | null)[], take: (row: readonly (string | null)[]) => boolean): Promise<boolean> {
+  each(
+    text: string,
+    values: readonly (string | null)[],
+    take: (row: readonly (string | null)[]) => boolean,
+  ): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const query = this.#client.query(new pg.Query<(string | null)[]>({ text, rowMode: "array" } as pg.QueryConfig, [...values]));
+      const query = this.#client.query(
+        new pg.Query<(string | null)[]>({ text, rowMode: "array" } as pg.QueryConfig, [...values]),
+      );
       let isOver = false;
       query.on("row", (row) => {
         if (isOver || take(row as unknown as (string | null)[])) return;

@@ -52,7 +52,11 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   "44000": () => conflict("The row does not fit the view's check option."),
   "42809": () => conflict("Rows of this kind of table cannot be changed."),
   "55000": () => conflict("Rows of this kind of table cannot be changed."),
-  "428C9": () => ({ outcome: "invalid", field: "values", problem: "has a value for a column that is always made by the database" }),
+  "428C9": () => ({
+    outcome: "invalid",
+    field: "values",
+    problem: "has a value for a column that is always made by the database",
+  }),
   P0001: () => conflict("A function or trigger of the database refused it."),
 };
 
@@ -85,7 +89,10 @@ function nameless({ where }: ServerError): Unable {
 }
 
 function isConnectionFault(error: ServerError & Error): boolean {
-  return /^(?:ECONN|ENOENT$|EPIPE$|EACCES$|ETIMEDOUT$)/.test(error.code ?? "") || /^Connection terminated|^timeout expired|^timeout exceeded/.test(error.message);
+  return (
+    /^(?:ECONN|ENOENT$|EPIPE$|EACCES$|ETIMEDOUT$)/.test(error.code ?? "") ||
+    /^Connection terminated|^timeout expired|^timeout exceeded/.test(error.message)
+  );
 }
 
 /** A name for a sentence: of a trap's making it may be long or hold anything. */

@@ -17,10 +17,17 @@ export async function insertRow(session: Session, table: Table, values: JsonObje
   const rows: (string | null)[][] = [];
   const take = (row: readonly (string | null)[]) => rows.push([...row]) > 0;
   await session
-    .each(insertStatement(table, written), written.map(({ text }) => text), take)
+    .each(
+      insertStatement(table, written),
+      written.map(({ text }) => text),
+      take,
+    )
     .catch((error: unknown) => refuseValue(session, error, { field: "values", written }));
   if (rows[0] === undefined)
-    throw new Stopped({ outcome: "conflict", problem: "A trigger or rule of the table kept the row from being added." });
+    throw new Stopped({
+      outcome: "conflict",
+      problem: "A trigger or rule of the table kept the row from being added.",
+    });
   return presentRow(table.columns, rows[0]);
 }
 

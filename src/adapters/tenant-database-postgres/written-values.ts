@@ -35,7 +35,9 @@ function textOf(column: Column, value: unknown): TextOf {
     case "number":
       return numberText(column, value);
     case "boolean":
-      return column.category === "B" ? { text: String(value) } : { problem: `must be text for the type ${column.type}` };
+      return column.category === "B"
+        ? { text: String(value) }
+        : { problem: `must be text for the type ${column.type}` };
     default:
       return { problem: `must be PostgreSQL's text of the type ${column.type}` };
   }

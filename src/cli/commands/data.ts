@@ -62,7 +62,8 @@ function addTables(data: Command, ctx: CliContext): void {
       ]);
       return table(paint, ["TABLE", "KIND", "ROWS", "SIZE"], rows, "There are no tables.");
     });
-    if (found.next_offset !== null) ctx.output.note(() => `There are ${found.total}; go on with --offset ${found.next_offset}.`);
+    if (found.next_offset !== null)
+      ctx.output.note(() => `There are ${found.total}; go on with --offset ${found.next_offset}.`);
   });
 }
 
@@ -101,7 +102,8 @@ function cellText(paint: Paint, value: unknown): string {
 }
 
 function rowsFootnote({ total, estimated, next_offset }: Answer<"data.rows">): string {
-  const count = total === null ? "Rows are not counted" : `${estimated ? "About " : ""}${total.toLocaleString("en")} rows`;
+  const count =
+    total === null ? "Rows are not counted" : `${estimated ? "About " : ""}${total.toLocaleString("en")} rows`;
   return `${count}.${next_offset === null ? "" : ` Go on with --offset ${next_offset}.`}`;
 }
 
@@ -128,7 +130,12 @@ function addInsert(data: Command, ctx: CliContext): void {
       const added = await client.call("data.insert", { params, body: { values }, signal: ctx.signal });
       ctx.output.result(added, (paint) => {
         const row = added.row as Record<string, unknown>;
-        return table(paint, ["COLUMN", "VALUE"], Object.entries(row).map(([column, value]) => [oneLine(column), cellText(paint, value)]), "Added.");
+        return table(
+          paint,
+          ["COLUMN", "VALUE"],
+          Object.entries(row).map(([column, value]) => [oneLine(column), cellText(paint, value)]),
+          "Added.",
+        );
       });
     });
 }
@@ -152,7 +159,11 @@ function addDelete(data: Command, ctx: CliContext): void {
 }
 
 /** Pairs name=value, whose values PostgreSQL reads as text of the column's type, or a JSON object. */
-async function readObject(ctx: CliContext, pairs: readonly string[], json: string | undefined): Promise<Record<string, unknown>> {
+async function readObject(
+  ctx: CliContext,
+  pairs: readonly string[],
+  json: string | undefined,
+): Promise<Record<string, unknown>> {
   if (json !== undefined && pairs.length > 0) throw usageError("Give either pairs name=value or JSON.");
   if (json === undefined) return Object.fromEntries(pairs.map(parsePair));
   const text = json === "-" || json.startsWith("@") ? await readInput(ctx, json.replace(/^@/, "")) : json;
@@ -165,7 +176,8 @@ async function readObject(ctx: CliContext, pairs: readonly string[], json: strin
 
 function parsePair(pair: string, index: number): readonly [string, string] {
   const at = pair.indexOf("=");
-  if (at <= 0) throw usageError(`Argument ${index + 1} is not of the form name=value.`, "For null and JSON: --values '{…}'");
+  if (at <= 0)
+    throw usageError(`Argument ${index + 1} is not of the form name=value.`, "For null and JSON: --values '{…}'");
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
@@ -173,7 +185,7 @@ function parsePair(pair: string, index: number): readonly [string, string] {
 function parseTable(text: string): { schema: string; table: string } {
   const part = String.raw`(?:"((?:[^"]|"")+)"|([^".]+))`;
   const found = new RegExp(`^(?:${part}\\.)?${part}$`, "u").exec(text);
-  if (found === null) throw usageError("A table is named table, schema.table or \"schema\".\"table\".");
+  if (found === null) throw usageError('A table is named table, schema.table or "schema"."table".');
   const [, quotedSchema, schema, quotedTable, name] = found;
   const plain = (quoted: string | undefined, bare: string | undefined) => quoted?.replaceAll('""', '"') ?? bare;
   return { schema: plain(quotedSchema, schema) ?? "public", table: plain(quotedTable, name) ?? "" };

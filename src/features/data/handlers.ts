@@ -27,7 +27,10 @@ export const data: Handlers<"data"> = {
           schema,
           name: table,
           kind: found.kind,
-          columns: found.columns.map((column) => ({ ...column, primary_key: found.primary_key?.includes(column.name) ?? false })),
+          columns: found.columns.map((column) => ({
+            ...column,
+            primary_key: found.primary_key?.includes(column.name) ?? false,
+          })),
           primary_key: found.primary_key && [...found.primary_key],
           keys: found.keys.map((key) => [...key]),
           rows: found.rows.map(({ row }) => row),
@@ -73,14 +76,22 @@ export const data: Handlers<"data"> = {
 type DataContext = Context<"data.tables"> | Context<"data.rows"> | Context<"data.insert"> | Context<"data.delete">;
 
 /** The way into the project's database, or into a further one of its instance: what the role may not enter is missing. */
-async function enter(ctx: DataContext, slug: string, database?: string): Promise<{ login: TenantLogin; project_id: string }> {
+async function enter(
+  ctx: DataContext,
+  slug: string,
+  database?: string,
+): Promise<{ login: TenantLogin; project_id: string }> {
   const project = await livingProject(ctx, slug);
   const row = await databaseOf(ctx.tx, ctx.caller.org_id, project.id);
   if (row === undefined) return ctx.fail("no_database");
   const { port, socket_path } = row;
-  if (port === null || socket_path === null) throw new Refused("unavailable", { error: "The database is still being made." });
+  if (port === null || socket_path === null)
+    throw new Refused("unavailable", { error: "The database is still being made." });
   const spec = specOf(ctx.world.vault, row);
-  return { project_id: project.id, login: { spec, port, socket_path, ...(database === undefined ? {} : { database }) } };
+  return {
+    project_id: project.id,
+    login: { spec, port, socket_path, ...(database === undefined ? {} : { database }) },
+  };
 }
 
 interface Change {
@@ -90,7 +101,11 @@ interface Change {
 }
 
 // After the change, because most of what can refuse it is in the project's own database, beyond our transaction.
-async function record(ctx: { world: Surroundings; caller: Caller }, action: string, { columns, ...change }: Change): Promise<void> {
+async function record(
+  ctx: { world: Surroundings; caller: Caller },
+  action: string,
+  { columns, ...change }: Change,
+): Promise<void> {
   const { org_id, token_id: actor_token_id, token_name: actor_name } = ctx.caller;
   await recordActivity(ctx.world.db, { org_id, actor_token_id, actor_name, action, ...change, detail: { columns } });
 }

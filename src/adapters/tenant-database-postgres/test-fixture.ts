@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import pg from "pg";
+import { newId } from "../../kit/ids.ts";
+import type { TenantDatabaseFixture } from "../../ports/tenant-database.suite.ts";
+import type { TenantLogin } from "../../ports/tenant-database.ts";
+import { testServer } from "../../../tools/template-db/test-server.ts";
+import { createPostgresTenantDatabase } from "./postgres-tenant-database.ts";
+
+/** A role and its database on the tests' server, made like a project's, and the adapter looking into it. */
+export interface TenantFixture extends TenantDatabaseFixture {
+  /** The process ids of sessions that the platform ended. */
+  readonly ended: number[];
+}
+
+/** Makes one. `close` drops everything again. */
+export async function makeTenant(connections = 3): Promise<TenantFixture> {
+  const server = await testServer();
+  const id = randomBytes(6).toString("hex");
+  const spec = {
+    id: newId("dbs"),
+    project_id: newId("prj"),
+    project_number: 1,
+    role_name: `u${id}`,
+    database_name: `d${id}`,
+    password: id,
+  };
+  await asSuperuser(server, [
+    `CREATE ROLE ${spec.role_name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS NOINHERIT CONNECTION LIMIT 20 PASSWORD '${id}'`,
+    `CREATE DATABASE ${spec.database_name} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'`,
+    `REVOKE ALL ON DATABASE ${spec.database_name} FROM PUBLIC`,
+    `GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${spec.database_name} TO ${spec.role_name}`,
+  ]);
+  await asSuperuser({ ...server, database: spec.database_name }, [`ALTER SCHEMA public OWNER TO ${spec.role_name}`]);
+  const port = server.port ?? 5432;
+  const login: TenantLogin = { spec, port, socket_path: join(server.host ?? "", `.s.PGSQL.${port}`) };
+  const own = {
+    host: server.host,
+    port,
+    user: spec.role_name,
+    password: id,
+    database: spec.database_name,
+  } as pg.ClientConfig;
+  const ended: number[] = [];
+  const endSession = async (_: TenantLogin, processId: number) => {
+    ended.push(processId);
+    await asSuperuser(server, [`SELECT pg_terminate_backend(${processId})`]);
+  };
+  const client = new pg.Client(own);
+  client.on("error", () => {});
+  await client.connect();
+  return {
+    database: createPostgresTenantDatabase({ connections, endSession }),
+    login,
+    ended,
+    sql: async (text) => (await client.query<Record<string, unknown>>(text)).rows ?? [],
+    async close() {
+      await client.end();
+      await asSuperuser(server, [`DROP DATABASE ${spec.database_name} WITH (FORCE)`, `DROP ROLE ${spec.role_name}`]);
+    },
+  };
+}
+
+async function asSuperuser(connection: pg.ClientConfig, statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
