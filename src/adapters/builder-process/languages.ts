@@ -25,6 +25,8 @@ export interface Prepared {
   readonly releaseTools: readonly Toolchain[];
   /** The release's environment, beneath the project's own. */
   readonly env: Readonly<Record<string, string>>;
+  /** What to do when nothing tells how to start, where more is known than usual. */
+  readonly startHint?: string;
   /** Asked when the build is over. */
   readonly start: (files: BuiltFiles) => Start | null;
 }
@@ -47,6 +49,8 @@ export async function prepare(options: ProcessBuilderOptions, detected: Detected
   }
 }
 
+const svelteHint =
+  "@sveltejs/adapter-auto makes nothing here: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
 const nodeEnv = { NODE_ENV: "production", npm_config_cache: "/tmp/.npm", npm_config_update_notifier: "false" };
 
 async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {
@@ -66,7 +70,8 @@ async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Pr
     notes,
   });
   const tools = [node, managerTool];
-  return { plan, tools, releaseTools: tools, env: nodeEnv, start: (files) => nodeStart(manifest, files) };
+  const hint = manifest.devDependencies["@sveltejs/adapter-auto"] === undefined ? {} : { startHint: svelteHint };
+  return { plan, tools, releaseTools: tools, env: nodeEnv, start: (files) => nodeStart(manifest, files), ...hint };
 }
 
 async function preparePython(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {

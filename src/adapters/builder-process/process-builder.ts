@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "./build-log.ts";
@@ -10,6 +10,7 @@ import type { Start } from "./plan/plan.ts";
 import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
 import { unpack } from "./source/unpack.ts";
 import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
+import { removeTree } from "./steps/remove-tree.ts";
 import { home, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
@@ -29,14 +30,13 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
-    forget: (projectId) => rm(join(options.cachesDir, projectId), { recursive: true, force: true }),
+    forget: (projectId) => removeTree(join(options.cachesDir, projectId)),
   };
 }
 
 async function sweepLeftovers(options: ProcessBuilderOptions): Promise<void> {
   await options.sandbox.sweep("build", []);
-  for (const name of await readdir(options.buildsDir))
-    await rm(join(options.buildsDir, name), { recursive: true, force: true });
+  for (const name of await readdir(options.buildsDir)) await removeTree(join(options.buildsDir, name));
 }
 
 /** One build on its way: what its stages share. */
@@ -74,7 +74,7 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest): Pro
   } catch (error) {
     return endedBy(error, request, log);
   } finally {
-    await rm(workspace.root, { recursive: true, force: true });
+    await removeTree(workspace.root);
   }
 }
 
@@ -140,10 +140,7 @@ function stepContext(run: Run, prepared: Prepared): InstallContext {
 function chooseStart({ log, workspace }: Run, { procfile }: Detected, prepared: Prepared): Start | null {
   if (procfile.web !== null) return null;
   const start = prepared.start(builtFiles(workspace.app));
-  if (start === null)
-    throw new BuildRefused(
-      prepared.plan.build.length > 0 && prepared.plan.kind === "node" ? "build_output_missing" : "no_start_command",
-    );
+  if (start === null) throw nothingToStart(prepared);
   log.step(
     start.how === "static"
       ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site`
@@ -151,6 +148,11 @@ function chooseStart({ log, workspace }: Run, { procfile }: Detected, prepared: 
   );
   log.detail(`because of ${start.because}`);
   return start;
+}
+
+function nothingToStart({ plan, startHint }: Prepared): BuildRefused {
+  const code = plan.build.length > 0 && plan.kind === "node" ? "build_output_missing" : "no_start_command";
+  return new BuildRefused(code, startHint === undefined ? {} : { hint: startHint });
 }
 
 interface Decisions {

@@ -22,7 +22,7 @@ export function goPlan(tree: SourceTree, version: string): Plan {
         title: `Building: go build ${main}`,
         stage: "build",
         args: ["go", "build", "-trimpath", "-buildvcs=false", "-o", goProgram, main],
-        env: { GOTOOLCHAIN: "local", GOFLAGS: "" },
+        env: { GOTOOLCHAIN: "local", GOFLAGS: "-modcacherw" },
         tool: "go",
         otherwise: "build_script_failed",
       },

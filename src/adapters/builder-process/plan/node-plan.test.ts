@@ -89,10 +89,19 @@ test("equal inputs give equal install keys; the lock file, the Node version and 
 test("installs that depend on more than the lock file are not reused", () => {
   const lock = { "package-lock.json": "{}" };
   assert.equal(plan({ dependencies }).install?.key, null);
-  assert.equal(plan({ dependencies, scripts: { postinstall: "prisma generate" } }, lock).install?.key, null);
+  assert.equal(plan({ dependencies, scripts: { postinstall: "patch-package" } }, lock).install?.key, null);
   assert.equal(plan({ dependencies, workspaces: ["a"] }, lock).install?.key, null);
   assert.equal(plan({ dependencies: { a: "file:../a" } }, lock).install?.key, null);
   assert.notEqual(plan({ dependencies, scripts: { prepare: "husky" } }, lock).install?.key, null);
+});
+
+test("the application's own install scripts run again over reused dependencies, git hooks apart", () => {
+  const scripts = { preinstall: "only-allow npm", postinstall: "prisma generate", prepare: "husky" };
+  const again = plan({ dependencies, scripts }, { "package-lock.json": "{}" }).install?.again ?? [];
+  assert.deepEqual(
+    again.map((step) => step.args.join(" ")),
+    ["npm run postinstall"],
+  );
 });
 
 test("nothing declared, nothing installed", () => {

@@ -27,7 +27,12 @@ export function nodePlan(facts: NodeFacts): Plan {
     ],
     install: isEmpty(facts)
       ? null
-      : { folder: "node_modules", key: installKey(facts, isFull), steps: [installStep(facts, isFull)] },
+      : {
+          folder: "node_modules",
+          key: installKey(facts, isFull),
+          steps: [installStep(facts, isFull)],
+          again: ownScripts(facts.manifest).map((name) => scriptStep(facts.manager, name, "install")),
+        },
     build: buildSteps(facts),
     prune: isFull && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
   };
@@ -39,6 +44,13 @@ const gitHookTools = /^(?:npx )?(?:husky|lefthook|simple-git-hooks|is-ci \|\| hu
 
 function ownInstallScripts(manifest: PackageJson): string[] {
   return lifecycle.filter((name) => manifest.scripts[name] !== undefined);
+}
+
+/** Those that do something for the application, in their order. */
+function ownScripts(manifest: PackageJson): string[] {
+  return ownInstallScripts(manifest).filter(
+    (name) => name !== "preinstall" && !gitHookTools.test(manifest.scripts[name] as string),
+  );
 }
 
 /** A build script or an install script of the application may call development tools. */
@@ -56,19 +68,13 @@ function isEmpty({ manifest, manager }: NodeFacts): boolean {
   );
 }
 
-/** Null when the result depends on more than the lock file: own scripts, workspaces, folders as dependencies, or no lock at all. */
+/** Null when the result depends on more than the lock file: workspaces, folders as dependencies, patches of its own, or no lock at all. */
 function installKey(facts: NodeFacts, isFull: boolean): string | null {
   const { manifest, manager, tree } = facts;
-  const ownScripts = ownInstallScripts(manifest).filter((name) => !gitHookTools.test(manifest.scripts[name] as string));
+  const patches = ownInstallScripts(manifest).some((name) => (manifest.scripts[name] as string).includes("patch"));
   const specs = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
   const usesFolders = specs.some((spec) => /^(?:file|link|portal|workspace|patch):/.test(spec));
-  if (
-    manager.lockFile === null ||
-    manifest.hasWorkspaces ||
-    tree.has("pnpm-workspace.yaml") ||
-    ownScripts.length > 0 ||
-    usesFolders
-  )
+  if (manager.lockFile === null || manifest.hasWorkspaces || tree.has("pnpm-workspace.yaml") || patches || usesFolders)
     return null;
   const configs = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].map((file) => tree.text(file));
   const inputs = [
@@ -140,19 +146,19 @@ function installArgs(
 }
 
 function buildSteps({ manager, manifest }: NodeFacts): Step[] {
-  const script = manifest.scripts["build"];
-  if (script === undefined) return [];
+  return manifest.scripts["build"] === undefined ? [] : [scriptStep(manager, "build", "build")];
+}
+
+function scriptStep(manager: PackageManager, name: string, stage: Step["stage"]): Step {
   const command = commandName(manager);
-  return [
-    {
-      title: `Building: ${command} run build`,
-      stage: "build",
-      args: [command, "run", "build"],
-      env: manager.name === "pnpm" ? pnpmEnv : {},
-      tool: "script",
-      otherwise: "build_script_failed",
-    },
-  ];
+  return {
+    title: `${stage === "build" ? "Building" : "Running"}: ${command} run ${name}`,
+    stage,
+    args: [command, "run", name],
+    env: manager.name === "pnpm" ? pnpmEnv : {},
+    tool: "script",
+    otherwise: stage === "build" ? "build_script_failed" : "install_failed",
+  };
 }
 
 function pruneSteps(manager: PackageManager): Step[] {

@@ -50,6 +50,12 @@ test("a development server is not how visitors are served", () => {
   );
 });
 
+test("start:prod takes the place of a start script for developers", () => {
+  assert.equal(start({ scripts: { start: "nest start", "start:prod": "node dist/main" } }), "node dist/main");
+  assert.equal(start({ scripts: { start: "nodemon index.js" } }, "index.js"), "node index.js");
+  assert.equal(start({ scripts: { start: "nodemon src/run.js" } }), "nodemon src/run.js");
+});
+
 test("without a start script: a server the build made, server.js, the built site, main, index.js, a plain site", () => {
   assert.equal(
     start({ scripts: { build: "nuxt build" } }, ".output/server/index.mjs", ".output/public/index.html"),

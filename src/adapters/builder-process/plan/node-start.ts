@@ -7,7 +7,7 @@ const developmentServer = new RegExp(
     "^(?:npx +)?(?:cross-env +)?(?:[A-Z_]+=\\S* +)*(?:npx +)?(?:",
     "(?:react-scripts|react-app-rewired|craco|docusaurus) start|vite(?: (?:dev|serve|preview))?(?= +-|$)|ng serve|ng s\\b|vue-cli-service serve|",
     "webpack serve|webpack-dev-server|webpack .*--watch|parcel\\b(?! build)|astro (?:dev|preview)|gatsby (?:develop|serve)|next dev|nuxi? dev|nuxt dev|",
-    "vitepress (?:dev|serve)|rsbuild (?:dev|preview)|snowpack dev|eleventy .*--serve|live-server|browser-sync)",
+    "vitepress (?:dev|serve)|rsbuild (?:dev|preview)|snowpack dev|eleventy .*--serve|live-server|browser-sync|nest start|nodemon\\b|ts-node-dev|tsx watch|node --watch)",
   ].join(""),
 );
 
@@ -42,7 +42,8 @@ export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | nul
     serverFile(files) ??
     builtSite(manifest, files) ??
     mainFile(manifest, files) ??
-    site(files)
+    site(files) ??
+    watcher(manifest)
   );
 }
 
@@ -52,12 +53,25 @@ export function isDevelopmentServer(script: string): boolean {
 }
 
 function startScript({ scripts }: PackageJson): Start | null {
-  const script = scripts["start"];
-  if (script === undefined || script.trim() === "" || isDevelopmentServer(script)) return null;
-  const before = scripts["prestart"];
+  const name = ["start", "start:prod", "start:production"].find((each) => isForVisitors(scripts[each]));
+  if (name === undefined) return null;
+  const script = scripts[name] as string;
+  const before = scripts[`pre${name}`];
   // Run directly: npm in front of it would cost memory for as long as the application runs and swallow its signals.
   const command = before === undefined ? script : `${before} && ${script}`;
-  return { how: "command", command, because: "the `start` script of package.json" };
+  return { how: "command", command, because: `the \`${name}\` script of package.json` };
+}
+
+/** Restarting on changes is of no use here, but it does serve; taken when there is nothing else. */
+function watcher({ scripts }: PackageJson): Start | null {
+  const script = scripts["start"] ?? "";
+  return /\b(?:nodemon|node --watch|tsx watch)\b/.test(script)
+    ? { how: "command", command: script, because: "the `start` script of package.json" }
+    : null;
+}
+
+function isForVisitors(script: string | undefined): boolean {
+  return script !== undefined && script.trim() !== "" && !isDevelopmentServer(script);
 }
 
 function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null {

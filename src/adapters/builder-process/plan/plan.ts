@@ -29,6 +29,8 @@ export interface Install {
   /** Equal keys give equal folders, so a kept one may take the steps' place. Null: the result depends on more than can be named. */
   readonly key: string | null;
   readonly steps: readonly Step[];
+  /** What installing would also have run in the source; it is run when a kept folder took the steps' place. */
+  readonly again: readonly Step[];
 }
 
 /** Everything a language has decided before anything runs. */

@@ -35,7 +35,12 @@ export function pythonPlan(facts: PythonFacts): Plan {
     kind: "python",
     name: "Python app",
     notes: [`Python ${facts.version}, dependencies from ${dependencies.from}`],
-    install: { folder: ".venv", key: installKey(facts, dependencies), steps: installSteps(facts, dependencies) },
+    install: {
+      folder: ".venv",
+      key: installKey(facts, dependencies),
+      steps: installSteps(facts, dependencies),
+      again: [],
+    },
     build: collectStatic(facts),
     prune: [],
   };

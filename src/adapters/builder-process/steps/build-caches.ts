@@ -1,5 +1,6 @@
-import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { removeTree } from "./remove-tree.ts";
 import { giveTo, isPlain } from "./workspace.ts";
 
 // What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
@@ -39,7 +40,7 @@ export async function keepBuildCaches(projectCacheDir: string, app: string): Pro
     if (!isPlain(app, folder, "folder")) continue;
     const target = keptPlace(projectCacheDir, folder);
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    await rm(target, { recursive: true, force: true });
+    await removeTree(target);
     await rename(join(app, folder), target).catch(() => {});
   }
 }

@@ -105,8 +105,9 @@ export function tellingLine(output: string): string | null {
     (line) =>
       !noise.test(line) &&
       !/^(?:npm )?warn/i.test(line) &&
-      /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|^\S+:\d+:\d+: /i.test(line),
+      /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
-  const line = errors[0];
+  // npm's first sentence on a lock file says that it differs, the next ones in what.
+  const line = errors.find((each) => /(?:Missing|Invalid): \S+/.test(each)) ?? errors[0];
   return line === undefined ? null : line.replace(/^npm (?:error|ERR!)\s*/, "").slice(0, 300);
 }

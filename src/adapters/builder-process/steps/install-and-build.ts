@@ -45,12 +45,14 @@ async function install(context: InstallContext, plan: Plan, kept: KeptInstalls):
   const { install: wanted } = plan;
   if (wanted === null) return { completeAtMs: Date.now() + 1, isProduction: false };
   const target = join(context.workspace.app, wanted.folder);
-  const changes = plan.build.length > 0;
+  const changes = plan.build.length > 0 || wanted.again.length > 0;
   if (wanted.key !== null && !(await isThere(target))) {
     const reused = changes ? await kept.copyFull(wanted.key, target) : await kept.linkProduction(wanted.key, target);
     if (reused) {
       context.log.step(`Using the installed dependencies of an earlier build (${wanted.folder}, nothing changed)`);
-      return { completeAtMs: Date.now() + 1, isProduction: !changes };
+      const installed = { completeAtMs: Date.now() + 1, isProduction: !changes };
+      for (const step of wanted.again) await runStep(context, step);
+      return installed;
     }
   }
   for (const step of wanted.steps) await runStep(context, step);

@@ -1,6 +1,7 @@
-import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
+import { removeTree } from "./remove-tree.ts";
 import type { HashedFolder } from "../release/hash-tree.ts";
 
 /**
@@ -46,7 +47,7 @@ export function keptInstalls(projectCacheDir: string): KeptInstalls {
       if (await exists(place(key, variant))) return;
       await mkdir(join(root, key), { recursive: true, mode: 0o700 });
       const making = place(key, `.making-${variant}`);
-      await rm(making, { recursive: true, force: true });
+      await removeTree(making);
       await copyTree(source, making, ["--link"]);
       await rename(making, place(key, variant));
       await dropOld(root);
@@ -76,5 +77,5 @@ async function dropOld(root: string): Promise<void> {
     (await readdir(root)).map(async (key) => ({ key, at: (await stat(join(root, key))).mtimeMs })),
   );
   const old = entries.toSorted((a, b) => b.at - a.at).slice(keptKeys);
-  for (const { key } of old) await rm(join(root, key), { recursive: true, force: true });
+  for (const { key } of old) await removeTree(join(root, key));
 }

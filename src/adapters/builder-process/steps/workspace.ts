@@ -1,6 +1,7 @@
 import { lstatSync } from "node:fs";
-import { lchown, mkdir, rm } from "node:fs/promises";
+import { lchown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { removeTree } from "./remove-tree.ts";
 
 /** The folders of one build. `app`, `tmp`, `home` belong to the build's user; the rest is the platform's. */
 export interface Workspace {
@@ -28,7 +29,7 @@ export interface WorkspacePlaces {
 /** Makes the folders of a build anew; what an earlier attempt of the same build left is removed. */
 export async function makeWorkspace(places: WorkspacePlaces): Promise<Workspace> {
   const root = join(places.buildsDir, places.buildId);
-  await rm(root, { recursive: true, force: true });
+  await removeTree(root);
   await mkdir(root, { recursive: true, mode: 0o755 });
   const cache = join(places.projectCacheDir, "shared");
   const workspace = {
