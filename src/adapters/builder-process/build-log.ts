@@ -13,6 +13,8 @@ export interface BuildLog {
   error(text: string): void;
   /** Takes a command's output in pieces of any size; complete lines that `keeps` wants come out as detail. */
   output(keeps?: (line: string) => boolean): { write(chunk: Buffer): void; flush(): void };
+  /** A text with the known secrets hidden, as the log would print it. */
+  redact(text: string): string;
   /** The last lines that are not empty, as they were printed. */
   tail(): readonly string[];
 }
@@ -34,6 +36,7 @@ export function createBuildLog(onLine: (line: string) => void, secrets: Iterable
     detail,
     error: (text) => print(" !     ", text),
     output: (keeps = () => true) => lineSplitter((line) => void (keeps(line) && detail(line))),
+    redact,
     tail: () => [...tail],
   };
 }

@@ -167,14 +167,18 @@ export class BuildRefused extends Error {
   }
 }
 
-/** The failure that is reported for a refusal. */
-export function toFailure(refused: BuildRefused, logTail: readonly string[]): Failure {
+/** The failure that is reported for a refusal. Its sentences may quote what a command printed, so secrets are hidden in them too. */
+export function toFailure(
+  refused: BuildRefused,
+  logTail: readonly string[],
+  redact: (text: string) => string,
+): Failure {
   const text = builderFailures[refused.code];
   return {
     stage: refused.detail.stage ?? text.stage,
     code: refused.code,
-    summary: refused.detail.summary ?? text.summary,
-    hint: refused.detail.hint ?? text.hint,
+    summary: redact(refused.detail.summary ?? text.summary),
+    hint: redact(refused.detail.hint ?? text.hint),
     log_tail: logTail,
   };
 }

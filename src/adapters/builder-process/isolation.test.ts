@@ -57,6 +57,16 @@ describe("a build", () => {
     assert.ok(!lines.some((line) => line.includes("BERTH_PLANTED") || line.includes("k-1234567890")));
   });
 
+  it("that fails with a secret in its error does not tell it", async () => {
+    const { outcome, lines } = await attempt(
+      test.builder,
+      building(`throw new Error("cannot log in with " + process.env.API_KEY)`),
+      { env: { API_KEY: "k-1234567890" } },
+    );
+    assert.ok(outcome.outcome === "failed" && outcome.failure.summary.includes("[redacted]"), JSON.stringify(outcome));
+    assert.ok(!JSON.stringify([outcome, lines]).includes("k-1234567890"));
+  });
+
   it("ends soon after it is cancelled, with everything it started", { timeout: 30_000 }, async () => {
     const stop = new AbortController();
     const script = `require("child_process").spawn("sleep", ["61.7"], { detached: true, stdio: "ignore" }).unref(); console.log("started"); setInterval(() => {}, 1000)`;

@@ -85,7 +85,7 @@ function endedBy(error: unknown, request: BuildRequest, log: BuildLog): BuildOut
   }
   if (!(error instanceof BuildRefused)) throw error;
   const tail = log.tail();
-  const failure = toFailure(error, tail);
+  const failure = toFailure(error, tail, log.redact);
   log.error(`${failure.summary}`);
   log.error(failure.hint);
   return { outcome: "failed", failure };

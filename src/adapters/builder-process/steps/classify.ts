@@ -104,7 +104,7 @@ export function tellingLine(output: string): string | null {
   const errors = lines.filter(
     (line) =>
       !noise.test(line) &&
-      !/^(?:npm )?warn/i.test(line) &&
+      !/^(?:npm )?warn|^Found \d+ error/i.test(line) &&
       /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
   // npm's first sentence on a lock file says that it differs, the next ones in what.

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { stripVTControlCharacters } from "node:util";
 import type { BuildLimits } from "../../../ports/builder.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../kit/sandbox/sandbox.ts";
 import type { BuildLog } from "../build-log.ts";
@@ -31,25 +32,42 @@ const judgedBytes = 256 * 1024;
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   const { log, sandbox } = context;
   log.step(step.title);
-  const output = step.quiet ? null : log.output(step.tool === "npm" ? withoutUsage() : undefined);
+  const printed = printing(log, step);
   const spec = sandboxSpec(context, step);
   const watch = watchOver(context, () => sandbox.kill(spec.id));
-  const heard = (chunk: Buffer) => {
+  const hear = (write: (chunk: Buffer) => void) => (chunk: Buffer) => {
     watch.heard();
-    output?.write(chunk);
+    write(chunk);
   };
   try {
-    const result = await sandbox.run(spec, {
-      signal: watch.signal,
-      maxOutputBytes: judgedBytes,
-      onStdout: heard,
-      onStderr: heard,
-    });
-    output?.flush();
-    judge(context, step, { result, ended: watch.ended(), text: `${result.stdout}\n${result.stderr}` });
+    const listeners = { onStdout: hear(printed.stdout), onStderr: hear(printed.stderr) };
+    const result = await sandbox.run(spec, { signal: watch.signal, maxOutputBytes: 1024, ...listeners });
+    judge(context, step, { result, ended: watch.ended(), text: printed.end() });
   } finally {
     watch.stop();
   }
+}
+
+/** Sends a step's output to the log, each stream by its own lines, and keeps the newest of both in their order for judging. */
+function printing(log: BuildLog, step: Step) {
+  const keeps = step.tool === "npm" ? withoutUsage() : undefined;
+  const streams = { stdout: log.output(keeps), stderr: log.output(keeps) };
+  let newest: Buffer[] = [];
+  let size = 0;
+  const writer = (name: keyof typeof streams) => (chunk: Buffer) => {
+    newest.push(chunk);
+    size += chunk.length;
+    if (size > 2 * judgedBytes) {
+      newest = [Buffer.concat(newest).subarray(-judgedBytes)];
+      size = judgedBytes;
+    }
+    if (!step.quiet) streams[name].write(chunk);
+  };
+  const end = () => {
+    for (const stream of Object.values(streams)) stream.flush();
+    return stripVTControlCharacters(Buffer.concat(newest).toString("utf8"));
+  };
+  return { stdout: writer("stdout"), stderr: writer("stderr"), end };
 }
 
 interface End {
