@@ -275,6 +275,12 @@ export function tenantDatabaseSuite(make: () => Promise<TenantDatabaseFixture>):
         assert.equal(JSON.stringify(jb), `[1${"0".repeat(400)},null,"x"]`);
       });
 
+      it("JSON that is nested too deep for its readers is text", async () => {
+        const deep = `${"[".repeat(1500)}${"]".repeat(1500)}`;
+        await sql(`CREATE TABLE deep AS SELECT '${deep}'::json AS js`);
+        assert.deepEqual(await ask.rows("deep"), [{ js: deep }]);
+      });
+
       it("do not depend on the settings of the role or the database", async () => {
         await sql(
           `CREATE TABLE styled AS SELECT '2024-02-03'::date AS day, '\\xff'::bytea AS bytes, '1 day'::interval AS long, '2024-01-01Z'::timestamptz AS at, 0.1::float8 AS num`,

@@ -66,8 +66,9 @@ interface Source {
 // Not yet in TypeScript's library: a number that keeps its spelling when it is written as JSON again.
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
 
-/** JSON with its numbers as they were written: 12345678901234567890 stays itself. Too deep for JavaScript: the text. */
+/** JSON with its numbers as they were written: 12345678901234567890 stays itself. Nested deeper than readers bear: the text. */
 function parseExactly(text: string): unknown {
+  if (isDeep(text)) return text;
   try {
     return JSON.parse(text, function keep(this: unknown, _key: string, value: unknown, context?: Source): unknown {
       const source = context?.source;
@@ -76,4 +77,18 @@ function parseExactly(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+// Some readers of JSON end at a depth of 1,000, and none of a cell's readers wants a hundredth of it.
+const mostDepth = 100;
+
+/** Counts brackets in strings as well, which only shows a rare text as text. */
+function isDeep(text: string): boolean {
+  let depth = 0;
+  for (const letter of text) {
+    if (letter === "[" || letter === "{") depth += 1;
+    else if (letter === "]" || letter === "}") depth -= 1;
+    if (depth > mostDepth) return true;
+  }
+  return false;
 }
