@@ -24,7 +24,7 @@ create table cron_run (
   org_id text not null references organization,
   project_id text not null references project,
   job_id text not null references cron_job on delete cascade,
-  deployment_id text references deployment,
+  deployment_id text,
   trigger text not null check (trigger in ('schedule', 'manual')),
   scheduled_at timestamptz not null,
   status text not null check (status in ('running', 'succeeded', 'failed', 'timeout', 'skipped', 'missed', 'unknown')),

@@ -30,6 +30,79 @@ CREATE TABLE public.api_token (
     CONSTRAINT api_token_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
 
+CREATE TABLE public.approval (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    token_id text NOT NULL,
+    token_name text NOT NULL,
+    fingerprint bytea NOT NULL,
+    route text NOT NULL,
+    method text NOT NULL,
+    path text NOT NULL,
+    resource text NOT NULL,
+    project_id text,
+    target text,
+    request jsonb NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    link_hash bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    decided_at timestamp with time zone,
+    consumed_at timestamp with time zone,
+    CONSTRAINT approval_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'consumed'::text, 'expired'::text])))
+);
+
+CREATE TABLE public.backup (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    origin text NOT NULL,
+    storage text,
+    storage_key text,
+    size_bytes bigint,
+    sha256 text,
+    row_counts jsonb,
+    engine_version text,
+    problem_code text,
+    problem text,
+    verification text,
+    comparison jsonb,
+    verification_problem text,
+    verified_at timestamp with time zone,
+    expired_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text]))),
+    CONSTRAINT backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))),
+    CONSTRAINT backup_verification_check CHECK ((verification = ANY (ARRAY['verified'::text, 'mismatch'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.backup_operation (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    backup_id text NOT NULL,
+    kind text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    database_name text,
+    phase text DEFAULT 'waiting'::text NOT NULL,
+    bytes_done bigint DEFAULT 0 NOT NULL,
+    tables_done integer DEFAULT 0 NOT NULL,
+    tables_total integer,
+    attempts integer DEFAULT 0 NOT NULL,
+    problem_code text,
+    problem text,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT backup_operation_kind_check CHECK ((kind = ANY (ARRAY['backup'::text, 'restore'::text, 'verify'::text]))),
+    CONSTRAINT backup_operation_phase_check CHECK ((phase = ANY (ARRAY['waiting'::text, 'dumping'::text, 'storing'::text, 'checking'::text, 'restoring'::text, 'counting'::text, 'cleaning'::text]))),
+    CONSTRAINT backup_operation_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text])))
+);
+
 CREATE TABLE public.build (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -150,6 +223,38 @@ CREATE TABLE public.domain_claim (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.idempotency_key (
+    org_id text NOT NULL,
+    token_id text NOT NULL,
+    key text NOT NULL,
+    request_hash bytea NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    held_until timestamp with time zone NOT NULL,
+    committed boolean DEFAULT false NOT NULL,
+    status_code integer,
+    sealed_answer bytea,
+    expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.notification (
+    id text NOT NULL,
+    org_id text,
+    notifier text NOT NULL,
+    kind text NOT NULL,
+    sealed_message bytea,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    last_error text,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT notification_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'delivered'::text, 'given_up'::text])))
+);
+
 CREATE TABLE public.organization (
     id text NOT NULL,
     slug text NOT NULL,
@@ -237,6 +342,15 @@ CREATE TABLE public.replica (
     next_start_at timestamp with time zone
 );
 
+CREATE TABLE public.restored_database (
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    name text NOT NULL,
+    backup_id text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    dropped_at timestamp with time zone
+);
+
 CREATE SEQUENCE public.route_version
     START WITH 1
     INCREMENT BY 1
@@ -269,6 +383,18 @@ ALTER TABLE ONLY public.api_token
 ALTER TABLE ONLY public.api_token
     ADD CONSTRAINT api_token_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_link_hash_key UNIQUE (link_hash);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.backup_operation
+    ADD CONSTRAINT backup_operation_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.backup
+    ADD CONSTRAINT backup_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_pkey PRIMARY KEY (id);
 
@@ -298,6 +424,12 @@ ALTER TABLE ONLY public.domain
 
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.idempotency_key
+    ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (token_id, key);
+
+ALTER TABLE ONLY public.notification
+    ADD CONSTRAINT notification_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.organization
     ADD CONSTRAINT organization_pkey PRIMARY KEY (id);
@@ -332,6 +464,9 @@ ALTER TABLE ONLY public.project_variable
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_pkey PRIMARY KEY (deployment_id, ordinal);
 
+ALTER TABLE ONLY public.restored_database
+    ADD CONSTRAINT restored_database_pkey PRIMARY KEY (project_id, name);
+
 ALTER TABLE ONLY public.schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (name);
 
@@ -346,6 +481,22 @@ CREATE INDEX activity_of_org ON public.activity USING btree (org_id, id DESC);
 CREATE INDEX activity_of_project ON public.activity USING btree (project_id, id DESC);
 
 CREATE INDEX api_token_of_org ON public.api_token USING btree (org_id, created_at DESC);
+
+CREATE INDEX approval_denied ON public.approval USING btree (token_id, route, resource, decided_at) WHERE (status = 'denied'::text);
+
+CREATE INDEX approval_ending ON public.approval USING btree (expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'approved'::text]));
+
+CREATE INDEX approval_of_org ON public.approval USING btree (org_id, id DESC);
+
+CREATE UNIQUE INDEX approval_open ON public.approval USING btree (token_id, fingerprint) WHERE (status = ANY (ARRAY['pending'::text, 'approved'::text]));
+
+CREATE INDEX backup_of_project ON public.backup USING btree (org_id, project_id, id DESC);
+
+CREATE INDEX backup_operation_of_backup ON public.backup_operation USING btree (backup_id);
+
+CREATE UNIQUE INDEX backup_operation_one_running ON public.backup_operation USING btree (project_id) WHERE (status = 'running'::text);
+
+CREATE INDEX backup_operation_open ON public.backup_operation USING btree (created_at) WHERE (status = 'running'::text);
 
 CREATE INDEX build_of_project ON public.build USING btree (org_id, project_id, number DESC);
 
@@ -381,6 +532,10 @@ CREATE INDEX domain_of_project ON public.domain USING btree (org_id, project_id,
 
 CREATE INDEX domain_served ON public.domain USING btree (project_id) WHERE (verified_at IS NOT NULL);
 
+CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
+
+CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
+
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
 
 ALTER TABLE ONLY public.activity
@@ -391,6 +546,30 @@ ALTER TABLE ONLY public.activity
 
 ALTER TABLE ONLY public.api_token
     ADD CONSTRAINT api_token_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.approval
+    ADD CONSTRAINT approval_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
+
+ALTER TABLE ONLY public.backup_operation
+    ADD CONSTRAINT backup_operation_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.backup_operation
+    ADD CONSTRAINT backup_operation_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.backup_operation
+    ADD CONSTRAINT backup_operation_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.backup
+    ADD CONSTRAINT backup_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.backup
+    ADD CONSTRAINT backup_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -403,9 +582,6 @@ ALTER TABLE ONLY public.cron_job
 
 ALTER TABLE ONLY public.cron_job
     ADD CONSTRAINT cron_job_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
-
-ALTER TABLE ONLY public.cron_run
-    ADD CONSTRAINT cron_run_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id);
 
 ALTER TABLE ONLY public.cron_run
     ADD CONSTRAINT cron_run_job_id_fkey FOREIGN KEY (job_id) REFERENCES public.cron_job(id) ON DELETE CASCADE;
@@ -440,6 +616,15 @@ ALTER TABLE ONLY public.domain
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
+ALTER TABLE ONLY public.idempotency_key
+    ADD CONSTRAINT idempotency_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.idempotency_key
+    ADD CONSTRAINT idempotency_key_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
+
+ALTER TABLE ONLY public.notification
+    ADD CONSTRAINT notification_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
@@ -460,6 +645,12 @@ ALTER TABLE ONLY public.replica
 
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.restored_database
+    ADD CONSTRAINT restored_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.restored_database
+    ADD CONSTRAINT restored_database_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

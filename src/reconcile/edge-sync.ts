@@ -1,6 +1,7 @@
 import { nextRouteVersion, readyReplicas, servedProjects } from "../features/deployments/deployments.ts";
 import { servedHostnames } from "../features/domains/domains.ts";
 import type { Route, RouteTable, Target } from "../ports/edge.ts";
+import type { Instance } from "../ports/runtime.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -42,12 +43,20 @@ async function routeOf(world: World, project: Served): Promise<Route> {
   };
 }
 
-/** The running replicas whose present start has passed its health check; those that a scale-down will end get nothing new. */
-export async function targetsOf(world: World, deploymentId: string, replicas: number): Promise<Target[]> {
+async function targetsOf(world: World, deploymentId: string, replicas: number): Promise<Target[]> {
   const [instances, ready] = await Promise.all([
     world.ports.runtime.observe(deploymentId),
     readyReplicas(world.db, deploymentId),
   ]);
+  return readyTargets(instances, ready, replicas);
+}
+
+/** The running replicas whose present start has passed its health check; those that a scale-down will end get nothing new. */
+export function readyTargets(
+  instances: readonly Instance[],
+  ready: ReadonlyMap<number, number>,
+  replicas: number,
+): Target[] {
   return instances
     .filter(
       (instance) =>

@@ -27,18 +27,24 @@ export interface ImageColumn {
 export interface Tables {
   activity: ActivityTable;
   api_token: ApiTokenTable;
+  approval: ApprovalTable;
+  backup: BackupTable;
+  backup_operation: BackupOperationTable;
   build: BuildTable;
   cron_job: CronJobTable;
   cron_run: CronRunTable;
   deployment: DeploymentTable;
   domain: DomainTable;
   domain_claim: DomainClaimTable;
+  idempotency_key: IdempotencyKeyTable;
+  notification: NotificationTable;
   organization: OrganizationTable;
   platform_fact: PlatformFactTable;
   project: ProjectTable;
   project_database: ProjectDatabaseTable;
   project_variable: ProjectVariableTable;
   replica: ReplicaTable;
+  restored_database: RestoredDatabaseTable;
   ssh_key: SshKeyTable;
 }
 
@@ -69,6 +75,74 @@ export interface ApiTokenTable {
   last_used_at: Timestamp | null;
   expires_at: Timestamp | null;
   revoked_at: Timestamp | null;
+}
+
+export interface ApprovalTable {
+  id: string;
+  org_id: string;
+  token_id: string;
+  token_name: string;
+  fingerprint: Buffer;
+  route: string;
+  method: string;
+  path: string;
+  resource: string;
+  project_id: string | null;
+  target: string | null;
+  request: Json<unknown>;
+  status: Generated<"pending" | "approved" | "denied" | "consumed" | "expired">;
+  link_hash: Buffer;
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  decided_at: Timestamp | null;
+  consumed_at: Timestamp | null;
+}
+
+export interface BackupTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  status: Generated<"running" | "completed" | "failed">;
+  origin: "manual" | "daily" | "final";
+  storage: string | null;
+  storage_key: string | null;
+  size_bytes: number | null;
+  sha256: string | null;
+  row_counts: Json<readonly { readonly table: string; readonly rows: number }[]> | null;
+  engine_version: string | null;
+  problem_code: string | null;
+  problem: string | null;
+  verification: "verified" | "mismatch" | "failed" | null;
+  comparison: Json<
+    readonly { readonly table: string; readonly expected: number; readonly actual: number | null }[]
+  > | null;
+  verification_problem: string | null;
+  verified_at: Timestamp | null;
+  expired_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+}
+
+export interface BackupOperationTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  backup_id: string;
+  kind: "backup" | "restore" | "verify";
+  status: Generated<"running" | "completed" | "failed">;
+  database_name: string | null;
+  phase: Generated<"waiting" | "dumping" | "storing" | "checking" | "restoring" | "counting" | "cleaning">;
+  bytes_done: Generated<number>;
+  tables_done: Generated<number>;
+  tables_total: number | null;
+  attempts: Generated<number>;
+  problem_code: string | null;
+  problem: string | null;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
 }
 
 export interface BuildTable {
@@ -183,6 +257,37 @@ export interface DomainClaimTable {
   created_at: Generated<Timestamp>;
 }
 
+export interface IdempotencyKeyTable {
+  org_id: string;
+  token_id: string;
+  key: string;
+  request_hash: Buffer;
+  attempt: Generated<number>;
+  held_until: Timestamp;
+  committed: Generated<boolean>;
+  status_code: number | null;
+  sealed_answer: Buffer | null;
+  expires_at: Timestamp;
+}
+
+export interface NotificationTable {
+  id: string;
+  org_id: string | null;
+  notifier: string;
+  kind: string;
+  sealed_message: Buffer | null;
+  status: Generated<"queued" | "delivered" | "given_up">;
+  attempts: Generated<number>;
+  last_error: string | null;
+  next_attempt_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+}
+
 export interface OrganizationTable {
   id: string;
   slug: string;
@@ -255,6 +360,15 @@ export interface ReplicaTable {
   out_of_memory: Generated<boolean>;
   exited_at: Timestamp | null;
   next_start_at: Timestamp | null;
+}
+
+export interface RestoredDatabaseTable {
+  org_id: string;
+  project_id: string;
+  name: string;
+  backup_id: string | null;
+  created_at: Generated<Timestamp>;
+  dropped_at: Timestamp | null;
 }
 
 export interface SshKeyTable {

@@ -1,5 +1,7 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
+import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
+import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
 import { measureGitPush } from "./git.ts";
 import { formatRow, type BenchRow } from "./row.ts";
@@ -15,6 +17,8 @@ const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "api", lacks: apiBenchLacks, measure: async () => [await measureApi()] },
+  { name: "cron", measure: measureCron },
+  { name: "data", lacks: dataBenchLacks, measure: measureData },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];
 

@@ -6,8 +6,8 @@ import { planDue, storedSchedule } from "./rules.ts";
 
 /** What one look at the due jobs brought. */
 export interface Claim {
-  /** How many jobs were due, at most the limit. */
-  readonly jobs: number;
+  /** The jobs that were due, at most the limit. */
+  readonly jobIds: readonly string[];
   readonly waiting: readonly queries.WaitingRun[];
 }
 
@@ -19,11 +19,11 @@ export async function claimDue(db: Db, claim: { owner: string; now: Date; limit:
   const { owner, now, limit } = claim;
   return db.transaction().execute(async (tx) => {
     const due = await queries.lockDueJobs(tx, now, limit);
-    if (due.length === 0) return { jobs: 0, waiting: [] };
+    if (due.length === 0) return { jobIds: [], waiting: [] };
     const plans = due.map((job) => planOf(job, now));
     const waiting = await queries.insertRuns(tx, owner, now, plans.flatMap(({ runs }) => runs));
     await queries.setNextMinutes(tx, plans.map(({ next }) => next));
-    return { jobs: due.length, waiting };
+    return { jobIds: due.map(({ id }) => id), waiting };
   });
 }
 

@@ -100,15 +100,20 @@ export async function adoptRuns(db: Db, owner: string, limit: number): Promise<r
   return adopted.rows;
 }
 
+export interface ActiveDeployment {
+  readonly id: string;
+  readonly replicas: number;
+  /** Pairs of a replica's ordinal and which start of it passed its health check. */
+  readonly ready: readonly (readonly [ordinal: number, attempt: number])[];
+}
+
 /** What these projects serve with; no rows for those that serve nothing. */
-export async function activeDeployments(db: Db, projectIds: readonly string[]) {
-  return db
-    .selectFrom("deployment")
-    .innerJoin("project", "project.id", "deployment.project_id")
-    .select(["deployment.id", "project.replicas"])
-    .where("deployment.project_id", "in", [...projectIds])
-    .where("deployment.status", "=", "active")
-    .execute();
+export async function activeDeployments(db: Db, projectIds: readonly string[]): Promise<readonly ActiveDeployment[]> {
+  const found = await sql<ActiveDeployment>`select d.id, p.replicas, (
+      select coalesce(jsonb_agg(jsonb_build_array(r.ordinal, r.ready_attempt)), '[]') from replica r where r.deployment_id = d.id) as ready
+    from deployment d join project p on p.id = d.project_id
+    where d.project_id = any(${projectIds}) and d.status = 'active'`.execute(db);
+  return found.rows;
 }
 
 /** What a call needs, or why there is none. */

@@ -2,7 +2,7 @@ import { activeDeployments, calledDeployment, type RunEnd, type StartedRun } fro
 import { limits } from "../../contract/limits.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
-import { targetsOf } from "../edge-sync.ts";
+import { readyTargets } from "../edge-sync.ts";
 import { secretsOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
 import { callCron, type CronAnswer } from "./cron-call.ts";
@@ -23,19 +23,47 @@ const keptDeployments = 1000;
 
 /** Makes a caller of the ready replicas of active deployments. */
 export function createCronCaller(world: World): CronCaller {
-  const targets = createCache<Promise<InstanceAddress[]>>(targetsKeptMs);
-  const redactors = createCache<Promise<(text: string) => string>>(Infinity);
+  const targets = new Map<string, readonly InstanceAddress[]>();
+  const known = new Set<string>();
+  const redactors = new Map<string, Promise<(text: string) => string>>();
+  let lookedAt = -Infinity;
+
+  async function lookUp(projectIds: readonly string[]): Promise<void> {
+    const deployments = await activeDeployments(world.db, projectIds);
+    await Promise.all(
+      deployments.map(async ({ id, replicas, ready }) => {
+        // One application's trouble is no reason to keep the others waiting.
+        const instances = await world.ports.runtime.observe(id).catch((error: unknown) => {
+          world.log.error({ err: error, deployment: id }, "where an application runs could not be seen");
+          return [];
+        });
+        targets.set(id, readyTargets(instances, new Map(ready), replicas));
+      }),
+    );
+    for (const id of projectIds) known.add(id);
+  }
+
+  function redactorFor(run: StartedRun): Promise<(text: string) => string> {
+    const kept = redactors.get(run.deployment_id);
+    if (kept !== undefined) return kept;
+    const made = redactorOf(world, run);
+    redactors.set(run.deployment_id, made);
+    made.catch(() => redactors.delete(run.deployment_id));
+    if (redactors.size > keptDeployments) redactors.delete(redactors.keys().next().value as string);
+    return made;
+  }
 
   async function perform(run: StartedRun, signal: AbortSignal): Promise<CronAnswer> {
-    const { deployment_id, replicas, path } = run;
-    const found = await targets(deployment_id, () => targetsOf(world, deployment_id, replicas));
+    const { deployment_id, path } = run;
+    if (!targets.has(deployment_id)) await lookUp([run.project_id]);
+    const found = targets.get(deployment_id) ?? [];
     const { timeoutMs } = world.settings.cron;
     return callCron({ targets: shuffled(found), path, headers: headersOf(world, run), timeoutMs, signal });
   }
 
   async function textOf(run: StartedRun, excerpt: Buffer): Promise<string | null> {
     if (excerpt.length === 0) return null;
-    const redact = await redactors(run.deployment_id, () => redactorOf(world, run));
+    const redact = await redactorFor(run);
     // A column of text takes every character but NUL.
     const bytes = Buffer.from(redact(excerpt.toString("utf8")).replaceAll("\0", "\uFFFD"));
     // As a stream, so that a character cut in two at the end is left out.
@@ -44,10 +72,13 @@ export function createCronCaller(world: World): CronCaller {
 
   return {
     async prepare(projectIds) {
-      const deployments = await activeDeployments(world.db, projectIds);
-      const found = deployments.map(({ id, replicas }) => targets(id, () => targetsOf(world, id, replicas)));
-      // What cannot be found now is looked for again by the call.
-      await Promise.allSettled(found);
+      if (performance.now() - lookedAt > targetsKeptMs) {
+        lookedAt = performance.now();
+        targets.clear();
+        known.clear();
+      }
+      const unknown = projectIds.filter((id) => !known.has(id));
+      if (unknown.length > 0) await lookUp(unknown);
     },
     async call(run, signal) {
       const from = performance.now();
@@ -88,19 +119,4 @@ async function redactorOf(world: World, run: StartedRun): Promise<(text: string)
 function shuffled<T>(items: readonly T[]): T[] {
   const start = Math.floor(Math.random() * items.length);
   return [...items.slice(start), ...items.slice(0, start)];
-}
-
-/** Remembers values for a while; a promise that fails is forgotten. */
-function createCache<T extends Promise<unknown>>(keptMs: number): (key: string, make: () => T) => T {
-  const kept = new Map<string, { readonly value: T; readonly until: number }>();
-  return (key, make) => {
-    const found = kept.get(key);
-    if (found !== undefined && found.until > performance.now()) return found.value;
-    const value = make();
-    kept.delete(key);
-    kept.set(key, { value, until: performance.now() + keptMs });
-    if (kept.size > keptDeployments) kept.delete(kept.keys().next().value as string);
-    value.catch(() => kept.delete(key));
-    return value;
-  };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   finishRuns,
   releaseRuns,
@@ -22,15 +23,18 @@ export interface CronCalls {
   counts(): { readonly waiting: number; readonly running: number };
 }
 
-const atOnce = 200;
+const atOnce = 500;
 const settleMs = 5000;
+const gatherMs = 25;
 
 /** Makes the place where runs are called, at most so many at once as the settings say, altogether and of one project. */
 export function createCronCalls(world: World): CronCalls {
   const { db, owner, settings, clock, log } = world;
   const queue = createCronQueue();
   const caller = createCronCaller(world);
-  const running = new Map<string, { readonly projectId: string; readonly work: Promise<void> }>();
+  // Called, and not yet written down as ended; of these only the ones in `perProject` take a place.
+  const running = new Map<string, Promise<void>>();
+  let calling = 0;
   const perProject = new Map<string, number>();
   const stopping = new AbortController();
   const ends: RunEnd[] = [];
@@ -39,6 +43,7 @@ export function createCronCalls(world: World): CronCalls {
   let closed = false;
 
   function count(projectId: string, change: 1 | -1): void {
+    calling += change;
     const left = (perProject.get(projectId) ?? 0) + change;
     if (left > 0) perProject.set(projectId, left);
     else perProject.delete(projectId);
@@ -49,7 +54,7 @@ export function createCronCalls(world: World): CronCalls {
     starting = true;
     try {
       while (!closed) {
-        const free = Math.min(atOnce, settings.cron.concurrent - running.size);
+        const free = Math.min(atOnce, settings.cron.concurrent - calling);
         const batch = queue.take(
           free,
           (projectId) => settings.cron.concurrentPerProject - (perProject.get(projectId) ?? 0),
@@ -87,7 +92,7 @@ export function createCronCalls(world: World): CronCalls {
       write();
       attempt();
     });
-    running.set(run.id, { projectId: run.project_id, work });
+    running.set(run.id, work);
   }
 
   function attempt(): void {
@@ -105,6 +110,8 @@ export function createCronCalls(world: World): CronCalls {
   }
 
   async function writeAll(): Promise<void> {
+    // Ends come in crowds, and one statement for many costs little more than for one.
+    await sleep(gatherMs);
     while (ends.length > 0) {
       const batch = ends.slice(0, atOnce);
       await finishRuns(db, owner, batch);
@@ -131,7 +138,7 @@ export function createCronCalls(world: World): CronCalls {
         owner,
         queue.waiting().map(({ id }) => id),
       );
-      await Promise.all([...running.values()].map(({ work }) => work));
+      await Promise.all(running.values());
       clearTimeout(timer);
       write();
       await writing;

@@ -1,5 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { adoptRuns, claimDue, closeLostRuns, correctNextMinutes, nextMinute, pruneRuns, type WaitingRun } from "../../features/cron/cron.ts";
+import {
+  adoptRuns,
+  claimDue,
+  closeLostRuns,
+  correctNextMinutes,
+  nextMinute,
+  pruneRuns
+} from "../../features/cron/cron.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
 import type { Task, TaskReport } from "../driver.ts";
 import type { World } from "../world.ts";
@@ -35,23 +42,24 @@ export function cronTask(world: World): Task {
 
   async function claim(now: Date, signal: AbortSignal): Promise<number> {
     for (let sum = 0; ; await turn()) {
-      const { jobs, waiting } = await claimDue(db, { owner, now, limit: batch });
-      begin(waiting);
-      sum += jobs;
-      if (jobs < batch || signal.aborted) return sum;
+      const { jobIds, waiting } = await claimDue(db, { owner, now, limit: batch });
+      calls.add(waiting);
+      notice(jobIds);
+      sum += jobIds.length;
+      if (jobIds.length < batch || signal.aborted) return sum;
     }
   }
 
   async function adopt(): Promise<void> {
-    for (let adopted = await adoptRuns(db, owner, batch); adopted.length > 0; ) {
-      begin(adopted);
+    for (let adopted = await adoptRuns(db, owner, batch); adopted.length > 0;) {
+      calls.add(adopted);
+      notice(adopted.map(({ job_id }) => job_id));
       adopted = adopted.length < batch ? [] : await adoptRuns(db, owner, batch);
     }
   }
 
-  function begin(runs: readonly WaitingRun[]): void {
-    for (const { job_id } of runs) if (Math.random() < prunedShare) crowded.add(job_id);
-    calls.add(runs);
+  function notice(jobIds: readonly string[]): void {
+    for (const id of jobIds) if (Math.random() < prunedShare) crowded.add(id);
   }
 
   async function prune(): Promise<void> {

@@ -1,0 +1,18 @@
+// An application in a process of its own that writes down when it was called for which run, and tells it when its input ends.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What the application tells: each call's run and when it came. */
+export type CronHits = readonly (readonly [run: string, atMs: number])[];
+
+if (import.meta.main) {
+  const hits: (readonly [string, number])[] = [];
+  const server = createServer((request, response) => {
+    hits.push([String(request.headers["x-cron-execution-id"] ?? ""), Date.now()]);
+    response.end("done");
+  });
+  server.listen({ host: "127.0.0.1", port: 0, backlog: 4096 }, () => {
+    process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
+  });
+  process.stdin.resume().once("end", () => process.stdout.write(`${JSON.stringify(hits)}\n`, () => process.exit(0)));
+}
