@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, mkdirSync } from "node:fs";
 import { request } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -43,13 +43,27 @@ export interface Place {
   readonly uid?: number;
 }
 
+/** What a platform needs before it starts: a folder, three free ports, an environment that names them. */
+export interface Ground {
+  readonly dataDir: string;
+  readonly api: string;
+  readonly ports: { readonly http: number; readonly edge: number; readonly ssh: number };
+  readonly env: Record<string, string>;
+}
+
+/** Chooses a folder (made when none is given) and ports; `settings` are further BERTH_… variables. */
+export async function layGround(settings: Record<string, string> = {}, given?: string): Promise<Ground> {
+  const dataDir = given ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
+  const ports = { http: await freePort(), edge: await freePort(), ssh: await freePort() };
+  const named = { BERTH_HTTP_PORT: `${ports.http}`, BERTH_EDGE_PORT: `${ports.edge}`, BERTH_SSH_PORT: `${ports.ssh}` };
+  const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", ...named, ...settings };
+  return { dataDir, api: `http://127.0.0.1:${ports.http}`, ports, env };
+}
+
 /** Starts a platform; `settings` are further BERTH_… variables. */
 export async function startPlatform(settings: Record<string, string> = {}, place: Place = {}): Promise<TestPlatform> {
-  const dataDir = place.dataDir ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
-  const [http, edge, ssh] = [await freePort(), await freePort(), await freePort()];
-  const ports = { BERTH_HTTP_PORT: `${http}`, BERTH_EDGE_PORT: `${edge}`, BERTH_SSH_PORT: `${ssh}` };
-  const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", ...ports, ...settings };
-  const api = `http://127.0.0.1:${http}`;
+  const { dataDir, api, ports, env } = await layGround(settings, place.dataDir);
+  const edge = ports.edge;
   const bootHere = () => boot(env, api, place.uid).catch((error: unknown) => abandon(dataDir, error));
   let process = await bootHere();
   const token = readFileSync(join(dataDir, "admin-token"), "utf8").trim();
@@ -89,8 +103,12 @@ function abandon(dataDir: string, error: unknown): never {
 
 /** `berthd start` in a process of its own; nothing is waited for. */
 export function launch(env: Record<string, string>, uid?: number) {
-  const command = { file: globalThis.process.execPath, args: [join(checkout, "src/daemon/main.ts"), "start"] };
-  return start(command, { env, cwd: checkout, ...(uid === undefined ? {} : { uid, gid: uid }) });
+  const here = checkoutFor(uid);
+  const node = here === checkout ? globalThis.process.execPath : join(here, ".toolchain/bin/node");
+  return start(
+    { file: node, args: [join(here, "src/daemon/main.ts"), "start"] },
+    { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) },
+  );
 }
 
 async function boot(env: Record<string, string>, api: string, uid?: number) {
@@ -173,7 +191,11 @@ export interface TestApp {
 }
 
 /** Creates the project and a repository for it. */
-export async function createApp(platform: TestPlatform, slug: string, files: Record<string, string>): Promise<TestApp> {
+export async function createApp(
+  platform: Pick<TestPlatform, "api" | "token" | "call">,
+  slug: string,
+  files: Record<string, string>,
+): Promise<TestApp> {
   const created = await platform.call("POST", "/v1/projects", { slug, name: slug });
   if (created.status !== 201) throw new Error(`the project was not created: ${JSON.stringify(created.body)}`);
   const dir = mkdtempSync(join(tmpdir(), "berth-app-"));
@@ -223,7 +245,7 @@ export function nodeApp(text: string, more = ""): Record<string, string> {
 }
 
 /** What a platform of a test sees of this process' environment. */
-export function inherited(): Record<string, string> {
+function inherited(): Record<string, string> {
   const wanted = [
     "PATH",
     "HOME",
@@ -241,7 +263,7 @@ export function inherited(): Record<string, string> {
 }
 
 /** A port that is free now, outside of the ranges for outgoing connections, databases and sandboxes. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 5000);
     const isFree = await new Promise<boolean>((resolve) => {
@@ -254,4 +276,37 @@ export async function freePort(): Promise<number> {
     });
     if (isFree) return port;
   }
+}
+
+let copied: string | undefined;
+
+/** This checkout, or a copy of it that this user may read when the checkout lies in a folder that is closed to others. */
+export function checkoutFor(uid: number | undefined): string {
+  if (uid === undefined || isOpen(checkout)) return checkout;
+  if (copied === undefined) {
+    copied = mkdtempSync(join(tmpdir(), "berth-checkout-"));
+    chmodSync(copied, 0o755);
+    for (const name of [
+      ".toolchain",
+      "node_modules",
+      "bin",
+      "src",
+      "sql",
+      "tools",
+      "examples",
+      "package.json",
+      "package-lock.json",
+      "openapi.json",
+    ]) {
+      cpSync(join(checkout, name), join(copied, name), { recursive: true, verbatimSymlinks: true });
+    }
+    globalThis.process.once("exit", () => rmSync(copied as string, { recursive: true, force: true }));
+  }
+  return copied;
+}
+
+/** Whether others may pass through every folder on the way. */
+function isOpen(path: string): boolean {
+  const parent = dirname(path);
+  return (statSync(path).mode & 0o005) === 0o005 && (parent === path || isOpen(parent));
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { ApiError, type Answer, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
+import { findPlatform } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { answerForGit } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
@@ -23,7 +24,7 @@ export function addCreate(program: Command, ctx: CliContext): void {
     .action(async (slug: string, options: { name?: string; http?: boolean; remote: boolean }) => {
       const client = await ctx.client();
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
-      const url = options.http === true ? project.git.https : project.git.ssh;
+      const url = options.http === true ? await loginsUrl(ctx, project.git.https) : project.git.ssh;
       const remote = options.remote ? await addRemote(ctx.surroundings, url) : undefined;
       if (options.http === true && remote?.outcome === "added") await answerForGit(ctx.surroundings, url);
       const steps = await nextSteps(ctx, client, { url, remote, http: options.http === true });
@@ -31,6 +32,12 @@ export function addCreate(program: Command, ctx: CliContext): void {
         [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"),
       );
     });
+}
+
+/** The remote under the address of the login: git then asks for the password of just that address, whatever other name the platform has. */
+async function loginsUrl(ctx: CliContext, remote: string): Promise<string> {
+  const { url } = await findPlatform(ctx.surroundings, ctx.options);
+  return new URL(new URL(remote).pathname, url).href;
 }
 
 function created(project: Answer<"projects.create">): string {

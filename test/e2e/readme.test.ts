@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { run } from "../../src/kit/exec.ts";
+import { checkoutFor, startPlatform, type TestPlatform } from "./platform.ts";
+
+const checkout = fileURLToPath(new URL("../../", import.meta.url));
+const ordinaryUid = 54_400;
+
+/** The tour's command lines as printed, but for the ports, which are this platform's. */
+function tourOf(platform: TestPlatform): string[] {
+  const readme = readFileSync(join(checkout, "README.md"), "utf8");
+  const chapter = readme.slice(readme.indexOf("## Five minutes"), readme.indexOf("## What it deploys"));
+  const blocks = [...chapter.matchAll(/^```sh\n(.*?)^```/gms)].map((found) => found[1] as string);
+  const text = blocks
+    .join("")
+    .replaceAll(":8080", `:${platform.edgePort}`)
+    .replaceAll("http://127.0.0.1:4000", platform.api);
+  return text.split("\n").filter((line) => line !== "");
+}
+
+/** Types the lines into one shell, each answered before the next, and tells for each its output and exit code. */
+async function type(lines: readonly string[], as: { home: string; uid?: number; env: Record<string, string> }) {
+  const script = lines.map((line, index) => `echo "@@${index}"\n${line}\necho "@@exit $?"`).join("\n");
+  const identity = as.uid === undefined ? {} : { uid: as.uid, gid: as.uid };
+  const env = {
+    ...as.env,
+    HOME: as.home,
+    GIT_AUTHOR_NAME: "Reader",
+    GIT_AUTHOR_EMAIL: "reader@localhost",
+    GIT_COMMITTER_NAME: "Reader",
+    GIT_COMMITTER_EMAIL: "reader@localhost",
+  };
+  const result = await run(
+    { file: "/bin/sh", args: ["-s"] },
+    { stdin: `exec 2>&1\n${script}\n`, cwd: as.env["CHECKOUT"] as string, env, ...identity, timeoutMs: 240_000 },
+  );
+  return result.stdout
+    .split(/^@@\d+\n/m)
+    .slice(1)
+    .map((part, index) => {
+      const [output = "", exit = ""] = part.split(/^@@exit /m);
+      return { line: lines[index] as string, output, exitCode: Number(exit) };
+    });
+}
+
+function judge(steps: Awaited<ReturnType<typeof type>>): void {
+  const told = steps.map((step) => `$ ${step.line}\n${step.output}(${step.exitCode})`).join("\n");
+  let pushes = 0;
+  for (const step of steps) {
+    // The second push is the broken one: refusing it is what the tour shows.
+    const isRefused = step.line === "git push berth main" && (pushes += 1) === 2;
+    assert.equal(step.exitCode === 0, !isRefused, `${step.line}\n${told}`);
+  }
+  const answers = steps
+    .filter((step) => step.line.includes("curl http://hello."))
+    .map((step) => step.output.trim().split("\n").at(-1));
+  assert.deepEqual(answers, ["hello", "good morning", "good morning"], told);
+  const rollback = steps.findIndex((step) => step.line === "berth rollback");
+  assert.match(steps[rollback]?.output ?? "", /deployment|rolled back/i);
+}
+
+test("the README's tour works, each line typed as printed, as root or the user that runs the tests", async () => {
+  const platform = await startPlatform();
+  const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
+  try {
+    judge(await type(tourOf(platform), { home, env: tourEnvironment(platform, checkout) }));
+  } finally {
+    await platform.destroy();
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+test(
+  "the README's tour works as an ordinary user",
+  { skip: process.getuid?.() === 0 ? false : "root is needed to become another user" },
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
+    chownSync(home, ordinaryUid, ordinaryUid);
+    const platform = await startPlatform({ HOME: home }, { uid: ordinaryUid, dataDir: join(home, "data") });
+    try {
+      judge(
+        await type(tourOf(platform), {
+          home,
+          uid: ordinaryUid,
+          env: tourEnvironment(platform, checkoutFor(ordinaryUid)),
+        }),
+      );
+    } finally {
+      await platform.destroy();
+      rmSync(home, { recursive: true, force: true });
+    }
+  },
+);
+
+function tourEnvironment(platform: TestPlatform, checkoutDir: string): Record<string, string> {
+  const port = new URL(platform.api).port;
+  return {
+    PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+    CHECKOUT: checkoutDir,
+    BERTH_DATA: platform.dataDir,
+    BERTH_HTTP_PORT: port,
+  };
+}
