@@ -7,9 +7,12 @@ export const scopeNouns = [
   "cron",
   "database",
   "data",
+  "backups",
   "logs",
   "tokens",
   "ssh-keys",
+  "orgs",
+  "approvals",
 ] as const;
 export type Scope = `${(typeof scopeNouns)[number]}:${"read" | "write"}`;
 

@@ -9,12 +9,28 @@ export const errors = {
     status: 401,
     retry: "after_change",
     meaning: "No valid token: send `Authorization: Bearer <token>`.",
+    hint: "Tokens expire and can be revoked; an owner of the organization makes new ones.",
   },
   forbidden: { status: 403, retry: "no", meaning: "This token may not do this." },
+  approval_required: {
+    status: 403,
+    retry: "after_change",
+    meaning: "A human must approve this request first: poll the approval that is named, then send the identical request.",
+    hint: "Wait until the approval's status is `approved`, then repeat the request unchanged within an hour.",
+  },
+  approval_denied: {
+    status: 403,
+    retry: "no",
+    meaning: "A human denied this request; it may be asked again 10 minutes later.",
+    hint: "Ask the people who run this platform before you ask again.",
+    next: "approvals.list",
+  },
   insufficient_scope: {
     status: 403,
     retry: "after_change",
     meaning: "The token lacks the scope that the error names.",
+    hint: "Ask an owner for a token with this scope; GET /v1/me shows what yours may do.",
+    next: "me.get",
   },
   owner_only: { status: 403, retry: "no", meaning: "Only an owner of the organization may do this." },
   operator_only: { status: 403, retry: "no", meaning: "Only a platform admin may do this." },
@@ -23,6 +39,8 @@ export const errors = {
     status: 403,
     retry: "after_change",
     meaning: "The organization has as many projects as it may.",
+    hint: "Delete a project that is no longer needed, or ask the platform's operator for a higher limit.",
+    next: "projects.list",
   },
   not_found: { status: 404, retry: "no", meaning: "There is no such thing in your organization." },
   method_not_allowed: { status: 405, retry: "no", meaning: "The path exists, but not with this method." },
@@ -36,19 +54,63 @@ export const errors = {
     retry: "after_change",
     meaning: "The project's variables would exceed 64 KiB together.",
   },
-  project_deleted: { status: 409, retry: "after_change", meaning: "The project is deleted; undelete it first." },
+  project_deleted: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The project is deleted; undelete it first.",
+    next: "projects.undelete",
+  },
   nothing_to_roll_back: { status: 409, retry: "no", meaning: "There is no earlier good deployment." },
   nothing_to_deploy: {
     status: 409,
     retry: "after_change",
     meaning: "Nothing was pushed yet, or the commit is unknown.",
+    hint: "Push to the project's git repository; a push deploys by itself.",
+    next: "projects.get",
   },
-  deploy_in_progress: { status: 409, retry: "yes", meaning: "Another deployment of this project is in progress." },
-  no_database: { status: 409, retry: "after_change", meaning: "The project has no database yet." },
+  deploy_in_progress: {
+    status: 409,
+    retry: "yes",
+    meaning: "Another deployment of this project is in progress.",
+    next: "deployments.list",
+  },
+  no_database: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The project has no database yet.",
+    next: "database.create",
+  },
+  operation_in_progress: {
+    status: 409,
+    retry: "yes",
+    meaning: "The project's database is being backed up, restored or verified.",
+  },
+  backup_damaged: {
+    status: 409,
+    retry: "no",
+    meaning: "The backup's file is missing or not what was stored; nothing was touched.",
+  },
   last_owner_token: {
     status: 409,
     retry: "after_change",
     meaning: "The organization's last owner token cannot be deleted.",
+  },
+  idempotency_in_progress: {
+    status: 409,
+    retry: "yes",
+    meaning: "A request with this Idempotency-Key is still under way, or ended without its outcome being known.",
+    hint: "Try again in a moment; if it stays, look at what the request was to change, and use a new key.",
+  },
+  idempotency_mismatch: {
+    status: 422,
+    retry: "after_change",
+    meaning: "This Idempotency-Key was used for another request.",
+    hint: "Use a new key for a new request.",
+  },
+  rate_limited: {
+    status: 429,
+    retry: "yes",
+    meaning: "Too many requests; `Retry-After` says when to try again.",
   },
   payload_too_large: { status: 413, retry: "after_change", meaning: "The request is larger than the limit." },
   unsupported_media_type: {
@@ -76,12 +138,21 @@ export const errors = {
     retry: "after_change",
     meaning: "The project's database took more than 5 seconds; ask for less, or add an index.",
   },
+  storage_full: {
+    status: 507,
+    retry: "after_change",
+    meaning: "There is no room left for it; the operator has to make some.",
+  },
 } as const satisfies Record<string, ErrorDefinition>;
 
 export interface ErrorDefinition {
   readonly status: number;
   readonly retry: "yes" | "no" | "after_change";
   readonly meaning: string;
+  /** What helps, unless the answer itself knows better. */
+  readonly hint?: string;
+  /** The name of the row to call next, unless the answer itself knows better. */
+  readonly next?: string;
 }
 
 export type ErrorCode = keyof typeof errors;
@@ -93,4 +164,15 @@ export interface ErrorBody {
   readonly code: ErrorCode;
   readonly hint?: string;
   readonly details?: readonly { readonly path: string; readonly message: string }[];
+  /** The call to make next. */
+  readonly next?: NextCall;
+  /** Of `approval_required` and `approval_denied`. */
+  readonly approval?: { readonly id: string; readonly status: string; readonly expires_at: string | null };
+}
+
+/** A row of the API with its path filled in. */
+export interface NextCall {
+  readonly route: string;
+  readonly method: string;
+  readonly path: string;
 }

@@ -1,3 +1,5 @@
+import { rows as approvals } from "./approvals.ts";
+import { rows as backups } from "./backups.ts";
 import { rows as builds } from "./builds.ts";
 import { rows as cron } from "./cron.ts";
 import { rows as data } from "./data.ts";
@@ -7,6 +9,7 @@ import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
 import { rows as logs } from "./logs.ts";
 import { rows as me } from "./me.ts";
+import { rows as orgs } from "./orgs.ts";
 import { rows as projects } from "./projects.ts";
 import { rows as selfDescription } from "./self-description.ts";
 import { rows as sshKeys } from "./ssh-keys.ts";
@@ -26,9 +29,12 @@ export const routes = [
   ...cron,
   ...database,
   ...data,
+  ...backups,
   ...logs,
   ...tokens,
   ...sshKeys,
+  ...orgs,
+  ...approvals,
 ] as const satisfies readonly Row[];
 
 export type Routes = (typeof routes)[number];

@@ -48,10 +48,21 @@ export const certificateStates = {
   failed: ["issuing"],
 } as const;
 
+export const backupStates = { running: ["completed", "failed"], completed: [], failed: [] } as const;
+
+export const approvalStates = {
+  pending: ["approved", "denied", "expired"],
+  approved: ["consumed", "expired"],
+  denied: [],
+  consumed: [],
+  expired: [],
+} as const;
+
 export type BuildStatus = keyof typeof buildStates;
 export type DeploymentStatus = keyof typeof deploymentStates;
 export type DatabaseStatus = keyof typeof databaseStates;
 export type NameStatus = keyof typeof nameStates;
+export type ApprovalStatus = keyof typeof approvalStates;
 export type CronRunStatus = keyof typeof cronRunStates;
 
 /** The names of a machine's states, for a schema. */

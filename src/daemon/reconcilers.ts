@@ -1,5 +1,6 @@
 import { createDriver, type Driver } from "../reconcile/driver.ts";
 import { appsTask } from "../reconcile/tasks/apps.ts";
+import { backupsTask } from "../reconcile/tasks/backups.ts";
 import { buildsTask } from "../reconcile/tasks/builds.ts";
 import { cronTask } from "../reconcile/tasks/cron.ts";
 import { databasesTask } from "../reconcile/tasks/databases.ts";
@@ -22,6 +23,7 @@ export function createReconcilers(world: World): Driver {
       domainsTask(world),
       releasesTask(world, () => wake("releases")),
       buildsTask(world, () => wake("builds")),
+      backupsTask(world, () => wake("backups")),
       logsTask(world),
       imagesTask(world),
       cronTask(world),

@@ -20,6 +20,7 @@ import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
+import { storagesOf } from "./storages.ts";
 
 /** What is there before the world is made. */
 export interface Ground {
@@ -62,6 +63,7 @@ export async function wire(ground: Ground): Promise<World> {
         log,
       }),
       logStore: createDiskLogStore({ dir: paths.logs }),
+      storages: storagesOf(config, paths.backups),
       dns: createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 }),
     },
     settings: settingsOf(config),
@@ -114,6 +116,8 @@ function postgresHost({ config, parts }: Ground) {
     binDir: postgresBin ?? "/nonexistent",
     bwrap: parts.bwrap,
     dir: pathsIn(config.dataDir).databases,
+    pgDump: parts.pgDump,
+    pgRestore: parts.pgRestore,
     uidBase: config.isRoot ? config.databaseUidBase : null,
   });
 }
@@ -140,6 +144,13 @@ function settingsOf(config: Config): World["settings"] {
       budgetMs: seconds(config.healthBudgetSeconds),
     },
     releaseTimeoutMs: seconds(config.releaseSeconds),
+    backups: {
+      daily: config.backupDaily,
+      window: { startHour: config.backupStartHour, hours: config.backupWindowHours },
+      retention: { daily: config.backupKeepDaily, weekly: config.backupKeepWeekly, manual: config.backupKeepManual },
+      concurrent: config.concurrentBackups,
+      timeoutMs: seconds(config.backupHours * 3600),
+    },
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),
     appPort: config.appPort,

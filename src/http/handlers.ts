@@ -1,5 +1,7 @@
 import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
+import { backups } from "../features/backups/handlers.ts";
+import { findBackup } from "../features/backups/backups.ts";
 import { builds } from "../features/builds/handlers.ts";
 import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
@@ -31,6 +33,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   domains,
   cron,
   database,
+  backups,
   data,
   logs,
   tokens,
@@ -45,6 +48,7 @@ export interface Resource {
 
 export const resources: readonly Resource[] = [
   { prefix: "/v1/projects/:slug", find: findProject },
+  { prefix: "/v1/backups/:id", find: findBackup },
   { prefix: "/v1/api-tokens/:id", find: findToken },
   { prefix: "/v1/ssh-keys/:id", find: findKey },
 ];

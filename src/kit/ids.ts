@@ -6,6 +6,7 @@ export type IdPrefix =
   | "dep"
   | "bld"
   | "bak"
+  | "bop"
   | "tok"
   | "key"
   | "org"
@@ -14,7 +15,8 @@ export type IdPrefix =
   | "job"
   | "evt"
   | "dbs"
-  | "dom";
+  | "dom"
+  | "ntf";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

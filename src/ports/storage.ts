@@ -16,8 +16,11 @@ export interface Storage {
   stat(key: string): Promise<{ readonly size_bytes: number } | undefined>;
   /** Deletes the file for good. Idempotent. */
   delete(key: string): Promise<void>;
-  /** Removes what interrupted calls of `put` left behind, except for the keys in `busy`. Resolves with how many there were. */
-  sweep(busy: ReadonlySet<string>): Promise<number>;
+  /**
+   * Removes what interrupted calls of `put` left behind, unless its key is busy: that is asked after the file was seen, so a key
+   * that is called busy before its `put` begins is safe. Resolves with how many there were.
+   */
+  sweep(isBusy: (key: string) => Promise<boolean>): Promise<number>;
   /** How much more fits; null when there is no such bound. */
   free(): Promise<number | null>;
 }

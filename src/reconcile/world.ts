@@ -5,10 +5,13 @@ import type { Clock } from "../ports/clock.ts";
 import type { Dns } from "../ports/dns.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
+import type { Notifier } from "../ports/notifier.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
+import type { BackupWindow, Retention } from "../features/backups/backups.ts";
+import type { Storages } from "../ports/storage.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
@@ -29,8 +32,10 @@ export interface World {
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
     readonly logStore: LogStore;
+    readonly storages: Storages;
     readonly tenantDatabase: TenantDatabase;
     readonly dns: Dns;
+    readonly notifiers: readonly Notifier[];
   };
   readonly settings: ReconcileSettings;
   readonly domains: DomainSettings;
@@ -44,6 +49,7 @@ export interface ReconcileSettings {
   readonly concurrentReleases: number;
   readonly workloadLimits: WorkloadLimits;
   readonly health: HealthSettings;
+  readonly backups: BackupSettings;
   readonly releaseTimeoutMs: number;
   readonly drainMs: number;
   readonly stopGraceMs: number;
@@ -60,6 +66,16 @@ export interface CronSettings {
   readonly concurrentPerProject: number;
   /** How many runs of a job are kept, about. */
   readonly runsKept: number;
+}
+
+export interface BackupSettings {
+  /** Whether every database is backed up once a day. */
+  readonly daily: boolean;
+  readonly window: BackupWindow;
+  readonly retention: Retention;
+  readonly concurrent: number;
+  /** How long one backup, restore or verification may take. */
+  readonly timeoutMs: number;
 }
 
 export interface HealthSettings {

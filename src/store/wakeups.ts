@@ -11,10 +11,13 @@ export type Topic =
   | "apps"
   | "edge"
   | "databases"
+  | "backups"
   | "domains"
   | "cron"
   | "logs"
   | "tokens"
+  | "approvals"
+  | "notifications"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

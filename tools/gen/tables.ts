@@ -58,6 +58,8 @@ export interface ImageColumn {
 const jsonColumns: Readonly<Record<string, string>> = {
   failure: "FailureColumn",
   image: "ImageColumn",
+  row_counts: "readonly { readonly table: string; readonly rows: number }[]",
+  comparison: "readonly { readonly table: string; readonly expected: number; readonly actual: number | null }[]",
   detail: "Readonly<Record<string, unknown>>",
 };
 

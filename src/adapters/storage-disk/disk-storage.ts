@@ -16,7 +16,7 @@ export function createDiskStorage(options: { readonly dir: string }): Storage {
       return found && { size_bytes: found.size };
     },
     delete: (key) => rm(fileOf(dir, key), { force: true }),
-    sweep: (busy) => sweep(dir, busy),
+    sweep: (isBusy) => sweep(dir, isBusy),
     async free() {
       await mkdir(dir, { recursive: true, mode: 0o700 });
       const { bavail, bsize } = await statfs(dir);
@@ -83,11 +83,15 @@ async function openFile(dir: string, key: string): Promise<Readable> {
   return createReadStream("", { fd: file, highWaterMark: 256 * 1024 });
 }
 
-async function sweep(dir: string, busy: ReadonlySet<string>): Promise<number> {
+async function sweep(dir: string, isBusy: (key: string) => Promise<boolean>): Promise<number> {
   const names = (await readdir(join(dir, unfinishedFolder)).catch(ignoreMissing)) ?? [];
-  const left = names.filter((name) => !busy.has(decodeURIComponent(name.replace(/\.[0-9a-f]+$/, ""))));
-  for (const name of left) await rm(join(dir, unfinishedFolder, name), { force: true });
-  return left.length;
+  let removed = 0;
+  for (const name of names) {
+    if (await isBusy(decodeURIComponent(name.replace(/\.[0-9a-f]+$/, "")))) continue;
+    await rm(join(dir, unfinishedFolder, name), { force: true });
+    removed += 1;
+  }
+  return removed;
 }
 
 function fileOf(dir: string, key: string): string {

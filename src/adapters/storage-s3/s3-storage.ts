@@ -19,7 +19,7 @@ export function createS3Storage(options: S3StorageOptions): Storage {
     async delete(key) {
       await send(options, { method: "DELETE", key: keyOf(options, key), expected: [404] });
     },
-    sweep: (busy) => sweep(options, busy),
+    sweep: (isBusy) => sweep(options, isBusy),
     free: async () => null,
   };
 }
@@ -100,10 +100,14 @@ async function open(bucket: S3StorageOptions, key: string, signal: AbortSignal |
   return Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
 }
 
-async function sweep(bucket: S3StorageOptions, busy: ReadonlySet<string>): Promise<number> {
-  const left = (await listUploads(bucket)).filter(({ key }) => !busy.has(key.slice(bucket.prefix.length)));
-  for (const { key, uploadId } of left) await abandon(bucket, key, uploadId);
-  return left.length;
+async function sweep(bucket: S3StorageOptions, isBusy: (key: string) => Promise<boolean>): Promise<number> {
+  let removed = 0;
+  for (const { key, uploadId } of await listUploads(bucket)) {
+    if (await isBusy(key.slice(bucket.prefix.length))) continue;
+    await abandon(bucket, key, uploadId);
+    removed += 1;
+  }
+  return removed;
 }
 
 async function listUploads(bucket: S3StorageOptions): Promise<{ key: string; uploadId: string }[]> {

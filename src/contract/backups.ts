@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { id, slugParam, timestamp } from "./fields.ts";
+import { backupStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+const status = z.enum(statesOf(backupStates));
+const verdict = z.enum(["verified", "mismatch", "failed"]);
+const count = z.number().int();
+
+/** What goes on with a backup at this moment: it is made, restored or verified. */
+const operation = z.object({
+  kind: z.enum(["backup", "restore", "verify"]),
+  phase: z.enum(["waiting", "dumping", "storing", "checking", "restoring", "counting", "cleaning"]),
+  bytes_done: count,
+  tables_done: count,
+  tables_total: count.nullable(),
+});
+
+const comparison = z.object({
+  table: z.string(),
+  expected: count,
+  actual: count.nullable(),
+});
+
+export const backupSummary = z.object({
+  id,
+  status,
+  origin: z.enum(["manual", "daily", "final"]),
+  created_at: timestamp,
+  finished_at: timestamp.nullable(),
+  size_bytes: count.nullable(),
+  sha256: z.string().nullable(),
+  engine_version: z.string().nullable(),
+  storage: z.string().nullable(),
+  verification: z.object({ status: verdict, verified_at: timestamp }).nullable(),
+  operation: operation.nullable(),
+  failure: z.object({ code: z.string(), summary: z.string() }).nullable(),
+});
+
+const backup = backupSummary.extend({
+  tables: z.array(z.object({ table: z.string(), rows: count })).readonly().nullable(),
+  verification: z
+    .object({
+      status: verdict,
+      verified_at: timestamp,
+      tables: z.array(comparison).readonly(),
+      reason: z.string().nullable(),
+    })
+    .nullable(),
+});
+
+const databaseName = z.string().max(63);
+const furtherDatabase = z.object({ database: databaseName, backup_id: id.nullable(), created_at: timestamp });
+const idParam = z.object({ id });
+
+export const rows = [
+  row({
+    name: "backups.create",
+    method: "POST",
+    path: "/v1/projects/:slug/backups",
+    access: "member",
+    scope: "backups:write",
+    params: slugParam,
+    result: z.object({ id, status }),
+    success: [201],
+    errors: ["project_deleted", "no_database", "operation_in_progress", "storage_full"],
+    activity: "backup.requested",
+    waits: true,
+    summary: "Back up the project's database; it goes on after the answer",
+  }),
+  row({
+    name: "backups.list",
+    method: "GET",
+    path: "/v1/projects/:slug/backups",
+    access: "member",
+    scope: "backups:read",
+    params: slugParam,
+    result: z.object({ backups: z.array(backupSummary) }),
+    success: [200],
+    errors: ["project_deleted"],
+    summary: "List the newest 100 backups",
+  }),
+  row({
+    name: "backups.get",
+    method: "GET",
+    path: "/v1/backups/:id",
+    access: "member",
+    scope: "backups:read",
+    params: idParam,
+    result: backup,
+    success: [200],
+    summary: "Show one backup: its tables, how far it is, and how its last verification ended",
+  }),
+  row({
+    name: "backups.restore",
+    method: "POST",
+    path: "/v1/projects/:slug/restore",
+    access: "member",
+    scope: "backups:write",
+    approval: true,
+    params: slugParam,
+    body: z.strictObject({ backup_id: id.optional() }),
+    result: z.object({ database: databaseName, backup_id: id }),
+    success: [201],
+    errors: ["project_deleted", "no_database", "operation_in_progress", "conflict", "backup_damaged", "storage_full"],
+    activity: "backup.restore_requested",
+    waits: true,
+    summary: "Restore a backup, the newest unless one is named, into a new database; the live one stays as it is",
+  }),
+  row({
+    name: "backups.verify",
+    method: "POST",
+    path: "/v1/backups/:id/verify",
+    access: "member",
+    scope: "backups:write",
+    params: idParam,
+    result: z.object({ status: verdict, tables: z.array(comparison).readonly(), reason: z.string().nullable() }),
+    success: [200],
+    errors: ["no_database", "operation_in_progress", "conflict", "storage_full"],
+    activity: "backup.verification_requested",
+    waits: true,
+    summary: "Restore a backup into a scratch database, compare the rows of each table, and drop it again",
+  }),
+  row({
+    name: "backups.restored",
+    method: "GET",
+    path: "/v1/projects/:slug/database/restored",
+    access: "member",
+    scope: "backups:read",
+    params: slugParam,
+    result: z.object({ databases: z.array(furtherDatabase) }),
+    success: [200],
+    errors: ["project_deleted", "no_database"],
+    summary: "List the databases beside the live one: restored ones, and those that were live before a promotion",
+  }),
+  row({
+    name: "backups.promote",
+    method: "POST",
+    path: "/v1/projects/:slug/database/promote",
+    access: "owner",
+    scope: "backups:write",
+    approval: true,
+    params: slugParam,
+    body: z.strictObject({ database: databaseName }),
+    result: z.object({ database: databaseName, previous: databaseName }),
+    success: [200],
+    errors: ["project_deleted", "no_database", "operation_in_progress"],
+    activity: "database.promoted",
+    summary: "Let the application use a restored database; the one before is kept, and promoting it goes back",
+  }),
+  row({
+    name: "backups.drop",
+    method: "DELETE",
+    path: "/v1/projects/:slug/database/restored/:database",
+    access: "owner",
+    scope: "backups:write",
+    approval: true,
+    params: slugParam.extend({ database: databaseName }),
+    success: [204],
+    errors: ["project_deleted", "no_database", "operation_in_progress"],
+    activity: "database.dropped",
+    summary: "Drop a database beside the live one",
+  }),
+] as const;

@@ -1,0 +1,86 @@
+import { randomBytes } from "node:crypto";
+import { newId } from "../../kit/ids.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { insertOperation, type NewOperation } from "./operations.ts";
+import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
+
+export { dailyStates, deleteExpired, endedBackups, expireBackup, expiredRows, newestSize } from "./queries.ts";
+export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases, type RestoredDatabase } from "./restored.ts";
+export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
+export {
+  completeBackup,
+  endOperation,
+  failBackup,
+  isBeingStored,
+  namesInUse,
+  recordVerdict,
+  releaseOperation,
+  setProgress,
+  setStorageKey,
+  takeOperation,
+  type Problem,
+  type Progress,
+  type TakenOperation,
+  type Verdict,
+} from "./operations.ts";
+
+/** How the names of scratch databases begin. Whatever is called so and is not worked with may be dropped. */
+export const scratchPrefix = "verify_";
+
+interface Owner {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+/** A backup that was asked for, or `busy`: the project's database is being backed up, restored or verified. */
+export type Requested = { readonly outcome: "requested"; readonly id: string; readonly operation_id: string } | { readonly outcome: "busy" };
+
+/** Asks for a backup of the project's database, which must exist. */
+export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBackup, "id">): Promise<Requested> {
+  const id = newId("bak");
+  await insertBackup(tx, { ...wanted, id });
+  const { org_id, project_id } = wanted;
+  const asked = await requestOperation(tx, wakeups, { org_id, project_id, backup_id: id, kind: "backup" });
+  if (asked === undefined) {
+    await removeBackup(tx, org_id, id);
+    return { outcome: "busy" };
+  }
+  return { outcome: "requested", id, operation_id: asked.id };
+}
+
+/** Asks for the last backup before a project is deleted for good; retention never deletes it. */
+export async function requestFinalBackup(tx: Tx, wakeups: Wakeups, owner: Owner): Promise<Requested> {
+  return requestBackup(tx, wakeups, { ...owner, origin: "final" });
+}
+
+/** Asks for the day's automatic backup, unless one was begun after `since`. */
+export async function requestDailyBackup(tx: Tx, wakeups: Wakeups, owner: Owner & { since: string | null }): Promise<Requested> {
+  const { org_id, project_id, since } = owner;
+  if ((await lockDaily(tx, org_id, project_id)) !== since) return { outcome: "busy" };
+  return requestBackup(tx, wakeups, { org_id, project_id, origin: "daily" });
+}
+
+/** Asks for a restore or a verification; undefined when the project is busy. */
+export async function requestOperation(
+  tx: Tx,
+  wakeups: Wakeups,
+  wanted: Omit<NewOperation, "id" | "database_name">,
+): Promise<{ readonly id: string } | undefined> {
+  const id = newId("bop");
+  const operation = { ...wanted, id, database_name: freshName(wanted.kind) };
+  if (!(await insertOperation(tx, operation))) return undefined;
+  await wakeups.send(tx, "backups", wanted.project_id);
+  return { id };
+}
+
+/** The caller's backup of this id. One of another organization is as missing as one that never was. */
+export async function findBackup(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
+  return selectBackup(db, caller.org_id, id);
+}
+
+function freshName(kind: NewOperation["kind"]): string | null {
+  const random = randomBytes(5).toString("hex");
+  if (kind === "verify") return `${scratchPrefix}${random}`;
+  return kind === "restore" ? `restored_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}_${random}` : null;
+}

@@ -1,0 +1,190 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Result } from "../../contract/routes.ts";
+import { Refused, type Context, type Handlers } from "../context.ts";
+import { databaseOf } from "../database/database.ts";
+import { livingProject } from "../projects/projects.ts";
+import { requestBackup, requestOperation } from "./backups.ts";
+import { hasRunning, operationOf } from "./operations.ts";
+import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeBackupRow } from "./queries.ts";
+import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
+
+// Somewhat less than the server waits for any outcome.
+const outcomeDeadlineMs = 230_000;
+// A backup that cannot even begin says so at once: a disk without room is noticed before the first byte.
+const beginningMs = 1000;
+const pollMs = 50;
+const mostRestored = 5;
+
+export const backups: Handlers<"backups"> = {
+  async create(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    const { org_id } = ctx.caller;
+    if ((await databaseOf(ctx.tx, org_id, project.id)) === undefined) return ctx.fail("no_database");
+    const asked = await requestBackup(ctx.tx, ctx.world.wakeups, { org_id, project_id: project.id, origin: "manual" });
+    if (asked.outcome === "busy") return ctx.fail("operation_in_progress");
+    ctx.note({ project_id: project.id, target: asked.id });
+    return { outcome: () => begun(ctx, asked) };
+  },
+
+  async list(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    const rows = await listBackups(ctx.tx, ctx.caller.org_id, project.id);
+    return { backups: rows.map(present) };
+  },
+
+  async get(ctx, { params }) {
+    const row = await selectBackup(ctx.tx, ctx.caller.org_id, params.id);
+    return row === undefined ? ctx.fail("not_found") : presentWhole(row);
+  },
+
+  async restore(ctx, { params, body }) {
+    const project = await livingProject(ctx, params.slug);
+    const owner = { org_id: ctx.caller.org_id, project_id: project.id };
+    if ((await databaseOf(ctx.tx, owner.org_id, project.id)) === undefined) return ctx.fail("no_database");
+    const backup = await chosen(ctx, project.id, body.backup_id);
+    await requireRoom(ctx, owner);
+    const asked = await requestOperation(ctx.tx, ctx.world.wakeups, { ...owner, backup_id: backup.id, kind: "restore" });
+    if (asked === undefined) return ctx.fail("operation_in_progress");
+    ctx.note({ project_id: project.id, target: backup.id });
+    return { outcome: () => restored(ctx, asked.id, backup.id) };
+  },
+
+  async verify(ctx, { params }) {
+    const { org_id } = ctx.caller;
+    const backup = await selectBackup(ctx.tx, org_id, params.id);
+    if (backup === undefined) return ctx.fail("not_found");
+    if (backup.status !== "completed") return ctx.fail("conflict", { error: "Only a completed backup can be verified." });
+    const owner = { org_id, project_id: backup.project_id };
+    if ((await databaseOf(ctx.tx, org_id, backup.project_id)) === undefined) return ctx.fail("no_database");
+    const asked = await requestOperation(ctx.tx, ctx.world.wakeups, { ...owner, backup_id: backup.id, kind: "verify" });
+    if (asked === undefined) return ctx.fail("operation_in_progress");
+    ctx.note({ project_id: backup.project_id, target: backup.id });
+    return { outcome: () => verified(ctx, asked.id, backup.id) };
+  },
+
+  async restored(ctx, { params }) {
+    const project = await livingProject(ctx, params.slug);
+    if ((await databaseOf(ctx.tx, ctx.caller.org_id, project.id)) === undefined) return ctx.fail("no_database");
+    return { databases: [...(await restoredDatabases(ctx.tx, ctx.caller.org_id, project.id))] };
+  },
+
+  async promote(ctx, { params, body }) {
+    const { owner, previous } = await idleDatabase(ctx, params.slug, body.database);
+    await insertRestored(ctx.tx, { ...owner, name: previous, backup_id: null });
+    await setLiveDatabase(ctx.tx, owner, body.database);
+    await ctx.world.wakeups.send(ctx.tx, "releases", owner.project_id);
+    await ctx.world.wakeups.send(ctx.tx, "databases", owner.project_id);
+    ctx.note({ project_id: owner.project_id, target: body.database, detail: { previous } });
+    return { database: body.database, previous };
+  },
+
+  async drop(ctx, { params }) {
+    const { owner } = await idleDatabase(ctx, params.slug, params.database);
+    await markDropped(ctx.tx, owner, params.database);
+    await ctx.world.wakeups.send(ctx.tx, "backups", owner.project_id);
+    ctx.note({ project_id: owner.project_id, target: params.database });
+  },
+};
+
+/** A database beside the live one, with the live one's name locked and nothing under way. */
+async function idleDatabase(ctx: Context<"backups.promote"> | Context<"backups.drop">, slug: string, database: string) {
+  const project = await livingProject(ctx, slug);
+  const owner = { org_id: ctx.caller.org_id, project_id: project.id };
+  const previous = await lockLiveName(ctx.tx, owner.org_id, owner.project_id);
+  if (previous === undefined) return ctx.fail("no_database");
+  const further = await restoredDatabases(ctx.tx, owner.org_id, owner.project_id);
+  if (!further.some((each) => each.database === database)) return ctx.fail("not_found");
+  if (await hasRunning(ctx.tx, owner.org_id, owner.project_id)) return ctx.fail("operation_in_progress");
+  return { owner, previous };
+}
+
+async function chosen(ctx: Context<"backups.restore">, projectId: string, id: string | undefined) {
+  const { org_id } = ctx.caller;
+  const backup = id === undefined ? await newestCompleted(ctx.tx, org_id, projectId) : await selectBackup(ctx.tx, org_id, id);
+  if (id !== undefined && backup?.project_id !== projectId) return ctx.fail("not_found");
+  if (backup?.status !== "completed") {
+    const error = id === undefined ? "There is no completed backup yet." : "Only a completed backup can be restored.";
+    return ctx.fail("conflict", { error });
+  }
+  return backup;
+}
+
+async function requireRoom(ctx: Context<"backups.restore">, owner: { org_id: string; project_id: string }): Promise<void> {
+  const further = await restoredDatabases(ctx.tx, owner.org_id, owner.project_id);
+  if (further.length < mostRestored) return;
+  return ctx.fail("conflict", {
+    error: `There are ${further.length} databases beside the live one already.`,
+    hint: "Drop one that is no longer needed: DELETE /v1/projects/:slug/database/restored/:database.",
+  });
+}
+
+async function begun(ctx: Context<"backups.create">, asked: { id: string; operation_id: string }): Promise<Result<"backups.create">> {
+  const operation = await awaited(ctx, asked.operation_id, { timeoutMs: beginningMs, isEnough: (phase) => phase !== "waiting" });
+  if (operation?.problem_code === "storage_full") throw refusal(operation);
+  const row = await selectBackup(ctx.world.db, ctx.caller.org_id, asked.id);
+  return { id: asked.id, status: row?.status ?? "running" };
+}
+
+async function restored(ctx: Context<"backups.restore">, operationId: string, backupId: string): Promise<Result<"backups.restore">> {
+  const operation = await ended(ctx, operationId);
+  return { database: operation.database_name ?? "", backup_id: backupId };
+}
+
+async function verified(ctx: Context<"backups.verify">, operationId: string, backupId: string): Promise<Result<"backups.verify">> {
+  await ended(ctx, operationId);
+  const row = await selectBackup(ctx.world.db, ctx.caller.org_id, backupId);
+  return { status: row?.verification ?? "failed", tables: row?.comparison ?? [], reason: row?.verification_problem ?? null };
+}
+
+type Waiter = Pick<Context<"backups.get">, "world" | "caller">;
+type Operation = NonNullable<Awaited<ReturnType<typeof operationOf>>>;
+
+async function ended(ctx: Waiter, id: string): Promise<Operation> {
+  const operation = await awaited(ctx, id, { timeoutMs: outcomeDeadlineMs, isEnough: () => false });
+  if (operation?.status === "completed") return operation;
+  if (operation?.status === "failed") throw refusal(operation);
+  throw new Refused("unavailable", { error: "It takes longer than expected and goes on.", hint: "Look at the backup: it says how far it is." });
+}
+
+async function awaited(
+  ctx: Waiter,
+  id: string,
+  { timeoutMs, isEnough }: { timeoutMs: number; isEnough: (phase: string) => boolean },
+): Promise<Operation | undefined> {
+  for (const end = Date.now() + timeoutMs; ; await sleep(pollMs)) {
+    const operation = await operationOf(ctx.world.db, ctx.caller.org_id, id);
+    if (operation === undefined || operation.status !== "running" || isEnough(operation.phase)) return operation;
+    if (Date.now() >= end) return operation;
+  }
+}
+
+function refusal({ problem_code, problem }: Operation): Refused {
+  const more = { error: problem ?? "It failed." };
+  switch (problem_code) {
+    case "storage_full":
+      return new Refused("storage_full", more);
+    case "backup_damaged":
+      return new Refused("backup_damaged", more);
+    case "refused":
+      return new Refused("conflict", more);
+    default:
+      return new Refused("unavailable", more);
+  }
+}
+
+function present(row: BackupRow): Result<"backups.list">["backups"][number] {
+  const { kind, phase, bytes_done, tables_done, tables_total, problem_code, problem, verification, verified_at } = row;
+  const isWorkedOn = kind !== null && phase !== null && bytes_done !== null && tables_done !== null;
+  return {
+    ...row,
+    operation: isWorkedOn ? { kind, phase, bytes_done, tables_done, tables_total } : null,
+    failure: problem_code === null ? null : { code: problem_code, summary: problem ?? "" },
+    verification: verification === null || verified_at === null ? null : { status: verification, verified_at },
+  };
+}
+
+function presentWhole(row: WholeBackupRow): Result<"backups.get"> {
+  const { verification, ...shown } = present(row);
+  const more = { tables: row.comparison ?? [], reason: row.verification_problem };
+  return { ...shown, tables: row.row_counts, verification: verification === null ? null : { ...verification, ...more } };
+}

@@ -1,0 +1,196 @@
+import { sql } from "kysely";
+import type { TableCount } from "../../ports/postgres-host.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, type Lease } from "../../store/leases.ts";
+
+/** Work on a backup as it is asked for. */
+export interface NewOperation {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly backup_id: string;
+  readonly kind: "backup" | "restore" | "verify";
+  readonly database_name: string | null;
+}
+
+/** Inserts the operation; false when the project has one under way. */
+export async function insertOperation(tx: Tx, operation: NewOperation): Promise<boolean> {
+  const done = await tx
+    .insertInto("backup_operation")
+    .values(operation)
+    .onConflict((on) => on.column("project_id").where("status", "=", "running").doNothing())
+    .executeTakeFirst();
+  return done.numInsertedOrUpdatedRows === 1n;
+}
+
+/** Whether the project's database is being backed up, restored or verified. */
+export async function hasRunning(db: Db | Tx, orgId: string, projectId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("backup_operation")
+    .select("id")
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("status", "=", "running")
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** How an operation stands. */
+export async function operationOf(db: Db | Tx, orgId: string, id: string) {
+  return db
+    .selectFrom("backup_operation")
+    .select(["status", "phase", "database_name", "problem_code", "problem"])
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+}
+
+export interface TakenOperation extends NewOperation {
+  readonly fence: number;
+  readonly attempts: number;
+  readonly storage: string | null;
+  readonly storage_key: string | null;
+  readonly sha256: string | null;
+  readonly size_bytes: number | null;
+  readonly row_counts: readonly TableCount[] | null;
+}
+
+/** Takes the oldest operation that nobody works on, or whose worker is gone. */
+export async function takeOperation(db: Db, owner: string): Promise<TakenOperation | undefined> {
+  const taken = await sql<TakenOperation>`
+    update backup_operation o set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1, attempts = attempts + 1,
+      phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null
+    from backup b
+    where b.id = o.backup_id and o.id = (select q.id from backup_operation q
+      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) order by q.created_at for update skip locked limit 1)
+    returning o.id, o.org_id, o.project_id, o.backup_id, o.kind, o.database_name, o.fence, o.attempts,
+      b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`.execute(db);
+  return taken.rows[0];
+}
+
+export interface Progress {
+  readonly phase: "waiting" | "dumping" | "storing" | "checking" | "restoring" | "counting" | "cleaning";
+  readonly bytes_done: number;
+  readonly tables_done: number;
+  readonly tables_total: number | null;
+}
+
+export async function setProgress(db: Db, lease: Lease, progress: Progress): Promise<void> {
+  await db.updateTable("backup_operation").set(progress).where("id", "=", lease.id).where("fence", "=", lease.fence).execute();
+}
+
+/** Lets go of an operation, for anybody to take it again after the pause. `uncounted`: the attempt was no fault of its own. */
+export async function releaseOperation(db: Db, lease: Lease, options: { pauseSeconds: number; uncounted: boolean }): Promise<void> {
+  await db
+    .updateTable("backup_operation")
+    .set({
+      lease_owner: null,
+      lease_until: sql`now() + make_interval(secs => ${options.pauseSeconds})`,
+      attempts: options.uncounted ? sql`attempts - 1` : sql`attempts`,
+    })
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .where("status", "=", "running")
+    .execute();
+}
+
+/** Why something could not be done: a stable code and a sentence for the project's owner. */
+export interface Problem {
+  readonly code: "storage_full" | "backup_damaged" | "unavailable" | "refused" | "platform_fault";
+  readonly summary: string;
+}
+
+/** Ends an operation if the lease still holds; false when it doesn't. */
+export async function endOperation(tx: Tx, lease: Lease, problem: Problem | null): Promise<boolean> {
+  const done = await tx
+    .updateTable("backup_operation")
+    .set({
+      status: problem === null ? "completed" : "failed",
+      problem_code: problem?.code ?? null,
+      problem: problem?.summary ?? null,
+      finished_at: sql`now()`,
+      lease_owner: null,
+      lease_until: null,
+    })
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .where("status", "=", "running")
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** Writes down where a backup's file will be, before the first byte of it is written. False when the lease was lost. */
+export async function setStorageKey(db: Db, lease: Lease, place: { backup_id: string; storage: string; storage_key: string }): Promise<boolean> {
+  const { backup_id, storage, storage_key } = place;
+  const done = await sql`update backup b set storage = ${storage}, storage_key = ${storage_key} from backup_operation o
+    where b.id = ${backup_id} and o.id = ${lease.id} and o.fence = ${lease.fence} and o.status = 'running'`.execute(db);
+  return done.numAffectedRows === 1n;
+}
+
+/** Whether a file that is being written belongs to an operation under way. */
+export async function isBeingStored(db: Db, storage: string, key: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("backup")
+    .innerJoin("backup_operation", "backup_operation.backup_id", "backup.id")
+    .select("backup.id")
+    .where("backup.storage", "=", storage)
+    .where("backup.storage_key", "=", key)
+    .where("backup_operation.status", "=", "running")
+    .where("backup_operation.kind", "=", "backup")
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** The names of databases that operations under way have made or will make. */
+export async function namesInUse(db: Db, orgId: string, projectId: string): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom("backup_operation")
+    .select("database_name")
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("status", "=", "running")
+    .execute();
+  return new Set(rows.map((row) => row.database_name ?? ""));
+}
+
+export interface Completion {
+  readonly size_bytes: number;
+  readonly sha256: string;
+  readonly row_counts: readonly TableCount[];
+  readonly engine_version: string;
+}
+
+export async function completeBackup(tx: Tx, operation: TakenOperation, made: Completion): Promise<void> {
+  await tx
+    .updateTable("backup")
+    .set({ ...made, row_counts: JSON.stringify(made.row_counts), status: "completed", finished_at: sql`now()` })
+    .where("org_id", "=", operation.org_id)
+    .where("id", "=", operation.backup_id)
+    .where("status", "=", "running")
+    .execute();
+}
+
+export async function failBackup(tx: Tx, operation: TakenOperation, problem: Problem): Promise<void> {
+  await tx
+    .updateTable("backup")
+    .set({ status: "failed", problem_code: problem.code, problem: problem.summary, finished_at: sql`now()` })
+    .where("org_id", "=", operation.org_id)
+    .where("id", "=", operation.backup_id)
+    .where("status", "=", "running")
+    .execute();
+}
+
+export interface Verdict {
+  readonly verification: "verified" | "mismatch" | "failed";
+  readonly comparison: readonly { readonly table: string; readonly expected: number; readonly actual: number | null }[];
+  readonly verification_problem: string | null;
+}
+
+export async function recordVerdict(tx: Tx, operation: TakenOperation, verdict: Verdict): Promise<void> {
+  await tx
+    .updateTable("backup")
+    .set({ ...verdict, comparison: JSON.stringify(verdict.comparison), verified_at: sql`now()` })
+    .where("org_id", "=", operation.org_id)
+    .where("id", "=", operation.backup_id)
+    .execute();
+}

@@ -1,0 +1,159 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import type { DailyState } from "./rules.ts";
+
+const columns = [
+  "backup.id",
+  "backup.project_id",
+  "backup.status",
+  "backup.origin",
+  "backup.created_at",
+  "backup.finished_at",
+  "backup.storage",
+  "backup.size_bytes",
+  "backup.sha256",
+  "backup.engine_version",
+  "backup.problem_code",
+  "backup.problem",
+  "backup.verification",
+  "backup.verified_at",
+  "running.kind",
+  "running.phase",
+  "running.bytes_done",
+  "running.tables_done",
+  "running.tables_total",
+] as const;
+
+// A project has one running operation at most, so the join brings one row at most.
+const shown = (db: Db | Tx, orgId: string) =>
+  db
+    .selectFrom("backup")
+    .leftJoin("backup_operation as running", (join) =>
+      join.onRef("running.backup_id", "=", "backup.id").on("running.status", "=", "running"),
+    )
+    .select(columns)
+    .where("backup.org_id", "=", orgId)
+    .where("backup.expired_at", "is", null);
+
+/** The newest hundred backups of a project, each with what goes on with it. */
+export async function listBackups(db: Db | Tx, orgId: string, projectId: string) {
+  return shown(db, orgId).where("backup.project_id", "=", projectId).orderBy("backup.id", "desc").limit(100).execute();
+}
+
+/** One backup with its tables and the result of its last verification. */
+export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
+  return shown(db, orgId)
+    .select(["backup.row_counts", "backup.comparison", "backup.verification_problem"])
+    .where("backup.id", "=", id)
+    .executeTakeFirst();
+}
+
+export type BackupRow = Awaited<ReturnType<typeof listBackups>>[number];
+export type WholeBackupRow = NonNullable<Awaited<ReturnType<typeof selectBackup>>>;
+
+/** The newest completed backup of a project, or undefined. */
+export async function newestCompleted(db: Db | Tx, orgId: string, projectId: string) {
+  return shown(db, orgId)
+    .where("backup.project_id", "=", projectId)
+    .where("backup.status", "=", "completed")
+    .orderBy("backup.id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** The size of the newest completed backup's file; 0 when there is none. */
+export async function newestSize(db: Db, orgId: string, projectId: string): Promise<number> {
+  return (await newestCompleted(db, orgId, projectId))?.size_bytes ?? 0;
+}
+
+export interface NewBackup {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly origin: "manual" | "daily" | "final";
+}
+
+export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {
+  await tx.insertInto("backup").values(backup).execute();
+}
+
+/** Takes back a backup that was inserted in this transaction. */
+export async function removeBackup(tx: Tx, orgId: string, id: string): Promise<void> {
+  await tx.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).execute();
+}
+
+/** Of each project that lives and has a database: when its last automatic backup was begun and how it went. */
+export async function dailyStates(db: Db): Promise<readonly (DailyState & { readonly org_id: string })[]> {
+  const { rows } = await sql<DailyState & { org_id: string }>`
+    select d.org_id, d.project_id, d.ready_at, last.created_at as last_at, last.status as last_status,
+      (select count(*)::int from backup f where f.org_id = d.org_id and f.project_id = d.project_id and f.origin = 'daily' and f.status = 'failed'
+        and f.id > coalesce((select max(g.id) from backup g where g.org_id = d.org_id and g.project_id = d.project_id and g.origin = 'daily'
+          and g.status = 'completed'), '')) as failures
+    from project_database d
+    join project p on p.id = d.project_id and p.deleted_at is null
+    join organization o on o.id = d.org_id and o.suspended_at is null
+    left join lateral (select b.created_at, b.status from backup b
+      where b.org_id = d.org_id and b.project_id = d.project_id and b.origin = 'daily' order by b.id desc limit 1) last on true
+    where d.status = 'ready'`.execute(db);
+  return rows;
+}
+
+/** The newest automatic backup of one project, under a lock on the project: of two that ask, one sees what the other began. */
+export async function lockDaily(tx: Tx, orgId: string, projectId: string) {
+  await sql`select 1 from project where org_id = ${orgId} and id = ${projectId} for update`.execute(tx);
+  const row = await tx
+    .selectFrom("backup")
+    .select("created_at")
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("origin", "=", "daily")
+    .orderBy("id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.created_at ?? null;
+}
+
+/** All ended backups of living projects, for retention to choose from; those of deleted projects are kept. */
+export async function endedBackups(db: Db) {
+  return db
+    .selectFrom("backup")
+    .innerJoin("project", "project.id", "backup.project_id")
+    .select(["backup.id", "backup.org_id", "backup.project_id", "backup.origin", "backup.status", "backup.created_at", "backup.verification"])
+    .where("backup.status", "in", ["completed", "failed"])
+    .where("backup.expired_at", "is", null)
+    .where("project.deleted_at", "is", null)
+    .execute();
+}
+
+/** Marks a backup for deletion unless somebody works with it. */
+export async function expireBackup(db: Db, orgId: string, id: string): Promise<void> {
+  await db
+    .updateTable("backup")
+    .set({ expired_at: sql`now()` })
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("backup_operation").select("id").where("backup_id", "=", id).where("status", "=", "running"))),
+    )
+    .execute();
+}
+
+/** What retention has chosen and nobody works with. */
+export async function expiredRows(db: Db) {
+  return db
+    .selectFrom("backup")
+    .select(["id", "org_id", "storage", "storage_key"])
+    .where("expired_at", "is not", null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("backup_operation").select("backup_operation.id").whereRef("backup_operation.backup_id", "=", "backup.id").where("backup_operation.status", "=", "running"),
+        ),
+      ),
+    )
+    .execute();
+}
+
+export async function deleteExpired(db: Db, orgId: string, id: string): Promise<void> {
+  await db.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).where("expired_at", "is not", null).execute();
+}

@@ -1,0 +1,77 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+/** A database beside a project's live one. */
+export interface RestoredDatabase {
+  readonly database: string;
+  /** Null for the database that the project had first. */
+  readonly backup_id: string | null;
+  readonly created_at: string;
+}
+
+/** The databases beside the project's live one that can be read or promoted, newest first. */
+export async function restoredDatabases(db: Db | Tx, orgId: string, projectId: string): Promise<readonly RestoredDatabase[]> {
+  return db
+    .selectFrom("restored_database as r")
+    .innerJoin("project_database as d", "d.project_id", "r.project_id")
+    .select(["r.name as database", "r.backup_id", "r.created_at"])
+    .where("r.org_id", "=", orgId)
+    .where("r.project_id", "=", projectId)
+    .where("r.dropped_at", "is", null)
+    .whereRef("r.name", "<>", "d.database_name")
+    .orderBy("r.created_at", "desc")
+    .execute();
+}
+
+export async function insertRestored(tx: Tx, row: { org_id: string; project_id: string; name: string; backup_id: string | null }): Promise<void> {
+  await tx
+    .insertInto("restored_database")
+    .values(row)
+    .onConflict((on) => on.columns(["project_id", "name"]).doNothing())
+    .execute();
+}
+
+/** Makes another database the project's live one, and has the application started anew with it if there is one. */
+export async function setLiveDatabase(tx: Tx, owner: { org_id: string; project_id: string }, name: string): Promise<void> {
+  const { org_id, project_id } = owner;
+  await tx.updateTable("project_database").set({ database_name: name }).where("org_id", "=", org_id).where("project_id", "=", project_id).execute();
+  await sql`update project p set variables_changed_at = now() where p.org_id = ${org_id} and p.id = ${project_id}
+    and exists (select from deployment d where d.project_id = p.id and d.status = 'active')`.execute(tx);
+}
+
+/** Locks the project's database row, so that its live name stays for the transaction; answers with that name. */
+export async function lockLiveName(tx: Tx, orgId: string, projectId: string): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("project_database")
+    .select("database_name")
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .forUpdate()
+    .executeTakeFirst();
+  return row?.database_name;
+}
+
+export async function markDropped(tx: Tx, owner: { org_id: string; project_id: string }, name: string): Promise<void> {
+  await tx
+    .updateTable("restored_database")
+    .set({ dropped_at: sql`now()` })
+    .where("org_id", "=", owner.org_id)
+    .where("project_id", "=", owner.project_id)
+    .where("name", "=", name)
+    .execute();
+}
+
+/** What is to be dropped. */
+export async function droppedDatabases(db: Db) {
+  return db.selectFrom("restored_database").select(["org_id", "project_id", "name"]).where("dropped_at", "is not", null).execute();
+}
+
+export async function forgetRestored(db: Db, owner: { org_id: string; project_id: string }, name: string): Promise<void> {
+  await db
+    .deleteFrom("restored_database")
+    .where("org_id", "=", owner.org_id)
+    .where("project_id", "=", owner.project_id)
+    .where("name", "=", name)
+    .where("dropped_at", "is not", null)
+    .execute();
+}

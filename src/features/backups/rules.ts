@@ -1,0 +1,99 @@
+import { createHash } from "node:crypto";
+
+/** When the day's automatic backups are made: from the hour on, spread over the window. Hours are UTC. */
+export interface BackupWindow {
+  readonly startHour: number;
+  readonly hours: number;
+}
+
+/** How many automatic backups stay, and how many that somebody asked for. */
+export interface Retention {
+  readonly daily: number;
+  readonly weekly: number;
+  readonly manual: number;
+}
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+
+/** The newest moment up to now at which the project's automatic backup was to be made; each project has its own minute. */
+export function lastDue(projectId: string, window: BackupWindow, now: Date): Date {
+  const spread = createHash("sha256").update(projectId).digest().readUInt32BE(0) % (window.hours * 60);
+  const ofDay = (window.startHour * 60 + spread) * minuteMs;
+  const midnight = Math.floor(now.getTime() / dayMs) * dayMs;
+  const today = midnight + ofDay;
+  return new Date(today <= now.getTime() ? today : today - dayMs);
+}
+
+/** What is known of a project's automatic backups. */
+export interface DailyState {
+  readonly project_id: string;
+  readonly ready_at: string | null;
+  readonly last_at: string | null;
+  readonly last_status: "running" | "completed" | "failed" | null;
+  /** How many failed since the last good one. */
+  readonly failures: number;
+}
+
+const retryMs = 30 * minuteMs;
+const mostTries = 3;
+
+/** Whether the automatic backup is to be made now: it is due, or it failed a while ago. Three failures are enough for a day. */
+export function isDue(state: DailyState, window: BackupWindow, now: Date): boolean {
+  const due = lastDue(state.project_id, window, now).getTime();
+  if (state.ready_at === null || Date.parse(state.ready_at) > due) return false;
+  const last = state.last_at === null ? null : Date.parse(state.last_at);
+  if (last === null || last < due) return true;
+  if (state.last_status !== "failed" || state.failures % mostTries === 0) return false;
+  return now.getTime() - last >= retryMs;
+}
+
+/** A backup as retention sees it. */
+export interface KeptBackup {
+  readonly id: string;
+  readonly origin: "manual" | "daily" | "final";
+  readonly status: "completed" | "failed";
+  readonly created_at: string;
+  readonly is_verified: boolean;
+}
+
+const failedDays = 30;
+
+/**
+ * Which backups of one project are no longer needed. Automatic ones stay for so many days and weeks, of each the newest; those that
+ * somebody asked for up to a number; the newest, the newest verified and the final ones always.
+ */
+export function expired(backups: readonly KeptBackup[], keep: Retention, now: Date): string[] {
+  const newestFirst = [...backups].sort((a, b) => (a.id < b.id ? 1 : -1));
+  const completed = newestFirst.filter(({ status }) => status === "completed");
+  const daily = completed.filter(({ origin }) => origin === "daily");
+  const kept = new Set([
+    ...newestOfEach(daily, dayOf).slice(0, keep.daily),
+    ...newestOfEach(daily, weekOf).slice(0, keep.weekly),
+    ...completed.filter(({ origin }) => origin === "manual").slice(0, keep.manual),
+    ...completed.filter(({ origin }) => origin === "final"),
+    ...completed.slice(0, 1),
+    ...completed.filter((backup) => backup.is_verified).slice(0, 1),
+    ...newestFirst.filter((backup) => backup.status === "failed" && isYounger(backup, failedDays, now)),
+  ]);
+  return newestFirst.filter((backup) => !kept.has(backup)).map(({ id }) => id);
+}
+
+function newestOfEach(newestFirst: readonly KeptBackup[], span: (backup: KeptBackup) => number): KeptBackup[] {
+  const found = new Map<number, KeptBackup>();
+  for (const backup of newestFirst) if (!found.has(span(backup))) found.set(span(backup), backup);
+  return [...found.values()];
+}
+
+function dayOf({ created_at }: KeptBackup): number {
+  return Math.floor(Date.parse(created_at) / dayMs);
+}
+
+// The first day of 1970 was a Thursday, so weeks that begin on Monday are three days off.
+function weekOf(backup: KeptBackup): number {
+  return Math.floor((dayOf(backup) + 3) / 7);
+}
+
+function isYounger({ created_at }: KeptBackup, days: number, now: Date): boolean {
+  return now.getTime() - Date.parse(created_at) < days * dayMs;
+}
