@@ -1,4 +1,16 @@
-import { chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { InstanceAddress, InstanceExit, InstanceKey, LocalService, WorkloadLimits } from "../../ports/runtime.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
@@ -48,7 +60,9 @@ export class InstanceFolders {
   latestOf(workloadId: string, ordinal: number): InstanceFolder | undefined {
     const attempts = numbersIn(join(this.#live, workloadId, String(ordinal)));
     const attempt = Math.max(...attempts);
-    return attempts.length === 0 ? undefined : InstanceFolder.read(join(this.#live, workloadId, String(ordinal), String(attempt)));
+    return attempts.length === 0
+      ? undefined
+      : InstanceFolder.read(join(this.#live, workloadId, String(ordinal), String(attempt)));
   }
 
   /** The number of the ordinal's next start. */
@@ -86,7 +100,9 @@ export class InstanceFolders {
   /** Attempts before the last three are forgotten with their output. */
   forgetOldAttempts(workloadId: string, ordinal: number): void {
     const folder = join(this.#live, workloadId, String(ordinal));
-    const old = numbersIn(folder).sort((a, b) => b - a).slice(3);
+    const old = numbersIn(folder)
+      .sort((a, b) => b - a)
+      .slice(3);
     for (const attempt of old) rmSync(join(folder, String(attempt)), { recursive: true, force: true });
   }
 
@@ -109,7 +125,8 @@ export class InstanceFolders {
   sweepEnded(beforeMs: number): void {
     for (const workloadId of namesIn(this.#ended)) {
       const folder = join(this.#ended, workloadId);
-      if (Number(readText(join(folder, "retired_at")) ?? 0) < beforeMs) rmSync(folder, { recursive: true, force: true });
+      if (Number(readText(join(folder, "retired_at")) ?? 0) < beforeMs)
+        rmSync(folder, { recursive: true, force: true });
     }
   }
 
@@ -217,4 +234,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-const numbersIn = (folder: string): number[] => namesIn(folder).filter((name) => /^\d+$/.test(name)).map(Number);
+const numbersIn = (folder: string): number[] =>
+  namesIn(folder)
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);

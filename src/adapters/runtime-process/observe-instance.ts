@@ -26,7 +26,11 @@ export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceEx
   if (!folder.shim() && !folder.giveUp()) return undefined;
   const written = folder.writtenExit();
   const starved = folder.wasMarkedOutOfMemory() || sandbox.outOfMemory(folder.record.sandbox_id);
-  const exit = { code: written?.code ?? null, out_of_memory: starved && written?.code !== 0, at: written?.at ?? new Date() };
+  const exit = {
+    code: written?.code ?? null,
+    out_of_memory: starved && written?.code !== 0,
+    at: written?.at ?? new Date(),
+  };
   folder.settle(exit);
   return exit;
 }

@@ -46,7 +46,11 @@ describe("the output of an application", () => {
     assert.ok(storedBytes() < 100_000, String(storedBytes()));
     write("more\n");
     assert.deepEqual(file.read(cursor, false), { lines: ["more"], cursor: String(3_000_005), dropped_bytes: 0 });
-    assert.deepEqual(new OutputFile(folder).read(null, false).lines, ["more"], "a reader without a cursor begins where something is left");
+    assert.deepEqual(
+      new OutputFile(folder).read(null, false).lines,
+      ["more"],
+      "a reader without a cursor begins where something is left",
+    );
   });
 
   it("drops the oldest output over the cap and counts what a reader lost", async () => {

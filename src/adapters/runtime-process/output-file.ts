@@ -1,4 +1,15 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { run } from "../../kit/exec.ts";
 import type { OutputChunk } from "../../ports/runtime.ts";
@@ -128,5 +139,10 @@ function splitLines(bytes: Buffer, startsInsideCutLine: boolean, isEnded: boolea
 function textOf(line: Buffer): string {
   const whole = line.at(-1) === 13 ? line.subarray(0, -1) : line;
   if (whole.length <= maxLineBytes) return whole.toString("utf8");
-  return whole.subarray(0, maxLineBytes).toString("utf8").replace(/\uFFFD+$/, "") + cutMark;
+  return (
+    whole
+      .subarray(0, maxLineBytes)
+      .toString("utf8")
+      .replace(/\uFFFD+$/, "") + cutMark
+  );
 }

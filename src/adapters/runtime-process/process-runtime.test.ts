@@ -5,7 +5,12 @@ import { findParts, makeGround } from "./test-ground.ts";
 function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
   runtimeSuite(name, async () => {
     const ground = await makeGround(options);
-    return { runtime: await ground.open({ surplusGraceMs: 5000 }), makeImage: ground.makeImage, reopen: () => ground.open(), close: ground.close };
+    return {
+      runtime: await ground.open({ surplusGraceMs: 5000 }),
+      makeImage: ground.makeImage,
+      reopen: () => ground.open(),
+      close: ground.close,
+    };
   });
 }
 

@@ -28,7 +28,8 @@ export function readProcessTree(): ProcessTree {
     if (found) children.set(found.parent, [...(children.get(found.parent) ?? []), found]);
   }
   const childrenOf = (pid: number) => children.get(pid) ?? [];
-  const descendantsOf = (pid: number): TreeProcess[] => childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child.pid)]);
+  const descendantsOf = (pid: number): TreeProcess[] =>
+    childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child.pid)]);
   return { childrenOf, descendantsOf };
 }
 
@@ -79,7 +80,9 @@ const packageManagers = /^(npm|npx|yarn|pnpm|corepack)\b/;
 function isWrapper(process: TreeProcess): boolean {
   if (shells.includes(process.name)) return true;
   const [program = "", script = ""] = readText(`/proc/${process.pid}/cmdline`).split("\0");
-  return packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)));
+  return (
+    packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)))
+  );
 }
 
 const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "unshare", "socat"];
@@ -87,7 +90,8 @@ const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "
 /** With a pid namespace: the process whose innermost pid is 2, bubblewrap's own being 1. Without one: the first that is no part of the sandbox. */
 function mainProcesses(tree: ProcessTree, shim: ShimPlace): TreeProcess[] {
   const below = tree.descendantsOf(shim.pid);
-  if (shim.hasPidNamespace) return below.filter((process) => process.name !== "bwrap" && innermostPid(process.pid) === 2);
+  if (shim.hasPidNamespace)
+    return below.filter((process) => process.name !== "bwrap" && innermostPid(process.pid) === 2);
   return below.filter((process) => isOutermostOfApplication(process, below));
 }
 
@@ -99,11 +103,17 @@ function isOutermostOfApplication(process: TreeProcess, below: readonly TreeProc
 
 /** The last of `NSpid`, which has one number a pid namespace; undefined outside any. */
 function innermostPid(pid: number): number | undefined {
-  const numbers = readText(`/proc/${pid}/status`).match(/^NSpid:\s+(.*)$/m)?.[1]?.split(/\s+/) ?? [];
+  const numbers =
+    readText(`/proc/${pid}/status`)
+      .match(/^NSpid:\s+(.*)$/m)?.[1]
+      ?.split(/\s+/) ?? [];
   return numbers.length > ownDepth() ? Number(numbers.at(-1)) : undefined;
 }
 
-const ownDepth = (): number => readText("/proc/self/status").match(/^NSpid:\s+(.*)$/m)?.[1]?.split(/\s+/).length ?? 1;
+const ownDepth = (): number =>
+  readText("/proc/self/status")
+    .match(/^NSpid:\s+(.*)$/m)?.[1]
+    ?.split(/\s+/).length ?? 1;
 
 function readText(path: string): string {
   try {

@@ -3,7 +3,11 @@ import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.
 import { sandboxSpec, shellWords, type ProcessRuntimeOptions } from "./settings.ts";
 
 /** Runs one command of the workload's image to its end, in a sandbox that lives no longer than this process. */
-export async function runOnce(options: ProcessRuntimeOptions, workload: Workload, task: OneOffCommand): Promise<OneOffResult> {
+export async function runOnce(
+  options: ProcessRuntimeOptions,
+  workload: Workload,
+  task: OneOffCommand,
+): Promise<OneOffResult> {
   const { webCommand: _, ...spec } = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
   const env = { ...spec.env, PORT: String(workload.port), HOST: "0.0.0.0" };
   const silence = new AbortController();
@@ -20,12 +24,21 @@ export async function runOnce(options: ProcessRuntimeOptions, workload: Workload
   try {
     const result = await options.sandbox.run(
       { ...spec, env, network: { kind: "egress", reach: workload.reach }, argv: shellWords(task.command) },
-      { timeoutMs: task.timeoutMs, signal: AbortSignal.any([task.signal, silence.signal]), onStdout: onOutput, onStderr: onOutput },
+      {
+        timeoutMs: task.timeoutMs,
+        signal: AbortSignal.any([task.signal, silence.signal]),
+        onStdout: onOutput,
+        onStderr: onOutput,
+      },
     );
     if (task.signal.aborted) return { outcome: "cancelled" };
     if (result.timedOut) return { outcome: "timed_out" };
     if (silence.signal.aborted) return { outcome: "silent" };
-    return { outcome: "exited", code: result.exitCode ?? 137, out_of_memory: result.outOfMemory && result.exitCode !== 0 };
+    return {
+      outcome: "exited",
+      code: result.exitCode ?? 137,
+      out_of_memory: result.outOfMemory && result.exitCode !== 0,
+    };
   } finally {
     clearTimeout(quiet);
   }

@@ -25,11 +25,20 @@ export interface ProcessRuntimeOptions {
 
 const defaultUidBase = 20_000;
 
-export const uidOf = (options: ProcessRuntimeOptions, workload: Workload): number => (options.uidBase ?? defaultUidBase) + workload.project_number;
+export const uidOf = (options: ProcessRuntimeOptions, workload: Workload): number =>
+  (options.uidBase ?? defaultUidBase) + workload.project_number;
 
 /** What a command of the workload's image may see, whether it serves or runs once. */
-export function sandboxSpec(options: ProcessRuntimeOptions, workload: Workload, id: string): Omit<SandboxSpec, "argv" | "network"> & { webCommand: string } {
-  const { manifest, treeDir, binds } = openRelease(options.releasesDir, options.dataDir ?? dirname(options.releasesDir), workload);
+export function sandboxSpec(
+  options: ProcessRuntimeOptions,
+  workload: Workload,
+  id: string,
+): Omit<SandboxSpec, "argv" | "network"> & { webCommand: string } {
+  const { manifest, treeDir, binds } = openRelease(
+    options.releasesDir,
+    options.dataDir ?? dirname(options.releasesDir),
+    workload,
+  );
   const uid = uidOf(options, workload);
   return {
     ...{ id, uid, binds, path: manifest.path, limits: workload.limits },

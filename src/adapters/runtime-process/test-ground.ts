@@ -20,12 +20,25 @@ export interface TestGround {
 
 /** The programs of this machine. */
 export function findParts(): SandboxParts {
-  const find = (name: string) => systemPath.split(":").map((folder) => join(folder, name)).find(isProgram) ?? null;
-  return { bwrap: find("bwrap"), setpriv: find("setpriv"), nft: find("nft"), ip: find("ip"), pasta: find("pasta"), socat: find("socat") };
+  const find = (name: string) =>
+    systemPath
+      .split(":")
+      .map((folder) => join(folder, name))
+      .find(isProgram) ?? null;
+  return {
+    bwrap: find("bwrap"),
+    setpriv: find("setpriv"),
+    nft: find("nft"),
+    ip: find("ip"),
+    pasta: find("pasta"),
+    socat: find("socat"),
+  };
 }
 
 /** Makes one; `close` leaves nothing behind on the machine. */
-export async function makeGround(options: { root?: string; parts?: SandboxParts; network?: "auto" | NetworkMode } = {}): Promise<TestGround> {
+export async function makeGround(
+  options: { root?: string; parts?: SandboxParts; network?: "auto" | NetworkMode } = {},
+): Promise<TestGround> {
   const root = options.root ?? mkdtempSync(join(tmpdir(), "berth-runtime-"));
   const data = join(root, "private", "data");
   mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -42,11 +55,18 @@ export async function makeGround(options: { root?: string; parts?: SandboxParts;
     async open(more = {}) {
       for (const runtime of runtimes.splice(0)) runtime.close();
       const storageDir = (projectId: string) => join(data, "storage", projectId);
-      const runtime = await createProcessRuntime({ sandbox, stateDir: join(data, "runtime"), releasesDir: join(data, "releases"), storageDir, ...more });
+      const runtime = await createProcessRuntime({
+        sandbox,
+        stateDir: join(data, "runtime"),
+        releasesDir: join(data, "releases"),
+        storageDir,
+        ...more,
+      });
       runtimes.push(runtime);
       return runtime;
     },
-    makeImage: async (projectId, files, webCommand) => writeRelease(join(data, "releases", projectId), files, webCommand),
+    makeImage: async (projectId, files, webCommand) =>
+      writeRelease(join(data, "releases", projectId), files, webCommand),
     async close() {
       for (const runtime of runtimes.splice(0)) {
         for (const id of await runtime.list()) await runtime.remove(id);
@@ -59,12 +79,22 @@ export async function makeGround(options: { root?: string; parts?: SandboxParts;
 }
 
 function writeRelease(folder: string, files: Readonly<Record<string, string>>, webCommand: string): string {
-  const digest = createHash("sha256").update(JSON.stringify([files, webCommand])).digest("hex");
+  const digest = createHash("sha256")
+    .update(JSON.stringify([files, webCommand]))
+    .digest("hex");
   const tree = join(folder, digest, "app");
   mkdirSync(tree, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(tree, name), text);
   for (const path of [folder, join(folder, digest), tree]) chmodSync(path, 0o755);
-  const manifest: ReleaseManifest = { format: 1, kind: "node", web_command: webCommand, release_command: null, env: {}, path: [], binds: [] };
+  const manifest: ReleaseManifest = {
+    format: 1,
+    kind: "node",
+    web_command: webCommand,
+    release_command: null,
+    env: {},
+    path: [],
+    binds: [],
+  };
   writeFileSync(join(folder, digest, "image.json"), JSON.stringify(manifest));
   return `sha256:${digest}`;
 }

@@ -2,11 +2,11 @@ import { silentLog } from "../../kit/log.ts";
 import type { InstanceFolder, InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
-import { applicationProcesses, readProcessTree } from "./process-tree.ts";
+import { applicationProcesses, readProcessTree, type ProcessTree } from "./process-tree.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
-/** Looks at living instances four times a second: who ended, and once a second who writes or takes too much. */
+/** Looks at living instances four times a second: who ended, who wrote too much, and once a second who takes too much memory. */
 export interface InstanceWatch {
   start(): void;
   stop(): void;
@@ -16,7 +16,7 @@ export interface InstanceWatch {
 }
 
 const lookMs = 250;
-const limitsEveryLooks = 4;
+const memoryEveryLooks = 4;
 const defaultMaxOutputBytes = 32 * 1024 * 1024;
 
 /** Watches what runs in these folders. */
@@ -30,23 +30,26 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
     if (!settleExit(folder, options.sandbox)) return;
     living.delete(folder.path);
     tell(folder.record.workload_id);
-    options.sandbox.remove(folder.record.sandbox_id).catch((fault: unknown) => log.warn({ fault: String(fault) }, "an ended sandbox could not be removed"));
+    options.sandbox
+      .remove(folder.record.sandbox_id)
+      .catch((fault: unknown) => log.warn({ fault: String(fault) }, "an ended sandbox could not be removed"));
   };
   let looks = 0;
   let isLimiting = false;
   const tick = () => {
     for (const folder of [...living.values()]) look(folder);
     looks += 1;
-    if (looks % limitsEveryLooks !== 0 || isLimiting) return;
+    if (isLimiting) return;
     isLimiting = true;
-    limit(options, [...living.values()])
+    keepLimits(options, [...living.values()], looks % memoryEveryLooks === 0)
       .catch((fault: unknown) => log.warn({ fault: String(fault) }, "a limit of an application could not be kept"))
       .finally(() => (isLimiting = false));
   };
   let timer: NodeJS.Timeout | undefined;
   return {
     start() {
-      for (const workloadId of folders.workloads()) for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
+      for (const workloadId of folders.workloads())
+        for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
       timer = setInterval(tick, lookMs).unref();
     },
     stop: () => clearInterval(timer),
@@ -59,16 +62,19 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   };
 }
 
-async function limit(options: ProcessRuntimeOptions, living: readonly InstanceFolder[]): Promise<void> {
+async function keepLimits(options: ProcessRuntimeOptions, living: readonly InstanceFolder[], withMemory: boolean): Promise<void> {
   for (const folder of living) await new OutputFile(folder.path).cap(options.maxOutputBytes ?? defaultMaxOutputBytes);
-  if (options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
+  if (!withMemory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
   const tree = readProcessTree();
-  for (const folder of living) {
-    const shim = folder.shim();
-    if (!shim) continue;
-    const bytes = applicationProcesses(tree, { pid: shim.pid, hasPidNamespace: hasPidNamespace(options.sandbox) }).reduce((sum, process) => sum + process.rssBytes, 0);
-    if (bytes <= folder.record.limits.memoryBytes) continue;
-    folder.markOutOfMemory();
-    await killInstance(folder, options.sandbox, shim);
-  }
+  for (const folder of living) await endWhenOverMemory(options, folder, tree);
+}
+
+/** What control groups do where they can be written. */
+async function endWhenOverMemory({ sandbox }: ProcessRuntimeOptions, folder: InstanceFolder, tree: ProcessTree): Promise<void> {
+  const shim = folder.shim();
+  if (!shim) return;
+  const processes = applicationProcesses(tree, { pid: shim.pid, hasPidNamespace: hasPidNamespace(sandbox) });
+  if (processes.reduce((sum, process) => sum + process.rssBytes, 0) <= folder.record.limits.memoryBytes) return;
+  folder.markOutOfMemory();
+  await killInstance(folder, sandbox, shim);
 }

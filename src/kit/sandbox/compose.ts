@@ -4,6 +4,7 @@ import { systemPath, type Command } from "../exec.ts";
 import { certificateVariables } from "./certificates.ts";
 import { fileSystemArguments } from "./file-system.ts";
 import { hiddenFile } from "./hidden-file.ts";
+import { sandboxMark } from "./marked-processes.ts";
 import type { OpenedNetwork } from "./network.ts";
 import type { ReachedService, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
@@ -129,17 +130,18 @@ function userNamespaceWords(plan: Composition, fds: Descriptors, binds: readonly
     "--clearenv",
     ...Object.entries(environment(plan)).flatMap(([name, value]) => ["--setenv", name, value]),
   ];
-  return [bwrap(plan), "--args", String(fds.addArguments(args))];
+  return [bwrap(plan), ...sandboxMark(plan.spec.id), "--args", String(fds.addArguments(args))];
 }
 
 /** Without a user namespace setpriv still runs as root in the sandbox: it must not see the application's environment (LD_PRELOAD). */
 function privilegedWords(plan: Composition, fds: Descriptors): string[] {
   const args = [...commonArguments(plan, fds, mounts(plan)), "--clearenv", "--setenv", "PATH", systemPath];
-  return [bwrap(plan), "--args", String(fds.addArguments(args)), "--", ...becomeUser(plan), ...environmentWords(plan, fds), ...limitedArgv(plan)];
+  return [bwrap(plan), ...sandboxMark(plan.spec.id), "--args", String(fds.addArguments(args)), "--", ...becomeUser(plan), ...environmentWords(plan, fds), ...limitedArgv(plan)];
 }
 
 function bareWords(plan: Composition, fds: Descriptors): string[] {
-  const become = plan.containment.level === "switched" ? becomeUser(plan) : [];
+  const diesWithParent = plan.parts.setpriv ? [plan.parts.setpriv, "--pdeathsig", "KILL", "--"] : [];
+  const become = plan.containment.level === "switched" ? becomeUser(plan) : diesWithParent;
   const cwd = locate(plan, plan.spec.cwd ?? (plan.spec.app ? "/app" : "/"));
   return [...become, ...environmentWords(plan, fds), "/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd, ...limitedArgv(plan)];
 }

@@ -4,6 +4,7 @@ import { run as runCommand, systemPath } from "../exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
+import { killMarked } from "./marked-processes.ts";
 import { noNetwork, type NetworkDriver, type OpenedNetwork } from "./network.ts";
 import { probeContainment, type ContainmentFindings } from "./probe-containment.ts";
 import { probeNetwork, type NetworkFindings } from "./probe-network.ts";
@@ -51,6 +52,8 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
   const command = (spec: SandboxSpec) => open(context, driver, spec);
   const remove = async (id: string) => {
     await cgroups.remove(id);
+    // Where no control group holds them together, the sandbox's processes are found by their mark.
+    if (!cgroups.parts.includes("process_limit")) await killMarked(id);
     await driver.close(id);
   };
   return {
@@ -101,12 +104,14 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
     seccompProgram: context.program,
     groupFiles: cgroups.open(spec.id, spec.limits),
     groupBinds: spec.limits ? cgroups.visible(spec.id) : [],
-    processLimit: spec.limits && !cgroups.parts.includes("process_limit") ? spec.limits.processes : null,
+    processLimit: spec.limits && countsApart(containment) && !cgroups.parts.includes("process_limit") ? spec.limits.processes : null,
   };
   const { command, fds } = compose(plan);
   return { command, fds: [...fds] };
 }
 
+/** The kernel counts the processes of a user in each user namespace; outside one, those of everything else this user runs count too. */
+const countsApart = (containment: Containment): boolean => containment.level !== "bare";
 const isRoot = (): boolean => process.geteuid?.() === 0;
 const ownUid = (): number => process.geteuid?.() ?? 0;
 const switchesUser = ({ level }: Containment): boolean => level === "staged" || level === "privileged" || level === "switched";

@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { start } from "../../kit/exec.ts";
+import { isAlive } from "../../kit/processes.ts";
+import { until } from "../../kit/retry.ts";
+import type { Instance, Workload } from "../../ports/runtime.ts";
+import { currentBoot, InstanceFolders, type InstanceFolder } from "./instance-folders.ts";
+import { toInstance } from "./observe-instance.ts";
+import type { ProcessRuntime } from "./process-runtime.ts";
+import { readProcessTree } from "./process-tree.ts";
+import { makeGround, type TestGround } from "./test-ground.ts";
+
+const server = `
+const http = require("node:http");
+http.createServer((request, response) => {
+  if (request.url === "/crash") process.exit(42);
+  if (request.url === "/eat") { const all = []; setInterval(() => all.push(Buffer.alloc(16e6, 1)), 1); }
+  if (request.url === "/flood") setInterval(() => process.stdout.write(("y".repeat(99) + "\\n").repeat(5000)), 50);
+  response.end(String(process.pid));
+}).listen(process.env.PORT);`;
+const waitMs = 30_000;
+
+describe("applications of the process runtime", () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-survival-"));
+  let ground: TestGround;
+  let runtime: ProcessRuntime;
+  let image: string;
+  let count = 0;
+  const workload = (more: Partial<Workload> = {}): Workload => ({
+    ...{
+      id: `dep_survival${(count += 1)}`,
+      project_id: "prj_survival",
+      project_number: 902,
+      image_ref: image,
+      replicas: 1,
+      port: 3000,
+      env: {},
+    },
+    limits: { memoryBytes: 128 * 1024 * 1024, processes: 64, cpus: 1 },
+    reach: [],
+    ...more,
+  });
+  const stateDir = join(root, "private", "data", "runtime");
+  const shimOf = (id: string) => {
+    const shim = new InstanceFolders(stateDir).latestOf(id, 0)?.shim();
+    assert.ok(shim);
+    return shim;
+  };
+  before(async () => {
+    ground = await makeGround({ root });
+    runtime = await ground.open();
+    image = await ground.makeImage("prj_survival", { "server.js": server }, "node server.js");
+  });
+  after(async () => {
+    await ground.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  it("answer every request while the control plane is killed, and the next one adopts them and learns their exit codes", async () => {
+    const wanted = workload();
+    runtime.close();
+    const script = join(import.meta.dirname, "test-control-plane.ts");
+    const plane = start({ file: process.execPath, args: [script, root, JSON.stringify(wanted)] });
+    await once(plane.stdout, "data");
+    const folder = new InstanceFolders(stateDir).latestOf(wanted.id, 0) as InstanceFolder;
+    const instance = toInstance(folder, undefined);
+    const pid = await ask(instance);
+    plane.kill("SIGKILL");
+    await once(plane, "close");
+    for (let request = 0; request < 20; request += 1) assert.equal(await ask(instance), pid);
+    await ask(instance, "/crash").catch(() => {});
+    await until(() => (isAlive(shimOf(wanted.id)) ? undefined : true), { timeoutMs: waitMs });
+    runtime = await ground.open();
+    const [ended] = await runtime.observe(wanted.id);
+    assert.deepEqual([ended?.state, ended?.exit?.code, ended?.attempt], ["exited", 42, 1]);
+    await runtime.remove(wanted.id);
+  });
+
+  it("die with their shim, are reported as vanished, and can be started again", async () => {
+    const wanted = workload();
+    await runtime.apply(wanted);
+    await ask((await runtime.observe(wanted.id))[0]);
+    const shim = shimOf(wanted.id);
+    const below = readProcessTree()
+      .descendantsOf(shim.pid)
+      .map(({ pid }) => pid);
+    process.kill(shim.pid, "SIGKILL");
+    const ended = await exited(runtime, wanted.id);
+    assert.deepEqual([ended.exit?.code, ended.exit?.out_of_memory], [null, false]);
+    await runtime.restart(wanted, 0);
+    await ask((await runtime.observe(wanted.id))[0]);
+    const alive = new Set(
+      readProcessTree()
+        .descendantsOf(1)
+        .map(({ pid }) => pid),
+    );
+    assert.deepEqual(
+      below.filter((pid) => alive.has(pid)),
+      [],
+    );
+    await runtime.remove(wanted.id);
+  });
+
+  it("are reported as out of memory when they take more than their limit", async () => {
+    const wanted = workload();
+    await runtime.apply(wanted);
+    await ask((await runtime.observe(wanted.id))[0], "/eat").catch(() => {});
+    const ended = await exited(runtime, wanted.id);
+    assert.equal(ended.exit?.out_of_memory, true);
+    await runtime.restart(wanted, 0);
+    await ask((await runtime.observe(wanted.id))[0], "/crash").catch(() => {});
+    assert.deepEqual(
+      [(await exited(runtime, wanted.id)).exit?.code, (await exited(runtime, wanted.id)).exit?.out_of_memory],
+      [42, false],
+    );
+    await runtime.remove(wanted.id);
+  });
+
+  it("cannot fill the disk with output that nobody reads", async () => {
+    runtime = await ground.open({ maxOutputBytes: 4_000_000 });
+    const wanted = workload();
+    await runtime.apply(wanted);
+    const [instance] = await runtime.observe(wanted.id);
+    await ask(instance, "/flood");
+    const output = join(stateDir, "live", wanted.id, "0", "1", "output");
+    const capped = await until(
+      () => (statSync(output).size > 20_000_000 && statSync(output).blocks * 512 < 10_000_000) || undefined,
+      { timeoutMs: waitMs },
+    );
+    assert.ok(capped, "old output is freed");
+    const chunk = await runtime.readOutput(instance as Instance, "0");
+    assert.ok(chunk.dropped_bytes > 0 && (chunk.lines.at(-1) as string).startsWith("y"));
+    await runtime.remove(wanted.id);
+  });
+
+  it("finish on SIGTERM also behind a shell that waits for them", async () => {
+    const script = `process.on("SIGTERM", () => { console.log("finished"); process.exit(0); }); require("http").createServer((q, r) => r.end()).listen(process.env.PORT);`;
+    const wanted = workload({
+      image_ref: await ground.makeImage(
+        "prj_survival",
+        { "server.js": script },
+        "cd . && node server.js; echo shell ended with $?",
+      ),
+    });
+    await runtime.apply(wanted);
+    const [instance] = await runtime.observe(wanted.id);
+    await ask(instance);
+    await runtime.stop(wanted.id, waitMs);
+    assert.deepEqual((await runtime.readOutput(instance as Instance, null)).lines, ["finished", "shell ended with 0"]);
+    await runtime.remove(wanted.id);
+  });
+
+  it("reach the named services of this machine at 127.0.0.1", async () => {
+    const socket_path = join(root, "service.sock");
+    const services = await Promise.all([listening({ path: socket_path }), listening({ port: 0, host: "127.0.0.1" })]);
+    const { port } = services[1].address() as { port: number };
+    const script = `require("http").createServer((q, r) => require("net").connect(${port}, "127.0.0.1").on("error", (e) => r.end(String(e))).pipe(r)).listen(process.env.PORT);`;
+    const wanted = workload({
+      reach: [{ port, socket_path }],
+      image_ref: await ground.makeImage("prj_survival", { "server.js": script }, "node server.js"),
+    });
+    await runtime.apply(wanted);
+    assert.equal(await ask((await runtime.observe(wanted.id))[0]), "a service");
+    await runtime.remove(wanted.id);
+    for (const service of services) service.close();
+  });
+
+  it("that a crash left half started count as vanished, and their shim never starts", async () => {
+    const folders = new InstanceFolders(stateDir);
+    const started_at = new Date(Date.now() - 60_000).toISOString();
+    const record = {
+      workload_id: "dep_half",
+      ordinal: 0,
+      attempt: 1,
+      project_id: "prj_survival",
+      image_ref: image,
+      sandbox_id: "run-half",
+      boot_id: currentBoot(),
+    };
+    const folder = folders.claim({ ...record, started_at, limits: workload().limits, reach: [], address: null }, 0);
+    const [half] = await runtime.observe("dep_half");
+    assert.deepEqual([half?.state, half?.exit?.code], ["exited", null]);
+    const shim = start({
+      file: join(import.meta.dirname, "shim.sh"),
+      args: [folder?.path ?? "", "/bin/echo", "started"],
+    });
+    const said: Buffer[] = [];
+    shim.stdout.on("data", (chunk: Buffer) => said.push(chunk));
+    await once(shim, "close");
+    assert.deepEqual(said, []);
+    await runtime.restart(workload({ id: "dep_half" }), 0);
+    assert.equal((await runtime.observe("dep_half"))[0]?.attempt, 2);
+    await runtime.remove("dep_half");
+  });
+});
+
+/** Asks an instance once it answers at all: where pasta forwards its port, a connection says nothing. */
+async function ask(instance: Instance | undefined, path = "/"): Promise<string> {
+  assert.ok(instance?.address, "the instance has an address");
+  const origin = `http://${instance.address.host}:${instance.address.port}`;
+  const first = await until(() => fetch(origin).then((response) => response.text(), () => undefined), { timeoutMs: waitMs });
+  assert.ok(first !== undefined, "the instance answers");
+  return path === "/" ? first : (await fetch(origin + path)).text();
+}
+
+async function exited(runtime: ProcessRuntime, workloadId: string): Promise<Instance> {
+  const found = await until(async () => (await runtime.observe(workloadId)).find((each) => each.state === "exited"), {
+    timeoutMs: waitMs,
+  });
+  assert.ok(found, "the instance has ended");
+  return found;
+}
+
+async function listening(where: { path: string } | { port: number; host: string }) {
+  const server = createServer((socket) => socket.end("a service"));
+  server.listen(where);
+  await once(server, "listening");
+  return server;
+}

@@ -1,0 +1,10 @@
+import type { Workload } from "../../ports/runtime.ts";
+import { makeGround } from "./test-ground.ts";
+
+// A control plane to be killed: applies the workload given as JSON in the folder given, says so, and waits for its death.
+const [root, workload] = process.argv.slice(2) as [string, string];
+const ground = await makeGround({ root });
+const runtime = await ground.open();
+await runtime.apply(JSON.parse(workload) as Workload);
+console.log("applied");
+setInterval(() => {}, 60_000);
