@@ -29,11 +29,12 @@ export interface Column {
   readonly identity: "always" | "by_default" | null;
 }
 
-/** Columns that name one row, each with the operator that its index compares by. */
+/** Columns that name one row. */
 export interface Key {
+  /** The index, by its oid as text. */
+  readonly index: string;
   readonly primary: boolean;
   readonly columns: readonly string[];
-  readonly operators: readonly string[];
 }
 
 /** What the browser shows of `pg_class`; PostgreSQL's own schemas are hidden. */
@@ -44,9 +45,38 @@ export const kindOf = `CASE WHEN c.relkind = 'v' THEN 'view' WHEN c.relkind = 'm
 
 /** Looks a table up, with its columns and keys. Throws `Stopped` (missing) when there is none. */
 export async function findTable(session: Session, { schema, table }: TableName): Promise<Table> {
-  const [found] = await session.query<Table>(lookup, [schema, table]);
+  const [found] = await session.query<Found>(lookup, [schema, table]);
   if (found === undefined) throw new Stopped({ outcome: "missing" });
-  return { ...found, columns: found.columns ?? [], keys: found.keys ?? [] };
+  const all = found.columns ?? [];
+  return { ...found, columns: all, keys: (found.indexes ?? []).flatMap((index) => keyOf(index, all)) };
+}
+
+type Found = Omit<Table, "columns" | "keys"> & {
+  readonly columns: readonly (Column & { readonly number: number })[] | null;
+  readonly indexes: readonly UniqueIndex[] | null;
+};
+
+interface UniqueIndex {
+  readonly index: string;
+  readonly primary: boolean;
+  /** The columns' numbers, as PostgreSQL writes a vector. */
+  readonly numbers: string;
+  /** So many of them are the key; the rest is only kept beside it. */
+  readonly count: number;
+}
+
+/** A unique index is a key when none of its columns may be null. */
+function keyOf({ index, primary, numbers, count }: UniqueIndex, all: NonNullable<Found["columns"]>): Key[] {
+  const parts = numbers.split(" ").slice(0, count);
+  const columnsOf = parts.map((number) => all.find((column) => column.number === Number(number)));
+  const required = columnsOf.flatMap((column) => (column === undefined || column.nullable ? [] : [column.name]));
+  return required.length === count ? [{ index, primary, columns: required }] : [];
+}
+
+/** The operators that a key's index compares its columns by, in their order: types of extensions have their own. */
+export async function operatorsOf(session: Session, { index }: Key): Promise<readonly string[]> {
+  const found = await session.query<{ operator: string }>(operators, [index]);
+  return found.map(({ operator }) => operator);
 }
 
 /** The column of this name. */
@@ -68,7 +98,7 @@ const baseOfType = `WITH RECURSIVE step AS (
 
 // A default names no columns. Told of the table, pg_get_expr would take 5 ms for each default of a table with 1,600 columns.
 const columns = `SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
-    'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'cast_type', pg_catalog.format_type(a.atttypid, -1),
+    'name', a.attname, 'number', a.attnum, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'cast_type', pg_catalog.format_type(a.atttypid, -1),
     'base_type', base.name, 'category', base.category, 'modifier', base.modifier, 'nullable', NOT (a.attnotnull OR base.is_required),
     'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, 0), ${mostDefaultLetters}) END,
     'generated', CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END,
@@ -78,25 +108,22 @@ const columns = `SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
   LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped`;
 
+const indexes = `SELECT pg_catalog.json_agg(pg_catalog.json_build_object('index', i.indexrelid::pg_catalog.text,
+    'primary', i.indisprimary, 'numbers', i.indkey::pg_catalog.text, 'count', i.indnkeyatts) ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid)
+  FROM pg_catalog.pg_index i
+  WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL`;
+
 // Strategy 3 of a btree is equality.
-const keys = `SELECT pg_catalog.json_agg(key ORDER BY key.primary DESC, pg_catalog.json_array_length(key.columns), key.name) FROM (
-    SELECT x.relname AS name, i.indisprimary AS primary,
-      pg_catalog.json_agg(a.attname ORDER BY part.place) AS columns,
-      pg_catalog.json_agg(pg_catalog.format('OPERATOR(%I.%s)', s.nspname, o.oprname) ORDER BY part.place) AS operators
-    FROM pg_catalog.pg_index i
-    JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
-    CROSS JOIN LATERAL pg_catalog.unnest(i.indkey) WITH ORDINALITY AS part(attnum, place)
-    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = part.attnum
-    JOIN pg_catalog.pg_opclass k ON k.oid = i.indclass[part.place - 1]
-    JOIN pg_catalog.pg_amop m ON m.amopfamily = k.opcfamily AND m.amopstrategy = 3 AND m.amoplefttype = k.opcintype AND m.amoprighttype = k.opcintype
-    JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr
-    JOIN pg_catalog.pg_namespace s ON s.oid = o.oprnamespace
-    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND part.place <= i.indnkeyatts
-    GROUP BY x.relname, i.indisprimary, i.indnkeyatts
-    HAVING pg_catalog.bool_and(a.attnotnull) AND pg_catalog.count(*) = i.indnkeyatts
-  ) key`;
+const operators = `SELECT pg_catalog.format('OPERATOR(%I.%s)', s.nspname, o.oprname) AS operator
+  FROM pg_catalog.pg_index i
+  CROSS JOIN LATERAL pg_catalog.generate_series(1, i.indnkeyatts::pg_catalog.int4) AS place
+  JOIN pg_catalog.pg_opclass k ON k.oid = i.indclass[place - 1]
+  JOIN pg_catalog.pg_amop m ON m.amopfamily = k.opcfamily AND m.amopstrategy = 3 AND m.amoplefttype = k.opcintype AND m.amoprighttype = k.opcintype
+  JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr
+  JOIN pg_catalog.pg_namespace s ON s.oid = o.oprnamespace
+  WHERE i.indexrelid = $1::pg_catalog.oid ORDER BY place`;
 
 // Compared as text: a value for a "name" would be cut at 63 bytes, and another table found.
-const lookup = `SELECT n.nspname AS schema, c.relname AS name, ${kindOf} AS kind, (${columns}) AS columns, (${keys}) AS keys
+const lookup = `SELECT n.nspname AS schema, c.relname AS name, ${kindOf} AS kind, (${columns}) AS columns, (${indexes}) AS indexes
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = $1::pg_catalog.text AND c.relname = $2::pg_catalog.text AND ${visible}`;

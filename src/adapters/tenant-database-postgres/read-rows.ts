@@ -8,6 +8,8 @@ import { Stopped } from "./unable.ts";
 // What is counted exactly: 50,000 rows take milliseconds, and beyond nobody reads the last digit.
 const mostCounted = 50_000;
 const countTimeoutMs = 1000;
+// In the planner's units: about half a second.
+const mostCountCost = 50_000;
 const mostPageBytes = 16 * 1024 * 1024;
 
 /** A page of a table's rows. */
@@ -113,35 +115,39 @@ export function tableName({ schema, name: table }: Table): string {
   return `${name(schema)}.${name(table)}`;
 }
 
-/** Exact for up to 50,000 rows that are found within a second, else what the planner expects. */
+/**
+ * Exact for up to 50,000 rows when the planner thinks that counting is cheap and it is, else what the planner expects of the
+ * whole table. Of a search it knows nothing.
+ */
 async function countRows(
   session: Session,
   table: Table,
   { q }: RowsQuery,
-): Promise<{ total: number; estimated: boolean }> {
+): Promise<{ total: number | null; estimated: boolean }> {
   const { from, values } = fromWhere(table, q);
-  const counted = await countSome(
-    session,
-    `SELECT pg_catalog.count(*)::pg_catalog.int4 AS total FROM (SELECT ${from} LIMIT ${mostCounted + 1}) AS counted`,
-    values,
-  );
+  const [explained] = await session.query<Explained>(`EXPLAIN (FORMAT JSON) SELECT ${from}`, values);
+  const plan = explained?.["QUERY PLAN"][0].Plan ?? { "Plan Rows": 0, "Total Cost": 0 };
+  const estimate = { total: q === undefined ? plan["Plan Rows"] : null, estimated: true };
+  if (plan["Total Cost"] > mostCountCost && (q !== undefined || plan["Plan Rows"] > 2 * mostCounted)) return estimate;
+  const counted = await countSome(session, from, values);
   if (counted !== undefined && counted <= mostCounted) return { total: counted, estimated: false };
-  const [plan] = await session.query<{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }>(
-    `EXPLAIN (FORMAT JSON) SELECT ${from}`,
-    values,
-  );
-  return { total: Math.max(plan?.["QUERY PLAN"][0].Plan["Plan Rows"] ?? 0, counted ?? 0), estimated: true };
+  return estimate.total === null ? estimate : { total: Math.max(estimate.total, counted ?? 0), estimated: true };
 }
 
-async function countSome(session: Session, text: string, values: string[]): Promise<number | undefined> {
+interface Explained {
+  readonly "QUERY PLAN": readonly [{ readonly Plan: { readonly "Plan Rows": number; readonly "Total Cost": number } }];
+}
+
+async function countSome(session: Session, from: string, values: string[]): Promise<number | undefined> {
   try {
     await session.query(`SET LOCAL statement_timeout = ${countTimeoutMs}`);
-    const [found] = await session.query<{ total: number }>(text, values);
-    return found?.total;
+    const [counted] = await session.query<{ total: number }>(
+      `SELECT pg_catalog.count(*)::pg_catalog.int4 AS total FROM (SELECT ${from} LIMIT ${mostCounted + 1}) AS counted`,
+      values,
+    );
+    return counted?.total;
   } catch (error) {
-    if ((error as { code?: string }).code !== "57014") throw error;
-    // Later statements see no snapshot together with the page; an estimate needs none.
-    await session.query("ROLLBACK");
-    return undefined;
+    if ((error as { code?: string }).code === "57014") return undefined;
+    throw error;
   }
 }

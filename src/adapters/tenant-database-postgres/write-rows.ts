@@ -1,6 +1,6 @@
 import { escapeIdentifier as name } from "pg";
 import type { JsonObject, ShownRow } from "../../ports/tenant-database.ts";
-import type { Key, Table } from "./catalogue.ts";
+import { operatorsOf, type Key, type Table } from "./catalogue.ts";
 import { cellExpression, presentRow } from "./cells.ts";
 import { tableName } from "./read-rows.ts";
 import type { Session } from "./session.ts";
@@ -45,7 +45,7 @@ export async function deleteRow(session: Session, table: Table, given: JsonObjec
   const written = writtenValues(table, given, "key");
   for (const { column, text } of written) if (text === null) refuse(`key.${column.name}`, "must not be null");
   const binds = written.map(({ text }) => text);
-  const condition = conditionOf(key, written);
+  const condition = conditionOf(key, await operatorsOf(session, key), written);
   const deleted = await session
     .change(`DELETE FROM ${tableName(table)} AS t WHERE ${condition}`, binds)
     .catch((error: unknown) => refuseValue(session, error, { field: "key", written }));
@@ -67,10 +67,10 @@ function keyOf(table: Table, given: readonly string[]): Key {
   return refuse("key", `must have exactly the columns of a key: ${choices.join(" or ")}`);
 }
 
-/** Compared as the key's index compares: types of extensions have their own operator. */
-function conditionOf(key: Key, written: readonly Written[]): string {
+/** Compared as the key's index compares. */
+function conditionOf(key: Key, operators: readonly string[], written: readonly Written[]): string {
   const tests = written.map(({ column }, index) => {
-    const operator = key.operators[key.columns.indexOf(column.name)];
+    const operator = operators[key.columns.indexOf(column.name)];
     return `t.${name(column.name)} ${operator} $${index + 1}::${column.cast_type}`;
   });
   return tests.join(" AND ");
