@@ -51,7 +51,13 @@ export async function prepare(options: ProcessBuilderOptions, detected: Detected
 
 const svelteHint =
   "@sveltejs/adapter-auto makes nothing here: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
-const nodeEnv = { NODE_ENV: "production", npm_config_cache: "/tmp/.npm", npm_config_update_notifier: "false" };
+// Fastify's own start command listens on the loopback alone unless it is told otherwise; HOST it does not read.
+const nodeEnv = {
+  FASTIFY_ADDRESS: "0.0.0.0",
+  NODE_ENV: "production",
+  npm_config_cache: "/tmp/.npm",
+  npm_config_update_notifier: "false",
+};
 
 async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {
   const manifest = parsePackageJson(tree.text("package.json") ?? "");

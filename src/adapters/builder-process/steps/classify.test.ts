@@ -76,5 +76,6 @@ test("the telling line is the first that names an error, without npm's frame", (
     tellingLine("ok\nsrc/a.ts(1,2): error TS2304: Cannot find name 'x'."),
     "src/a.ts(1,2): error TS2304: Cannot find name 'x'.",
   );
+  assert.equal(tellingLine('throw new Error("x")\n^\nError: x\n  at y'), "Error: x");
   assert.equal(tellingLine("all is well"), null);
 });

@@ -98,6 +98,9 @@ export function classify(step: Step, output: string): BuilderFailureCode {
 // npm's frame around every error; the sentence that says what is wrong comes after it.
 const noise = /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete log|$)|^npm (?:error|ERR!)\s*$|^\s*$/;
 
+// npm's first sentence on a lock file says that it differs, the next ones in what; Node prints the line of source before the error.
+const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)|error)(?: \[\w+\])?: /];
+
 /** The line of the output that most likely says what is wrong, or null. */
 export function tellingLine(output: string): string | null {
   const lines = output.split("\n").map((line) => line.trim());
@@ -107,7 +110,6 @@ export function tellingLine(output: string): string | null {
       !/^(?:npm )?warn|^Found \d+ error/i.test(line) &&
       /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
-  // npm's first sentence on a lock file says that it differs, the next ones in what.
-  const line = errors.find((each) => /(?:Missing|Invalid): \S+/.test(each)) ?? errors[0];
+  const line = tellingFirst.map((pattern) => errors.find((each) => pattern.test(each))).find(Boolean) ?? errors[0];
   return line === undefined ? null : line.replace(/^npm (?:error|ERR!)\s*/, "").slice(0, 300);
 }
