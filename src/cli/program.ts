@@ -6,6 +6,7 @@ import { addCompletion } from "./commands/completion.ts";
 import { addContexts } from "./commands/contexts.ts";
 import { addCreate } from "./commands/create.ts";
 import { addData } from "./commands/data.ts";
+import { addCron } from "./commands/cron.ts";
 import { addDatabase } from "./commands/database.ts";
 import { addDeployments } from "./commands/deployments.ts";
 import { addDomains } from "./commands/domains.ts";
@@ -26,7 +27,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOpen],
   ["Deploying:", addDeployments, addBuilds, addLogs],
-  ["Settings:", addEnv, addDomains, addDatabase, addData],
+  ["Settings:", addEnv, addDomains, addCron, addDatabase, addData],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens],
   ["The platform:", addApi, addSelfDescription, addCompletion, addGitCredential],
 ];

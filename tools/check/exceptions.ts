@@ -24,6 +24,7 @@ export const exceptions = {
   layout: {
     "builds.page": "the dashboard is not written yet",
     "data.page": "the dashboard is not written yet",
+    "cron.page": "the dashboard is not written yet",
     "database.page": "the dashboard is not written yet",
     "deployments.page": "the dashboard is not written yet",
     "domains.page": "the dashboard is not written yet",

@@ -1,0 +1,157 @@
+import type { Command } from "commander";
+import type { Answer } from "../../contract/client.ts";
+import { limits } from "../../contract/limits.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { usageError } from "../failures.ts";
+import { readInput } from "../input.ts";
+import { confirm } from "../prompts.ts";
+import { paintStatus } from "../render/paint.ts";
+import { table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth cron`: calls of the application at set times. */
+export function addCron(program: Command, ctx: CliContext): void {
+  const cron = addGroup(program, "cron", "List, set, import and run cron jobs");
+  addList(cron, ctx);
+  addSet(cron, ctx);
+  addImport(cron, ctx);
+  addRuns(cron, ctx);
+  addRun(cron, ctx);
+  addRemove(cron, ctx);
+}
+
+function addList(cron: Command, ctx: CliContext): void {
+  addCommand(cron, {
+    usage: "list",
+    summary: `List the cron jobs, the newest ${limits.cron_jobs_listed}`,
+    isDefault: true,
+    examples: ["berth cron", "berth cron list -p demo --json"],
+  }).action(async () => {
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("cron.list", { params: { slug } });
+    ctx.output.result(document, (paint) => {
+      const rows = document.jobs.map((job) => [
+        job.name,
+        job.schedule,
+        oneLine(job.path, 50),
+        job.last_status === null ? "" : paintStatus(paint, job.last_status),
+        relativeTime(job.last_run_at),
+        job.next_run_at === null ? "disabled" : relativeTime(job.next_run_at),
+      ]);
+      const empty = "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one.";
+      return table(paint, ["NAME", "SCHEDULE (UTC)", "PATH", "LAST", "LAST RUN", "NEXT RUN"], rows, empty);
+    });
+  });
+}
+
+function addSet(cron: Command, ctx: CliContext): void {
+  addCommand(cron, {
+    usage: "set <name> <schedule> <path>",
+    summary: "Create or change a job; the schedule has five numeric fields, in UTC",
+    examples: [
+      'berth cron set nightly "0 3 * * *" /tasks/nightly',
+      'berth cron set every-5-min "*/5 * * * *" "/poll?source=mail"',
+      'berth cron set nightly "0 3 * * *" /tasks/nightly --disabled',
+    ],
+  })
+    .option("--disabled", "keep the job, but don't run it")
+    .action(async (name: string, schedule: string, path: string, options: { disabled?: boolean }) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const body = { schedule, path, enabled: options.disabled !== true };
+      const job = await client.call("cron.set", { params: { slug, name }, body });
+      ctx.output.result(job, () =>
+        job.next_run_at === null ? `${job.name} is disabled.` : `${job.name} runs next ${relativeTime(job.next_run_at)}, at ${job.next_run_at}.`,
+      );
+    });
+}
+
+function addImport(cron: Command, ctx: CliContext): void {
+  addCommand(cron, {
+    usage: "import [file]",
+    summary: "Import the crons of a vercel.json, all of them or none; nothing is removed",
+    examples: ["berth cron import", "berth cron import ../site/vercel.json"],
+  }).action(async (file: string | undefined) => {
+    const slug = await currentProject(ctx);
+    const crons = readCrons(await readInput(ctx, file ?? "vercel.json"), file ?? "vercel.json");
+    const document = await (await ctx.client()).call("cron.import", { params: { slug }, body: { crons } });
+    ctx.output.result(document, () => `Imported ${document.imported}${document.imported === 0 ? "" : `: ${document.jobs.join(", ")}`}.`);
+  });
+}
+
+type Crons = { path: string; schedule: string }[];
+
+/** The list as it is; whether it is well-formed is for the platform to say. */
+function readCrons(text: string, file: string): Crons {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    throw usageError(`${file} is not JSON.`);
+  }
+  const crons = (document as { crons?: unknown } | null)?.crons;
+  if (!Array.isArray(crons)) throw usageError(`${file} has no list "crons".`);
+  return crons as Crons;
+}
+
+function addRuns(cron: Command, ctx: CliContext): void {
+  addCommand(cron, {
+    usage: "runs <name>",
+    summary: `List a job's newest ${limits.cron_runs_listed} runs`,
+    examples: ["berth cron runs nightly", "berth cron runs nightly --json"],
+  })
+    .option("--cursor <cursor>", "go on where a page ended: its next_cursor")
+    .action(async (name: string, options: { cursor?: string }) => {
+      const slug = await currentProject(ctx);
+      const document = await (await ctx.client()).call("cron.runs", { params: { slug, name }, query: { cursor: options.cursor } });
+      ctx.output.result(document, (paint) => {
+        const rows = document.runs.map((run) => [
+          run.scheduled_at.replace(".000Z", "Z"),
+          run.trigger === "manual" ? "by hand" : "schedule",
+          paintStatus(paint, run.status),
+          outcomeOf(run),
+          run.duration_ms === null ? "" : `${run.duration_ms} ms`,
+          oneLine(run.response_excerpt ?? "", 50),
+        ]);
+        return table(paint, ["DUE", "BY", "STATUS", "OUTCOME", "TOOK", "ANSWER"], rows, "It has not run yet.");
+      });
+      if (document.next_cursor !== null) ctx.output.note(() => `More: --cursor ${document.next_cursor}`);
+    });
+}
+
+function outcomeOf(run: Answer<"cron.runs">["runs"][number]): string {
+  const parts = [run.http_status?.toString(), run.reason?.replaceAll("_", " ")];
+  return parts.filter((part) => part !== undefined).join(", ");
+}
+
+function addRun(cron: Command, ctx: CliContext): void {
+  addCommand(cron, {
+    usage: "run <name>",
+    summary: "Run a job now, beside its schedule",
+    examples: ["berth cron run nightly"],
+  }).action(async (name: string) => {
+    const slug = await currentProject(ctx);
+    const run = await (await ctx.client()).call("cron.run", { params: { slug, name } });
+    ctx.output.result(run, () =>
+      run.status === "skipped" ? `Skipped: another run of ${name} is under way.` : `${name} runs: \`berth cron runs ${name}\` shows how it ends.`,
+    );
+  });
+}
+
+function addRemove(cron: Command, ctx: CliContext): void {
+  addCommand(cron, {
+    usage: "remove <name>",
+    summary: "Remove a job and its runs",
+    examples: ["berth cron remove nightly", "berth cron remove nightly --yes"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (name: string, options: { yes?: boolean }) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      await confirm(ctx, `This removes the cron job ${name} of ${slug} with the list of its runs.`, { name, yes: options.yes });
+      await client.call("cron.delete", { params: { slug, name } });
+      ctx.output.note(() => `Removed ${name}.`);
+    });
+}
