@@ -10,7 +10,7 @@ export interface Runtime {
   /** What this runtime isolates on this machine, and which parts are missing. Probed once, really tried. */
   describe(): Promise<RuntimeDescription>;
   /**
-   * Makes `replicas` instances of the workload exist. Starts the ordinals that were never started, never touches a living one,
+   * Makes `replicas` instances of the workload exist, with ordinals from 0. Starts the ordinals that were never started, never touches a living one,
    * stops surplus ordinals. An exited instance stays as it is (seen by `observe`) until `restart`.
    * Resolves when processes are started; whether they are healthy is the caller's question.
    */
@@ -27,7 +27,7 @@ export interface Runtime {
   remove(workloadId: string): Promise<void>;
   /** Runs one command in the image (a release command) with the workload's environment and waits for its end. */
   runOnce(workload: Workload, task: OneOffCommand): Promise<OneOffResult>;
-  /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only, unless `flush`. */
+  /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only; when it has ended, also a last one without a line feed. */
   readOutput(instance: InstanceKey, cursor: string | null): Promise<OutputChunk>;
   /** The caller has stored the output up to `cursor`: the runtime may throw it away. */
   discardOutput(instance: InstanceKey, cursor: string): Promise<void>;
@@ -77,7 +77,7 @@ export interface LocalService {
 export interface InstanceKey {
   readonly workload_id: string;
   readonly ordinal: number;
-  /** Which start of this ordinal: 1, 2, 3 … */
+  /** Which start of this ordinal: 1, 2, 3 … No number comes twice, not even after the workload was removed. */
   readonly attempt: number;
 }
 

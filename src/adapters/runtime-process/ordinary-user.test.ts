@@ -8,11 +8,17 @@ import { findParts } from "./test-ground.ts";
 
 const nobody = 65_534;
 const parts = findParts();
-const lacks = process.geteuid?.() !== 0 ? "these tests become another user, so they need root" : parts.setpriv ? false : "setpriv is not installed";
+const lacks =
+  process.geteuid?.() !== 0
+    ? "these tests become another user, so they need root"
+    : parts.setpriv
+      ? false
+      : "setpriv is not installed";
 const files = ["process-runtime.test.ts", "survival.test.ts"].map((name) => join(import.meta.dirname, name));
 
 // Makes /dev/net/tun usable by everybody in a mount namespace of its own, as a machine set up for pasta has it.
-const openTun = 'mount -t tmpfs -o mode=0755 tun /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun && exec "$@"';
+const openTun =
+  'mount -t tmpfs -o mode=0755 tun /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun && exec "$@"';
 
 describe("an ordinary user's process runtime", { skip: lacks }, () => {
   let home: string;
@@ -25,7 +31,17 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
 
   const asNobody = (prefix: readonly string[], words: readonly string[]): Command => {
     const id = String(nobody);
-    const [file, ...args] = [...prefix, parts.setpriv as string, "--reuid", id, "--regid", id, "--clear-groups", "--", ...words] as [string, ...string[]];
+    const [file, ...args] = [
+      ...prefix,
+      parts.setpriv as string,
+      "--reuid",
+      id,
+      "--regid",
+      id,
+      "--clear-groups",
+      "--",
+      ...words,
+    ] as [string, ...string[]];
     return { file, args };
   };
   const runTests = async (prefix: readonly string[]) => {
@@ -33,7 +49,8 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
     const result = await run(asNobody(prefix, [process.execPath, "--test", ...files]), { env, timeoutMs: 240_000 });
     return { ...result, summary: result.stdout.slice(-6000) };
   };
-  const canRead = async () => (await run(asNobody([], [process.execPath, "--check", files[0] as string]))).exitCode === 0;
+  const canRead = async () =>
+    (await run(asNobody([], [process.execPath, "--check", files[0] as string]))).exitCode === 0;
 
   it("keeps every promise without root", async (t) => {
     if (!(await canRead())) return t.skip("this checkout cannot be read by other users");

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
 import { findParts, makeGround } from "./test-ground.ts";
 
@@ -15,5 +16,6 @@ function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
 }
 
 suite("the process runtime", {});
+suite("the process runtime where only root makes namespaces", { parts: { ...findParts(), bwrap: join(import.meta.dirname, "test-bwrap-for-root.sh") } });
 suite("the process runtime on the host's own network", { network: "shared" });
 suite("the process runtime without bubblewrap", { network: "shared", parts: { ...findParts(), bwrap: null } });

@@ -203,7 +203,14 @@ describe("applications of the process runtime", () => {
 async function ask(instance: Instance | undefined, path = "/"): Promise<string> {
   assert.ok(instance?.address, "the instance has an address");
   const origin = `http://${instance.address.host}:${instance.address.port}`;
-  const first = await until(() => fetch(origin).then((response) => response.text(), () => undefined), { timeoutMs: waitMs });
+  const first = await until(
+    () =>
+      fetch(origin).then(
+        (response) => response.text(),
+        () => undefined,
+      ),
+    { timeoutMs: waitMs },
+  );
   assert.ok(first !== undefined, "the instance answers");
   return path === "/" ? first : (await fetch(origin + path)).text();
 }

@@ -6,5 +6,5 @@ const [root, workload] = process.argv.slice(2) as [string, string];
 const ground = await makeGround({ root });
 const runtime = await ground.open();
 await runtime.apply(JSON.parse(workload) as Workload);
-console.log("applied");
+process.stdout.write("applied\n");
 setInterval(() => {}, 60_000);

@@ -62,7 +62,11 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   };
 }
 
-async function keepLimits(options: ProcessRuntimeOptions, living: readonly InstanceFolder[], withMemory: boolean): Promise<void> {
+async function keepLimits(
+  options: ProcessRuntimeOptions,
+  living: readonly InstanceFolder[],
+  withMemory: boolean,
+): Promise<void> {
   for (const folder of living) await new OutputFile(folder.path).cap(options.maxOutputBytes ?? defaultMaxOutputBytes);
   if (!withMemory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
   const tree = readProcessTree();
@@ -70,7 +74,11 @@ async function keepLimits(options: ProcessRuntimeOptions, living: readonly Insta
 }
 
 /** What control groups do where they can be written. */
-async function endWhenOverMemory({ sandbox }: ProcessRuntimeOptions, folder: InstanceFolder, tree: ProcessTree): Promise<void> {
+async function endWhenOverMemory(
+  { sandbox }: ProcessRuntimeOptions,
+  folder: InstanceFolder,
+  tree: ProcessTree,
+): Promise<void> {
   const shim = folder.shim();
   if (!shim) return;
   const processes = applicationProcesses(tree, { pid: shim.pid, hasPidNamespace: hasPidNamespace(sandbox) });

@@ -14,7 +14,9 @@ const systemBundles = [
 export function trustedCertificates(stateDir: string, caFile?: string): string | null {
   const system = systemBundles.find((path) => existsSync(path)) ?? null;
   if (caFile === undefined) return system;
-  const text = [system, caFile].flatMap((path) => (path === null ? [] : [readFileSync(path, "utf8").trim()])).join("\n");
+  const text = [system, caFile]
+    .flatMap((path) => (path === null ? [] : [readFileSync(path, "utf8").trim()]))
+    .join("\n");
   const path = join(stateDir, "ca-certificates.pem");
   mkdirSync(stateDir, { recursive: true });
   writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o644 });
@@ -24,6 +26,13 @@ export function trustedCertificates(stateDir: string, caFile?: string): string |
 
 /** The variables by which OpenSSL, Node, curl, git, pip, Python's requests and Go find a file of certificates. */
 export function certificateVariables(path: string): Record<string, string> {
-  const names = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "REQUESTS_CA_BUNDLE"];
+  const names = [
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+  ];
   return Object.fromEntries(names.map((name) => [name, path]));
 }

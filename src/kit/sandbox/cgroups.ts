@@ -44,7 +44,12 @@ function findHierarchies(): Hierarchy[] {
     const [, root = "", type, options = ""] = line.split(" ");
     if (type === "cgroup") found.push({ version: 1, root, controllers: options.split(",").filter(isWanted) });
     // A machine may mount an empty version 2 beside version 1: only the controllers listed there count.
-    if (type === "cgroup2") found.push({ version: 2, root, controllers: readText(join(root, "cgroup.controllers")).trim().split(" ").filter(isWanted) });
+    if (type === "cgroup2")
+      found.push({
+        version: 2,
+        root,
+        controllers: readText(join(root, "cgroup.controllers")).trim().split(" ").filter(isWanted),
+      });
   }
   return found.filter((hierarchy) => hierarchy.version === 2 || hierarchy.controllers.length > 0);
 }
@@ -69,7 +74,8 @@ let probeCount = 0;
 
 function delegate(folder: string, controllers: readonly Controller[]): void {
   const names = controllers.filter((name) => name !== "cpuacct");
-  if (names.length > 0) writeFileSync(join(folder, "cgroup.subtree_control"), names.map((name) => `+${name}`).join(" "));
+  if (names.length > 0)
+    writeFileSync(join(folder, "cgroup.subtree_control"), names.map((name) => `+${name}`).join(" "));
 }
 
 /** cgroups(7); kernel: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst. */
@@ -92,7 +98,9 @@ function limitFiles(hierarchy: Hierarchy, limits: SandboxLimits): [string, strin
 /** Swap counts as memory where the kernel accounts for it; where it does not, these files are absent. */
 function noSwap(hierarchy: Hierarchy, limits: SandboxLimits): [string, string][] {
   if (!hierarchy.controllers.includes("memory")) return [];
-  return hierarchy.version === 1 ? [["memory.memsw.limit_in_bytes", String(limits.memoryBytes)]] : [["memory.swap.max", "0"]];
+  return hierarchy.version === 1
+    ? [["memory.memsw.limit_in_bytes", String(limits.memoryBytes)]]
+    : [["memory.swap.max", "0"]];
 }
 
 class WrittenCgroups implements Cgroups {
@@ -145,7 +153,9 @@ class WrittenCgroups implements Cgroups {
   }
 
   kill(id: string): boolean {
-    return this.#hierarchies.some((hierarchy) => hierarchy.version === 2 && tryWrite(join(hierarchy.root, id, "cgroup.kill"), "1"));
+    return this.#hierarchies.some(
+      (hierarchy) => hierarchy.version === 2 && tryWrite(join(hierarchy.root, id, "cgroup.kill"), "1"),
+    );
   }
 
   async remove(id: string): Promise<void> {

@@ -109,7 +109,16 @@ function stagedWords(plan: Composition, fds: Descriptors): string[] {
   const inner = mounts(plan);
   const place = stagingPlace([...inner.map((bind) => bind.source), bwrap(plan), plan.parts.setpriv as string]);
   const staged = inner.map((bind, index) => ({ ...bind, source: `${place}/${index}` }));
-  const stage = ["unshare", "--mount", "--", "/bin/sh", join(folder, "stage.sh"), place, ...inner.map((bind) => bind.source), "--"];
+  const stage = [
+    "unshare",
+    "--mount",
+    "--",
+    "/bin/sh",
+    join(folder, "stage.sh"),
+    place,
+    ...inner.map((bind) => bind.source),
+    "--",
+  ];
   return [...stage, ...becomeUser(plan), ...userNamespaceWords(plan, fds, staged), "--", ...limitedArgv(plan)];
 }
 
@@ -136,21 +145,40 @@ function userNamespaceWords(plan: Composition, fds: Descriptors, binds: readonly
 /** Without a user namespace setpriv still runs as root in the sandbox: it must not see the application's environment (LD_PRELOAD). */
 function privilegedWords(plan: Composition, fds: Descriptors): string[] {
   const args = [...commonArguments(plan, fds, mounts(plan)), "--clearenv", "--setenv", "PATH", systemPath];
-  return [bwrap(plan), ...sandboxMark(plan.spec.id), "--args", String(fds.addArguments(args)), "--", ...becomeUser(plan), ...environmentWords(plan, fds), ...limitedArgv(plan)];
+  return [
+    bwrap(plan),
+    ...sandboxMark(plan.spec.id),
+    "--args",
+    String(fds.addArguments(args)),
+    "--",
+    ...becomeUser(plan),
+    ...environmentWords(plan, fds),
+    ...limitedArgv(plan),
+  ];
 }
 
 function bareWords(plan: Composition, fds: Descriptors): string[] {
   const diesWithParent = plan.parts.setpriv ? [plan.parts.setpriv, "--pdeathsig", "KILL", "--"] : [];
   const become = plan.containment.level === "switched" ? becomeUser(plan) : diesWithParent;
   const cwd = locate(plan, plan.spec.cwd ?? (plan.spec.app ? "/app" : "/"));
-  return [...become, ...environmentWords(plan, fds), "/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd, ...limitedArgv(plan)];
+  return [
+    ...become,
+    ...environmentWords(plan, fds),
+    "/bin/sh",
+    "-c",
+    'cd "$0" && exec "$@"',
+    cwd,
+    ...limitedArgv(plan),
+  ];
 }
 
 function commonArguments(plan: Composition, fds: Descriptors, binds: readonly SandboxBind[]): string[] {
   const { spec, containment } = plan;
   const id = spec.uid;
   const data = {
-    passwd: fds.add(`root:x:0:0:root:/:/bin/false\napp:x:${id}:${id}:app:/home/app:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`),
+    passwd: fds.add(
+      `root:x:0:0:root:/:/bin/false\napp:x:${id}:${id}:app:/home/app:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`,
+    ),
     group: fds.add(`root:x:0:\napp:x:${id}:\nnogroup:x:65534:\n`),
     hosts: fds.add("127.0.0.1 localhost app\n::1 localhost\n"),
     resolv: fds.add(plan.resolvConf),
@@ -197,7 +225,8 @@ function environment(plan: Composition): Record<string, string> {
   };
 }
 
-const isMounted = (plan: Composition): boolean => plan.containment.level !== "switched" && plan.containment.level !== "bare";
+const isMounted = (plan: Composition): boolean =>
+  plan.containment.level !== "switched" && plan.containment.level !== "bare";
 
 /** Where nothing is mounted, the folder of the host that would have been mounted there. */
 function locate(plan: Composition, path: string): string {
@@ -211,12 +240,25 @@ const bwrap = (plan: Composition): string => plan.parts.bwrap as string;
 function becomeUser({ spec, parts }: Composition): string[] {
   const id = String(spec.uid);
   const nothing = ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"];
-  return [parts.setpriv as string, "--reuid", id, "--regid", id, "--clear-groups", ...nothing, "--pdeathsig", "KILL", "--"];
+  return [
+    parts.setpriv as string,
+    "--reuid",
+    id,
+    "--regid",
+    id,
+    "--clear-groups",
+    ...nothing,
+    "--pdeathsig",
+    "KILL",
+    "--",
+  ];
 }
 
 /** Reads the environment from its descriptor in the shell that becomes the program. */
 function environmentWords(plan: Composition, fds: Descriptors): string[] {
-  const lines = Object.entries(environment(plan)).map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
+  const lines = Object.entries(environment(plan)).map(
+    ([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`,
+  );
   const fd = fds.add(lines.join(""));
   return ["/bin/sh", "-c", `eval "$(cat <&${fd})"; exec ${fd}<&-; exec "$@"`, "sh"];
 }
@@ -224,5 +266,11 @@ function environmentWords(plan: Composition, fds: Descriptors): string[] {
 function limitedArgv({ spec, processLimit }: Composition): string[] {
   if (processLimit === null) return [...spec.argv];
   // dash calls the limit -p, other shells -u.
-  return ["/bin/sh", "-c", '{ ulimit -u "$0" || ulimit -p "$0"; } 2>/dev/null; exec "$@"', String(processLimit), ...spec.argv];
+  return [
+    "/bin/sh",
+    "-c",
+    '{ ulimit -u "$0" || ulimit -p "$0"; } 2>/dev/null; exec "$@"',
+    String(processLimit),
+    ...spec.argv,
+  ];
 }

@@ -3,8 +3,16 @@ import type { NetworkFindings } from "./probe-network.ts";
 import type { MissingSandboxPart, SandboxDescription } from "./spec.ts";
 
 /** Says which parts of the full isolation hold here and, for each that does not, what follows and what to do. */
-export function describeSandbox(containment: ContainmentFindings, network: NetworkFindings, groupParts: readonly string[]): SandboxDescription {
-  const holds = { ...containmentParts(containment), ...limitParts(groupParts), network_namespace: network.driver.mode !== "shared" };
+export function describeSandbox(
+  containment: ContainmentFindings,
+  network: NetworkFindings,
+  groupParts: readonly string[],
+): SandboxDescription {
+  const holds = {
+    ...containmentParts(containment),
+    ...limitParts(groupParts),
+    network_namespace: network.driver.mode !== "shared",
+  };
   const because = (reason: string) => (reason === "" ? "" : ` (${reason})`);
   const reasons: Readonly<Record<string, string>> = {
     mount_namespace: because(containment.reason),
@@ -12,7 +20,9 @@ export function describeSandbox(containment: ContainmentFindings, network: Netwo
     network_namespace: because(network.reason),
   };
   const isolation = Object.entries(holds).flatMap(([part, works]) => (works ? [part] : []));
-  const missing = Object.entries(holds).flatMap(([part, works]) => (works ? [] : [{ ...explain(part, containment.isRoot), part }]));
+  const missing = Object.entries(holds).flatMap(([part, works]) =>
+    works ? [] : [{ ...explain(part, containment.isRoot), part }],
+  );
   const explained = missing.map((part) => ({ ...part, remedy: part.remedy + (reasons[part.part] ?? "") }));
   return { network: network.driver.mode, isolation, missing: [...explained, ...guessed(network)] };
 }
@@ -30,25 +40,48 @@ function containmentParts({ found }: ContainmentFindings): Record<string, boolea
 }
 
 function limitParts(parts: readonly string[]): Record<string, boolean> {
-  return { memory_limit: parts.includes("memory_limit"), process_limit: parts.includes("process_limit"), cpu_limit: parts.includes("cpu_limit") };
+  return {
+    memory_limit: parts.includes("memory_limit"),
+    process_limit: parts.includes("process_limit"),
+    cpu_limit: parts.includes("cpu_limit"),
+  };
 }
 
 type Explanation = Omit<MissingSandboxPart, "part">;
 
 const asRoot = "Run Berth as root on the machine itself";
-const bubblewrap = "Install bubblewrap 0.5 or newer and allow user namespaces: `apt-get install bubblewrap`, `sysctl user.max_user_namespaces=10000`, " +
+const bubblewrap =
+  "Install bubblewrap 0.5 or newer and allow user namespaces: `apt-get install bubblewrap`, `sysctl user.max_user_namespaces=10000`, " +
   "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`. In a container, grant CAP_SYS_ADMIN";
 
 const explanations: Readonly<Record<string, Explanation>> = {
-  mount_namespace: { effect: "Applications see this machine's files as far as their user may read them.", remedy: bubblewrap },
-  user_namespace: { effect: "Applications may try system calls that only a user namespace's owner needs.", remedy: bubblewrap },
-  pid_namespace: { effect: "Applications see which other processes run here.", remedy: "In a container, mount an unmasked /proc" },
-  seccomp: { effect: "Applications may make every system call that their user may make.", remedy: "Use a kernel with seccomp filters, on x86-64 or arm64" },
-  memory_limit: { effect: "Berth looks at an application's memory once a second and ends it when it is over its limit.", remedy: `${asRoot}, with control groups` },
-  process_limit: { effect: "The kernel's limit of processes for a user takes the place of a limit for the application.", remedy: `${asRoot}, with control groups` },
+  mount_namespace: {
+    effect: "Applications see this machine's files as far as their user may read them.",
+    remedy: bubblewrap,
+  },
+  user_namespace: {
+    effect: "Applications may try system calls that only a user namespace's owner needs.",
+    remedy: bubblewrap,
+  },
+  pid_namespace: {
+    effect: "Applications see which other processes run here.",
+    remedy: "In a container, mount an unmasked /proc",
+  },
+  seccomp: {
+    effect: "Applications may make every system call that their user may make.",
+    remedy: "Use a kernel with seccomp filters, on x86-64 or arm64",
+  },
+  memory_limit: {
+    effect: "Berth looks at an application's memory once a second and ends it when it is over its limit.",
+    remedy: `${asRoot}, with control groups`,
+  },
+  process_limit: {
+    effect: "The kernel's limit of processes for a user takes the place of a limit for the application.",
+    remedy: `${asRoot}, with control groups`,
+  },
   cpu_limit: { effect: "An application may use all processors.", remedy: `${asRoot}, with control groups` },
   network_namespace: {
-    effect: "Applications share this machine's network: they reach services on 127.0.0.1 and each other.",
+    effect: "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall shuts it.",
     remedy: "Install iproute2 and nftables and run Berth as root, or install passt and let this user open /dev/net/tun",
   },
 };
@@ -61,6 +94,7 @@ function explain(part: string, isRoot: boolean): Explanation {
 
 function guessed({ driver, guessedResolvers }: NetworkFindings): MissingSandboxPart[] {
   if (driver.mode === "shared" || !guessedResolvers) return [];
-  const effect = "This machine's name servers listen on its loopback, which applications do not reach; they ask 1.1.1.1 and 8.8.8.8.";
+  const effect =
+    "This machine's name servers listen on its loopback, which applications do not reach; they ask 1.1.1.1 and 8.8.8.8.";
   return [{ part: "name_servers", effect, remedy: "Name a server in /etc/resolv.conf that is not on 127.0.0.0/8" }];
 }

@@ -54,8 +54,27 @@ function systemFolders(): string[] {
 /** Only what programs need to find libraries, names, certificates and the time; no host keys, no passwords. */
 function etc(data: DataDescriptors): string[] {
   const wanted = [
-    ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf", "localtime", "timezone", "mime.types"],
-    ...["protocols", "services", "gai.conf", "host.conf", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/tls/openssl.cnf", "pki/ca-trust/extracted"],
+    ...[
+      "ld.so.cache",
+      "ld.so.conf",
+      "ld.so.conf.d",
+      "alternatives",
+      "nsswitch.conf",
+      "localtime",
+      "timezone",
+      "mime.types",
+    ],
+    ...[
+      "protocols",
+      "services",
+      "gai.conf",
+      "host.conf",
+      "ssl/certs",
+      "ssl/openssl.cnf",
+      "pki/tls/certs",
+      "pki/tls/openssl.cnf",
+      "pki/ca-trust/extracted",
+    ],
   ];
   const present = wanted.map((name) => `/etc/${name}`).filter((path) => existsSync(path));
   return [

@@ -11,7 +11,7 @@ export function hiddenFile(bytes: Uint8Array | string, fallbackDir: string): num
   const fd = openNameless("/dev/shm") ?? openNameless(fallbackDir) ?? openUnlinked(fallbackDir);
   try {
     // Written by position, so that the descriptor's own offset stays at 0 for the reader.
-    for (let done = 0; done < content.length; ) done += writeSync(fd, content, done, content.length - done, done);
+    for (let done = 0; done < content.length;) done += writeSync(fd, content, done, content.length - done, done);
     return fd;
   } catch (cause) {
     closeSync(fd);

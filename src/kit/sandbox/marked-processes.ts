@@ -18,7 +18,8 @@ export async function killMarked(id: string): Promise<void> {
   }
 }
 
-const processIds = (): string[] => readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
+const processIds = (): string[] =>
+  readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
 
 function commandLine(pid: string): string {
   try {

@@ -18,7 +18,10 @@ type ComposeProbe = (containment: Containment, spec: SandboxSpec) => Composed;
 const probeUid = 19_999;
 
 /** Enters real sandboxes, from the strongest kind down, until one can read its release, write its storage, and start a process. */
-export async function probeContainment(options: SandboxOptions, composeProbe: ComposeProbe): Promise<ContainmentFindings> {
+export async function probeContainment(
+  options: SandboxOptions,
+  composeProbe: ComposeProbe,
+): Promise<ContainmentFindings> {
   const isRoot = process.geteuid?.() === 0;
   const folder = join(options.stateDir, `probe-${process.pid}-${Math.random().toString(36).slice(2)}`);
   const spec = layOut(folder);
@@ -52,7 +55,10 @@ const features: readonly Feature[] = ["pid", "seccomp", "disableUserns"];
 const none = { pid: false, seccomp: false, disableUserns: false };
 
 /** All features if they work together, else each one that works on top of those before it; undefined when not even none does. */
-async function strongest(level: Level, works: (containment: Containment) => Promise<boolean>): Promise<Containment | undefined> {
+async function strongest(
+  level: Level,
+  works: (containment: Containment) => Promise<boolean>,
+): Promise<Containment | undefined> {
   const hasNamespaces = level === "staged" || level === "own_user" || level === "privileged";
   if (!hasNamespaces) return (await works({ level, ...none })) ? { level, ...none } : undefined;
   const full = { level, pid: true, seccomp: true, disableUserns: level !== "privileged" };

@@ -40,8 +40,14 @@ export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers
     }
   };
   const isRoot = process.geteuid?.() === 0;
-  const veth = wanted === "veth" || (wanted === "auto" && isRoot) ? await attempt(() => tryVeth(options, folder, resolvers)) : undefined;
-  const pasta = wanted === "pasta" || (wanted === "auto" && !isRoot) ? await attempt(() => tryPasta(options, folder, pastaOn(options, ports))) : undefined;
+  const veth =
+    wanted === "veth" || (wanted === "auto" && isRoot)
+      ? await attempt(() => tryVeth(options, folder, resolvers))
+      : undefined;
+  const pasta =
+    wanted === "pasta" || (wanted === "auto" && !isRoot)
+      ? await attempt(() => tryPasta(options, folder, pastaOn(options, ports)))
+      : undefined;
   return { driver: veth ?? pasta ?? sharedNetwork(ports), reason: reasons.join("; "), guessedResolvers };
 }
 
@@ -76,7 +82,9 @@ async function vethFault(options: SandboxOptions, network: VethNetwork): Promise
     const opened = await network.open(id, { kind: "egress" });
     const hostPort = (host.address() as { port: number }).port;
     const targets = [`${world.address}:${world.port}`, `${network.hostAddress(id)}:${hostPort}`];
-    const result = await runOk(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, ...targets]), { timeoutMs: 15_000 });
+    const result = await runOk(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, ...targets]), {
+      timeoutMs: 15_000,
+    });
     const [reachesWorld, reachesHost] = JSON.parse(result.stdout) as boolean[];
     if (!reachesWorld) return "packets of a sandbox are not forwarded by this machine's firewall";
     return reachesHost ? "this machine's addresses cannot be shut off from a sandbox" : undefined;
@@ -113,11 +121,25 @@ async function openWorld({ parts, nodeBin }: SandboxOptions) {
   let server: ReturnType<typeof start> | undefined;
   try {
     await runOk({ file: ip, args: ["netns", "add", name] }, { timeoutMs: 10_000 });
-    const outside = [`link add ${name} type veth peer name eth0 netns ${name}`, `addr add ${near}/30 dev ${name}`, `link set ${name} up`];
-    const inside = ["link set lo up", `addr add ${far}/30 dev eth0`, "link set eth0 up", `route add default via ${near}`];
+    const outside = [
+      `link add ${name} type veth peer name eth0 netns ${name}`,
+      `addr add ${near}/30 dev ${name}`,
+      `link set ${name} up`,
+    ];
+    const inside = [
+      "link set lo up",
+      `addr add ${far}/30 dev eth0`,
+      "link set eth0 up",
+      `route add default via ${near}`,
+    ];
     await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: 10_000 });
-    await runOk({ file: ip, args: ["-n", name, "-batch", "-"] }, { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 });
-    const started = start(prefixed([ip, "netns", "exec", name], nodeBin, ["-e", listen]), { env: { PATH: systemPath } });
+    await runOk(
+      { file: ip, args: ["-n", name, "-batch", "-"] },
+      { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 },
+    );
+    const started = start(prefixed([ip, "netns", "exec", name], nodeBin, ["-e", listen]), {
+      env: { PATH: systemPath },
+    });
     server = started;
     const port = await firstLine(started.stdout);
     return { address: far, port, close };
@@ -141,8 +163,12 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<number> {
 }
 
 async function admitThroughDocker(interfacePrefix: string): Promise<void> {
-  const iptables = (...args: string[]) => run({ file: "iptables", args: ["-w", ...args] }, { timeoutMs: 10_000 }).catch(() => undefined);
-  for (const rule of [["-i", `${interfacePrefix}+`], ["-o", `${interfacePrefix}+`]]) {
+  const iptables = (...args: string[]) =>
+    run({ file: "iptables", args: ["-w", ...args] }, { timeoutMs: 10_000 }).catch(() => undefined);
+  for (const rule of [
+    ["-i", `${interfacePrefix}+`],
+    ["-o", `${interfacePrefix}+`],
+  ]) {
     const known = await iptables("-C", "DOCKER-USER", ...rule, "-j", "ACCEPT");
     if (known && known.exitCode !== 0) await iptables("-I", "DOCKER-USER", ...rule, "-j", "ACCEPT");
   }
@@ -162,7 +188,8 @@ async function tryPasta(options: SandboxOptions, folder: string, driver: Network
     const said = await until(() => readFileSync(log, "utf8").match(/\[(true|false)\]/)?.[1], { timeoutMs: 10_000 });
     // A pasta that fails leaves a waiting child behind, in its process group.
     killGroup(pid);
-    if (said === undefined) throw new Error(`pasta: ${readFileSync(log, "utf8").trim().slice(-300) || "it did not start"}`);
+    if (said === undefined)
+      throw new Error(`pasta: ${readFileSync(log, "utf8").trim().slice(-300) || "it did not start"}`);
     if (said === "true") throw new Error("pasta does not shut the host's loopback off");
     return driver;
   } finally {

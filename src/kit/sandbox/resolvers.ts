@@ -25,7 +25,9 @@ export function readResolvers(): Resolvers {
 }
 
 function servers(text: string): string[] {
-  return [...text.matchAll(/^nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)].flatMap(([, address = ""]) => (address.startsWith("127.") ? [] : [address]));
+  return [...text.matchAll(/^nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)].flatMap(([, address = ""]) =>
+    address.startsWith("127.") ? [] : [address],
+  );
 }
 
 function readText(path: string): string {

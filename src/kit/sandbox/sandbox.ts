@@ -20,7 +20,9 @@ import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpe
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
   const context = prepare(options);
-  const containment = await probeContainment(options, (probe, spec) => composeIn({ ...context, containment: probe }, spec, noNetwork));
+  const containment = await probeContainment(options, (probe, spec) =>
+    composeIn({ ...context, containment: probe }, spec, noNetwork),
+  );
   for (const id of context.cgroups.ids()) if (id.startsWith(`probe-${process.pid}-`)) await context.cgroups.remove(id);
   const network = await probeNetwork(options, context.resolvers);
   return assemble({ ...context, containment: containment.found }, containment, network);
@@ -90,7 +92,12 @@ async function open(context: Context, driver: NetworkDriver, spec: SandboxSpec):
   const network = spec.network.kind === "none" ? noNetwork : await driver.open(spec.id, spec.network);
   const { command, fds } = composeIn(context, spec, network);
   const close = () => fds.splice(0).forEach((fd) => closeSync(fd));
-  return { command, options: { cwd: "/", env: { PATH: systemPath }, fds: [...fds] }, address: network.serve?.address ?? null, close };
+  return {
+    command,
+    options: { cwd: "/", env: { PATH: systemPath }, fds: [...fds] },
+    address: network.serve?.address ?? null,
+    close,
+  };
 }
 
 function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork) {
@@ -104,7 +111,10 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
     seccompProgram: context.program,
     groupFiles: cgroups.open(spec.id, spec.limits),
     groupBinds: spec.limits ? cgroups.visible(spec.id) : [],
-    processLimit: spec.limits && countsApart(containment) && !cgroups.parts.includes("process_limit") ? spec.limits.processes : null,
+    processLimit:
+      spec.limits && countsApart(containment) && !cgroups.parts.includes("process_limit")
+        ? spec.limits.processes
+        : null,
   };
   const { command, fds } = compose(plan);
   return { command, fds: [...fds] };
@@ -114,6 +124,7 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
 const countsApart = (containment: Containment): boolean => containment.level !== "bare";
 const isRoot = (): boolean => process.geteuid?.() === 0;
 const ownUid = (): number => process.geteuid?.() ?? 0;
-const switchesUser = ({ level }: Containment): boolean => level === "staged" || level === "privileged" || level === "switched";
+const switchesUser = ({ level }: Containment): boolean =>
+  level === "staged" || level === "privileged" || level === "switched";
 
 export type * from "./spec.ts";

@@ -23,12 +23,19 @@ function judge(arch: "x64" | "arm64", number: number, args: readonly number[] = 
 
 describe("the seccomp program", () => {
   for (const [arch, calls] of [
-    ["x64", { read: 0, clone: 56, clone3: 435, socket: 41, ioctl: 16, mount: 165, unshare: 272, ptrace: 101, bpf: 321 }],
-    ["arm64", { read: 63, clone: 220, clone3: 435, socket: 198, ioctl: 29, mount: 40, unshare: 97, ptrace: 117, bpf: 280 }],
+    [
+      "x64",
+      { read: 0, clone: 56, clone3: 435, socket: 41, ioctl: 16, mount: 165, unshare: 272, ptrace: 101, bpf: 321 },
+    ],
+    [
+      "arm64",
+      { read: 63, clone: 220, clone3: 435, socket: 198, ioctl: 29, mount: 40, unshare: 97, ptrace: 117, bpf: 280 },
+    ],
   ] as const) {
     it(`lets ordinary calls pass and refuses those that break out (${arch})`, () => {
       assert.equal(judge(arch, calls.read), allow);
-      for (const call of [calls.mount, calls.unshare, calls.ptrace, calls.bpf]) assert.equal(judge(arch, call), refuse(1));
+      for (const call of [calls.mount, calls.unshare, calls.ptrace, calls.bpf])
+        assert.equal(judge(arch, call), refuse(1));
       assert.equal(judge(arch, calls.clone3), refuse(38));
     });
     it(`lets processes and threads be made, but no namespaces (${arch})`, () => {

@@ -22,13 +22,21 @@ export interface VethNetwork extends NetworkDriver {
  * addresses, the other sandboxes and link-local addresses (cloud metadata) are rejected by an nft table of our own.
  * Throws when the machine refuses any of it.
  */
-export async function openVethNetwork(parts: VethParts, stateDir: string, resolvers: readonly string[]): Promise<VethNetwork> {
+export async function openVethNetwork(
+  parts: VethParts,
+  stateDir: string,
+  resolvers: readonly string[],
+): Promise<VethNetwork> {
   const tag = createHash("sha256").update(stateDir).digest("hex").slice(0, 4);
   const block = await settleBlock(stateDir, tag);
   const names: Names = { tag, block, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
-  writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
-  await runOk({ file: parts.nft, args: ["-f", "-"] }, { stdin: rules(names, resolvers), timeoutMs: 10_000 });
-  return driver(parts, names, openLeases(join(stateDir, "subnets"), 0, subnetsInBlock));
+  // At each start anew: a restart of the machine's firewall may have flushed every table.
+  const guard = async () => {
+    writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
+    await runOk({ file: parts.nft, args: ["-f", "-"] }, { stdin: rules(names, resolvers), timeoutMs: 10_000 });
+  };
+  await guard();
+  return driver(parts, names, openLeases(join(stateDir, "subnets"), 0, subnetsInBlock), guard);
 }
 
 interface Names {
@@ -44,7 +52,7 @@ const blockCount = 1024;
 const blockSize = 4096;
 const subnetsInBlock = 1024;
 
-function driver(parts: VethParts, names: Names, leases: Leases): VethNetwork {
+function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Promise<void>): VethNetwork {
   const destroy = async (subnet: number) => {
     await run({ file: parts.ip, args: ["link", "del", linkName(names, subnet)] }, { timeoutMs: 10_000 });
     await run({ file: parts.ip, args: ["netns", "del", spaceName(names, subnet)] }, { timeoutMs: 10_000 });
@@ -54,8 +62,9 @@ function driver(parts: VethParts, names: Names, leases: Leases): VethNetwork {
     interfacePrefix: names.interfacePrefix,
     hostAddress: (id) => leases.held(id).map((subnet) => addresses(names, subnet).host)[0],
     async open(id, network) {
-      const subnet = await leases.claim(id, async () => true);
+      const subnet = await leases.claim(id, async (number) => !routes().some((route) => covers(route, subnetStart(names, number))));
       await destroy(subnet);
+      await guard();
       await create(parts.ip, names, subnet);
       const port = network.kind === "serve" ? network.port : null;
       const host = addresses(names, subnet).sandbox;
@@ -75,7 +84,8 @@ function driver(parts: VethParts, names: Names, leases: Leases): VethNetwork {
     },
     ids: () => leases.owners(),
     async dismantle() {
-      for (const family of ["inet", "ip"]) await run({ file: parts.nft, args: ["delete", "table", family, names.table] }, { timeoutMs: 10_000 });
+      for (const family of ["inet", "ip"])
+        await run({ file: parts.nft, args: ["delete", "table", family, names.table] }, { timeoutMs: 10_000 });
     },
   };
 }
@@ -89,7 +99,12 @@ async function create(ip: string, names: Names, subnet: number): Promise<void> {
     `addr add ${host}/30 dev ${link}`,
     `link set ${link} up`,
   ];
-  const inside = ["link set lo up", `addr add ${sandbox}/30 dev eth0`, "link set eth0 up", `route add default via ${host}`];
+  const inside = [
+    "link set lo up",
+    `addr add ${sandbox}/30 dev eth0`,
+    "link set eth0 up",
+    `route add default via ${host}`,
+  ];
   await runOk({ file: ip, args: ["netns", "add", space] }, { timeoutMs: 10_000 });
   await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: 10_000 });
   await runOk({ file: ip, args: ["-n", space, "-batch", "-"] }, { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 });
@@ -98,8 +113,10 @@ async function create(ip: string, names: Names, subnet: number): Promise<void> {
 const linkName = (names: Names, subnet: number): string => `${names.interfacePrefix}${subnet}`;
 const spaceName = (names: Names, subnet: number): string => `berth-${names.tag}-${subnet}`;
 
+const subnetStart = (names: Names, subnet: number): number => firstBlockAddress + names.block * blockSize + subnet * 4;
+
 function addresses(names: Names, subnet: number) {
-  const start = firstBlockAddress + names.block * blockSize + subnet * 4;
+  const start = subnetStart(names, subnet);
   return { host: numberToIp(start + 1), sandbox: numberToIp(start + 2) };
 }
 
@@ -109,7 +126,10 @@ function addresses(names: Names, subnet: number) {
  */
 function rules({ table, interfacePrefix, block }: Names, resolvers: readonly string[]): string {
   // A resolver may be an address of the host itself.
-  const names = resolvers.length === 0 ? "" : `iifname "${interfacePrefix}*" ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
+  const names =
+    resolvers.length === 0
+      ? ""
+      : `iifname "${interfacePrefix}*" ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
   const ours = `"${interfacePrefix}*"`;
   const subnet = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
   return `
@@ -156,21 +176,36 @@ async function settleBlock(stateDir: string, tag: string): Promise<number> {
   throw new Error("every part of 10.64.0.0/10 is already routed on this machine");
 }
 
-/** /proc/net/route: destination and mask in hexadecimal, least significant byte first; a mask of 0 is the default route. */
 function usedBlocks(): Set<number> {
   const used = new Set<number>();
-  for (const line of readFileSync("/proc/net/route", "utf8").split("\n").slice(1)) {
-    const fields = line.split("\t");
-    const [first, mask] = [hexToNumber(fields[1]), hexToNumber(fields[7])];
-    if (mask === 0) continue;
-    const last = first + (2 ** 32 - 1 - mask);
+  for (const { first, last } of routes()) {
     for (let block = 0; block < blockCount; block += 1) {
       const address = firstBlockAddress + block * blockSize;
-      // A route that covers all of 10.0.0.0/8 is a gateway's, not a neighbour's: more specific routes of ours win over it.
-      if (address <= last && address + blockSize > first && last - first < 2 ** 22) used.add(block);
+      if (address <= last && address + blockSize > first) used.add(block);
     }
   }
   return used;
+}
+
+interface Route {
+  readonly first: number;
+  readonly last: number;
+}
+
+const covers = ({ first, last }: Route, address: number): boolean => first <= address && address <= last;
+
+/**
+ * The neighbours of this machine. /proc/net/route: destination and mask in hexadecimal, least significant byte first.
+ * A route of 10.64.0.0/10 or wider is a gateway's; the narrower ones of ours win over it.
+ */
+function routes(): Route[] {
+  const lines = readFileSync("/proc/net/route", "utf8").split("\n").slice(1);
+  return lines.flatMap((line) => {
+    const fields = line.split("\t");
+    const [first, mask] = [hexToNumber(fields[1]), hexToNumber(fields[7])];
+    const last = first + (2 ** 32 - 1 - mask);
+    return line === "" || last - first >= blockCount * blockSize - 1 ? [] : [{ first, last }];
+  });
 }
 
 function hexToNumber(text = "0"): number {
