@@ -88,8 +88,8 @@ const explanations: Readonly<Record<string, Explanation>> = {
 
 function explain(part: string, isRoot: boolean): Explanation {
   if (part !== "project_user") return explanations[part] as Explanation;
-  const effect = isRoot ? "Applications run as root." : "All applications run as the user who started Berth.";
-  return { effect, remedy: isRoot ? "Install util-linux (setpriv) and keep BERTH_DATA outside /root" : asRoot };
+  const effect = isRoot ? "Applications run as root's user, although without its rights where they have a user namespace." : "All applications run as the user who started Berth.";
+  return { effect, remedy: isRoot ? "In a container, grant CAP_SYS_ADMIN; install util-linux (setpriv) and keep BERTH_DATA outside /root" : asRoot };
 }
 
 function guessed({ driver, guessedResolvers }: NetworkFindings): MissingSandboxPart[] {
