@@ -1,12 +1,15 @@
 import { createServer } from "node:net";
-import type { Config } from "./config.ts";
+import { readRecord } from "../adapters/edge-builtin/edge-record.ts";
+import { isAlive } from "../kit/processes.ts";
+import { pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** Refuses to start, before anything is changed, when a port is somebody else's. The edge's own port is the edge's affair. */
+/** Refuses to start, before anything is changed, when a port is somebody else's. The edge of an earlier start may hold its own. */
 export async function requireFreePorts(config: Config): Promise<void> {
   const wanted = [
     { port: config.httpPort, name: "BERTH_HTTP_PORT" },
     { port: config.sshPort, name: "BERTH_SSH_PORT" },
+    { port: edgeListens(config) ? 0 : config.edgePort, name: "BERTH_EDGE_PORT" },
   ];
   for (const { port, name } of wanted) {
     const trouble = port === 0 ? undefined : await tryPort(config.listen, port);
@@ -19,6 +22,11 @@ export async function requireFreePorts(config: Config): Promise<void> {
     if (trouble === "EADDRNOTAVAIL")
       throw new StartRefused(`This machine has no address ${config.listen}. Set BERTH_LISTEN to one it has.`);
   }
+}
+
+function edgeListens(config: Config): boolean {
+  const record = readRecord(pathsIn(config.dataDir).edge);
+  return record?.listen_port === config.edgePort && isAlive(record.identity);
 }
 
 function tryPort(host: string, port: number): Promise<string | undefined> {

@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { readFileSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { afterEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { startDetached } from "../../src/kit/exec.ts";
+import {
+  askReady,
+  createApp,
+  launch,
+  layGround,
+  nodeApp,
+  startPlatform,
+  type Ground,
+  type TestPlatform,
+} from "./platform.ts";
+import { liveApp } from "./apps.ts";
+import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
+import { ask, eventually } from "./traffic.ts";
+
+const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
+const grounds: Ground[] = [];
+const platforms: TestPlatform[] = [];
+
+afterEach(async () => {
+  for (const platform of platforms.splice(0)) await platform.destroy();
+  for (const { dataDir } of grounds.splice(0)) {
+    killProcesses(processesNaming(dataDir));
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
+for (const name of ["http", "ssh", "edge"] as const) {
+  test(`a taken ${name} port is one sentence, and nothing is left running`, { timeout: 60_000 }, async () => {
+    const ground = await ours();
+    const taken = await listenOn(ground.ports[name]);
+    const { exitCode, output } = await startToEnd(ground);
+    taken.close();
+    assert.notEqual(exitCode, 0);
+    const complaints = output.split("\n").filter((line) => line.includes(`${ground.ports[name]}`));
+    assert.equal(complaints.length, 1, output);
+    assert.match(complaints[0] as string, new RegExp(`BERTH_${name.toUpperCase()}_PORT`));
+    assert.doesNotMatch(output, /^ +at /m, "no stack");
+    await nothingRuns(ground);
+  });
+}
+
+test(
+  "a second start on the same data is refused with a sentence, and the first goes on",
+  { timeout: 60_000 },
+  async () => {
+    const platform = await platformOfOurs();
+    const other = await layGround({}, platform.dataDir);
+    const { exitCode, output } = await startToEnd(other);
+    assert.notEqual(exitCode, 0);
+    assert.match(output, new RegExp(`Berth already runs on ${platform.dataDir} \\(process ${platform.pid}\\)`));
+    assert.equal(await askReady(platform.api), true);
+  },
+);
+
+test("Ctrl-C ends everything; the next start brings the same applications back", { timeout: 120_000 }, async () => {
+  const ground = await ours();
+  const first = await startInTerminal(ground);
+  const app = await createApp(asPlatform(ground), "kept", liveApp({ version: "kept", marker: ground.dataDir }));
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  await first.interrupt();
+  await nothingRuns(ground);
+  for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
+  const second = await startInTerminal(ground);
+  await eventually(async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept", "the application is back");
+  await second.interrupt();
+  await nothingRuns(ground);
+});
+
+test(
+  "a first start that is killed at any instant leaves nothing that keeps the next from working",
+  { timeout: 180_000 },
+  async (t) => {
+    const ground = await ours();
+    const instants = [60, 200, 400, 700, 1000, 1400, 1900];
+    for (const afterMs of instants) {
+      const child = launch(ground.env);
+      const over = new Promise((resolve) => child.once("close", resolve));
+      child.stdout.resume();
+      child.stderr.resume();
+      await sleep(afterMs);
+      child.kill("SIGKILL");
+      await over;
+    }
+    t.diagnostic(`${instants.length} kills`);
+    const platform = await startPlatform({}, { dataDir: ground.dataDir });
+    platforms.push(platform);
+    const app = await createApp(platform, "first", nodeApp("works"));
+    const pushed = await app.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+  },
+);
+
+test("the example is deployed at the first start, once", { timeout: 120_000 }, async () => {
+  const ground = await ours({ BERTH_EXAMPLE: "1" });
+  const first = await startInTerminal(ground);
+  await eventually(() => first.output().includes("The example is live"), "the example is announced");
+  assert.equal((await ask(ground.ports.edge, "example", "/")).status, 200);
+  await first.interrupt();
+  const second = await startInTerminal(ground);
+  await eventually(async () => (await ask(ground.ports.edge, "example", "/")).status === 200, "it is back");
+  await second.interrupt();
+  assert.equal(second.output().split("The example is live").length, 2, "announced by the first start alone");
+});
+
+test(
+  "BERTH_ON_STOP=keep lets applications serve on, and the next start finds the same processes",
+  { timeout: 120_000 },
+  async () => {
+    const platform = await platformOfOurs({ BERTH_ON_STOP: "keep" });
+    const app = await createApp(platform, "lasting", liveApp({ version: "lasting" }));
+    assert.equal((await app.push()).exitCode, 0);
+    const replica = await ask(platform.edgePort, "lasting", "/replica");
+    await platform.end("SIGINT");
+    assert.equal((await ask(platform.edgePort, "lasting", "/replica")).body, replica.body);
+    await platform.restart();
+    assert.equal((await ask(platform.edgePort, "lasting", "/replica")).body, replica.body);
+    await app.commit(liveApp({ version: "next" }));
+    assert.equal((await app.push()).exitCode, 0);
+    assert.equal((await ask(platform.edgePort, "lasting", "/")).body, "next");
+  },
+);
+
+async function ours(settings: Record<string, string> = {}): Promise<Ground> {
+  const ground = await layGround(settings);
+  grounds.push(ground);
+  return ground;
+}
+
+async function platformOfOurs(settings: Record<string, string> = {}): Promise<TestPlatform> {
+  const platform = await startPlatform(settings);
+  platforms.push(platform);
+  return platform;
+}
+
+function listenOn(port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject).listen(port, "127.0.0.1", () => resolve(server));
+  });
+}
+
+/** Runs a start that is expected to end by itself. */
+async function startToEnd(ground: Ground): Promise<{ exitCode: number | null; output: string }> {
+  const child = launch(ground.env);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const timer = setTimeout(() => child.kill("SIGKILL"), 40_000);
+  const exitCode = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  clearTimeout(timer);
+  return { exitCode, output };
+}
+
+/** As from a shell: the starter in a session of its own, where Ctrl-C reaches every process of its group. */
+async function startInTerminal(ground: Ground) {
+  const log = join(ground.dataDir, "terminal.log");
+  const pid = await startDetached({ file: starter, args: ["start"] }, log, {
+    env: { ...ground.env, BERTH_NODE: process.execPath },
+  });
+  const ended = () => !listProcesses().some((each) => each.pid === pid);
+  await eventually(async () => ended() || (await askReady(ground.api)) === true, "the platform is ready");
+  assert.ok(!ended(), `the platform ended by itself:\n${readFileSync(log, "utf8")}`);
+  return {
+    output: () => readFileSync(log, "utf8"),
+    async interrupt() {
+      process.kill(-pid, "SIGINT");
+      await eventually(ended, "Ctrl-C ends it");
+    },
+  };
+}
+
+/** Just enough of a platform to create and push an application. */
+function asPlatform(ground: Ground): Pick<TestPlatform, "api" | "token" | "call"> {
+  const token = readFileSync(join(ground.dataDir, "admin-token"), "utf8").trim();
+  return {
+    api: ground.api,
+    token,
+    async call<T>(method: string, path: string, body?: unknown) {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const response = await fetch(`${ground.api}${path}`, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, body: (await response.json()) as T };
+    },
+  };
+}
+
+async function nothingRuns({ dataDir }: Ground): Promise<void> {
+  await eventually(() => processesNaming(dataDir).length === 0, "no process of the data folder is left", 15_000).catch(
+    () => assert.deepEqual(processesNaming(dataDir), []),
+  );
+}
