@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addApi } from "./commands/api.ts";
+import { addBackups } from "./commands/backups.ts";
 import { addBuilds } from "./commands/builds.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addContexts } from "./commands/contexts.ts";
@@ -27,7 +28,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOpen],
   ["Deploying:", addDeployments, addBuilds, addLogs],
-  ["Settings:", addEnv, addDomains, addCron, addDatabase, addData],
+  ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens],
   ["The platform:", addApi, addSelfDescription, addCompletion, addGitCredential],
 ];

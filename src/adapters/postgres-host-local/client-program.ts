@@ -70,11 +70,15 @@ export function endOf(child: ReturnType<typeof start>, signal: AbortSignal): Pro
 }
 
 /**
- * Ends a client program at once. Its pipes are closed as well: killed while its sandbox is being made, bubblewrap may leave the
- * program itself behind, which then ends when it writes.
+ * Ends a client program, started with a process group of its own, at once. Seen: of a sandbox that is killed while it is being
+ * made, bubblewrap's second process stays behind for ever, so it is not enough to kill the first.
  */
 export function halt(child: ReturnType<typeof start>): void {
-  child.kill("SIGKILL");
+  try {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has just ended by itself.
+  }
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
 }
 

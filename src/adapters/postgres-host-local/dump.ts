@@ -90,7 +90,7 @@ async function streamDump(programs: ClientPrograms, login: Login, { snapshot, si
     "--no-password",
   ];
   const { command, env } = clientCommand(programs, { program: "pg_dump", args, login });
-  const child = start(command, { env });
+  const child = start(command, { env, ownGroup: true });
   const ended = endOf(child, signal);
   child.stdin.on("error", () => {}).end();
   // The archive must not end for its reader before it is known that the program ended well.

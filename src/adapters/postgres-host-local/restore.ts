@@ -18,7 +18,7 @@ export async function restoreDatabase(programs: ClientPrograms, login: Login, { 
     "--no-password",
   ];
   const { command, env } = clientCommand(programs, { program: "pg_restore", args, login, options: session });
-  const child = start(command, { env });
+  const child = start(command, { env, ownGroup: true });
   const ended = endOf(child, signal);
   child.stdout.resume();
   // Fed to its end before the input is closed: an archive that breaks must not look like one that is complete.

@@ -16,6 +16,8 @@ const inkOfStatus: Readonly<Record<string, Ink>> = {
   active: "green",
   succeeded: "green",
   ready: "green",
+  completed: "green",
+  verified: "green",
   ok: "green",
   failed: "red",
   deleted: "red",

@@ -15,10 +15,12 @@ export interface NewOperation {
 
 /** Inserts the operation; false when the project has one under way. */
 export async function insertOperation(tx: Tx, operation: NewOperation): Promise<boolean> {
+  // A literal, because PostgreSQL recognises the partial index by the statement's text, not by a parameter's value.
+  const running = sql.lit<"running">("running");
   const done = await tx
     .insertInto("backup_operation")
     .values(operation)
-    .onConflict((on) => on.column("project_id").where("status", "=", "running").doNothing())
+    .onConflict((on) => on.column("project_id").where("status", "=", running).doNothing())
     .executeTakeFirst();
   return done.numInsertedOrUpdatedRows === 1n;
 }

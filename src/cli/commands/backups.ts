@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { ApiError, type Answer, type Client } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { CliError } from "../failures.ts";
+import { patiently } from "../follow.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
+import { withProgress } from "../render/progress.ts";
+import { facts, table } from "../render/table.ts";
+import { duration, oneLine, relativeTime, size } from "../render/text.ts";
+import { addRestored } from "./restored.ts";
+
+type Backup = Answer<"backups.get">;
+type Summary = Answer<"backups.list">["backups"][number];
+
+const pauseMs = 500;
+
+/** `berth backups`: back up, verify, restore, and promote what was restored. */
+export function addBackups(program: Command, ctx: CliContext): void {
+  const backups = addGroup(program, "backups", "Back up the database, verify and restore backups");
+  addList(backups, ctx);
+  addShow(backups, ctx);
+  addCreate(backups, ctx);
+  addVerify(backups, ctx);
+  addRestored(backups, ctx);
+}
+
+function addList(backups: Command, ctx: CliContext): void {
+  addCommand(backups, {
+    usage: "list",
+    summary: "List the newest 100 backups",
+    isDefault: true,
+    examples: ["berth backups", "berth backups list -p demo --json"],
+  }).action(async () => {
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("backups.list", { params: { slug } });
+    ctx.output.result(document, (paint) => {
+      const rows = document.backups.map((backup) => [
+        backup.id,
+        paintStatus(paint, backup.status),
+        backup.origin,
+        relativeTime(backup.created_at),
+        backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at),
+        backup.size_bytes === null ? "" : size(backup.size_bytes),
+        verdictOf(paint, backup),
+        noteOf(backup),
+      ]);
+      return table(
+        paint,
+        ["ID", "STATUS", "BY", "CREATED", "TOOK", "SIZE", "VERIFICATION", "NOTE"],
+        rows,
+        "There are no backups yet: `berth backups create` makes one.",
+      );
+    });
+  });
+}
+
+function verdictOf(paint: Paint, { verification }: Summary): string {
+  if (verification === null) return "";
+  return `${paintStatus(paint, verification.status)} ${relativeTime(verification.verified_at)}`;
+}
+
+function noteOf({ operation, failure }: Summary): string {
+  if (operation !== null) return progressOf(operation);
+  return failure === null ? "" : oneLine(failure.summary, 60);
+}
+
+function progressOf({ kind, phase, bytes_done, tables_done, tables_total }: NonNullable<Summary["operation"]>): string {
+  const doing = { backup: "Backing up", restore: "Restoring", verify: "Verifying" }[kind];
+  const tables = tables_total === null ? "" : `, ${tables_done} of ${tables_total} tables`;
+  return `${doing}: ${phase}, ${size(bytes_done)}${tables}`;
+}
+
+function addShow(backups: Command, ctx: CliContext): void {
+  addCommand(backups, {
+    usage: "show <id>",
+    summary: "Show one backup, its tables and its last verification",
+    examples: ["berth backups show bak_06bq…", "berth backups show bak_06bq… --json"],
+  }).action(async (id: string) => {
+    const backup = await (await ctx.client()).call("backups.get", { params: { id } });
+    ctx.output.result(backup, (paint) => describe(paint, backup));
+  });
+}
+
+function describe(paint: Paint, backup: Backup): string {
+  const text = facts(paint, [
+    ["id", backup.id],
+    ["status", paintStatus(paint, backup.status)],
+    ["by", backup.origin],
+    ["created", relativeTime(backup.created_at)],
+    ["took", backup.finished_at === null ? null : duration(backup.created_at, backup.finished_at)],
+    ["size", backup.size_bytes === null ? null : size(backup.size_bytes)],
+    ["sha-256", backup.sha256],
+    ["engine", backup.engine_version === null ? null : `PostgreSQL ${backup.engine_version}`],
+    ["stored", backup.storage === null ? null : `in ${backup.storage}`],
+    ["verification", backup.verification === null ? null : verdictOf(paint, backup)],
+    ["because", backup.verification?.reason ?? null],
+    ["now", backup.operation === null ? null : progressOf(backup.operation)],
+    ["failure", backup.failure === null ? null : oneLine(backup.failure.summary)],
+  ]);
+  if (backup.tables === null) return text;
+  const rows = backup.tables.map((each) => [oneLine(each.table, 80), String(each.rows)]);
+  return `${text}\n\n${table(paint, ["TABLE", "ROWS"], rows, "The database has no tables.")}`;
+}
+
+function addCreate(backups: Command, ctx: CliContext): void {
+  addCommand(backups, {
+    usage: "create",
+    summary: "Back the project's database up",
+    examples: ["berth backups create", "berth backups create -p demo --no-wait --json"],
+  })
+    .option("--no-wait", "don't wait for the end")
+    .action(async (options: { wait: boolean }) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const begun = await client.call("backups.create", { params: { slug }, signal: ctx.signal });
+      if (!options.wait)
+        return ctx.output.result(begun, () => `Backing up ${slug} in the background: \`berth backups show ${begun.id}\``);
+      const backup = await withProgress(ctx, `Backing up ${slug}`, (say) => watch(ctx, client, { id: begun.id, say }));
+      if (backup.status === "failed") throw failed("The backup failed.", backup.failure);
+      return ctx.output.result(
+        backup,
+        (paint) => `${paint.green("Backed up:")} ${backup.id}, ${size(backup.size_bytes ?? 0)}`,
+      );
+    });
+}
+
+/** Waits until nothing goes on with a backup, and says how far it is. */
+async function watch(
+  ctx: CliContext,
+  client: Client,
+  { id, say }: { id: string; say: (label: string) => void },
+): Promise<Backup> {
+  for (;;) {
+    const backup = await patiently(ctx, () => client.call("backups.get", { params: { id }, signal: ctx.signal }));
+    if (backup.operation === null && backup.status !== "running") return backup;
+    if (backup.operation !== null) say(progressOf(backup.operation));
+    await sleep(pauseMs, undefined, { signal: ctx.signal });
+  }
+}
+
+function failed(message: string, failure: { code: string; summary: string } | null): CliError {
+  return new CliError("refused", failure?.code ?? "failed", { message: failure === null ? message : `${message} ${failure.summary}` });
+}
+
+function addVerify(backups: Command, ctx: CliContext): void {
+  addCommand(backups, {
+    usage: "verify [id]",
+    summary: "Restore a backup into a scratch database and compare it; the newest without an id",
+    examples: ["berth backups verify", "berth backups verify bak_06bq… --json"],
+  }).action(async (given: string | undefined) => {
+    const client = await ctx.client();
+    const id = given ?? (await newestCompleted(ctx, client));
+    const document = await withProgress(ctx, `Verifying ${id}`, (say) => verify(ctx, client, { id, say }));
+    if (document.status !== "verified") {
+      const differing = document.tables.filter((each) => each.expected !== each.actual);
+      const list = differing.slice(0, 5).map((each) => `${each.table} has ${each.actual ?? "no"} rows instead of ${each.expected}`);
+      const reason = [document.reason ?? "", ...list].filter((part) => part !== "").join(" ");
+      throw new CliError("refused", `backup_${document.status}`, { message: `${id} is not good: ${reason}` });
+    }
+    ctx.output.result(document, (paint) => `${paint.green("Verified:")} all ${document.tables.length} tables of ${id} have the rows they had`);
+  });
+}
+
+// A large database takes longer than one request may last: then the backup itself says how it ended.
+async function verify(
+  ctx: CliContext,
+  client: Client,
+  { id, say }: { id: string; say: (label: string) => void },
+): Promise<Answer<"backups.verify">> {
+  const before = await client.call("backups.get", { params: { id }, signal: ctx.signal });
+  try {
+    return await client.call("backups.verify", { params: { id }, signal: ctx.signal });
+  } catch (fault) {
+    if (!(fault instanceof ApiError) || fault.status !== 503) throw fault;
+    const { verification } = await watch(ctx, client, { id, say });
+    if (verification === null || verification.verified_at === before.verification?.verified_at) throw fault;
+    return verification;
+  }
+}
+
+async function newestCompleted(ctx: CliContext, client: Client): Promise<string> {
+  const slug = await currentProject(ctx);
+  const { backups } = await client.call("backups.list", { params: { slug } });
+  const newest = backups.find((backup) => backup.status === "completed");
+  if (newest === undefined)
+    throw new CliError("notFound", "not_found", { message: `${slug} has no completed backup yet.`, hint: "`berth backups create` makes one." });
+  return newest.id;
+}

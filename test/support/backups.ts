@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import pg from "pg";
+import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import { makeTestPlace } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
+import { databaseOf, requestDatabase, specOf, type DatabaseRow } from "../../src/features/database/database.ts";
+import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import type { PostgresHost } from "../../src/ports/postgres-host.ts";
+import type { Storage } from "../../src/ports/storage.ts";
+import { createDriver } from "../../src/reconcile/driver.ts";
+import { backupsTask } from "../../src/reconcile/tasks/backups.ts";
+import { databasesTask } from "../../src/reconcile/tasks/databases.ts";
+import type { World } from "../../src/reconcile/world.ts";
+import { testProject } from "./things.ts";
+import { testApi, testOrganization, type Called, type TestApi, type TestOrganization } from "./world.ts";
+
+/** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
+export interface BackupPlatform {
+  readonly api: TestApi;
+  readonly org: TestOrganization;
+  readonly world: World;
+  readonly host: PostgresHost;
+  readonly backupsDir: string;
+  /** Makes a project with a database that runs. */
+  project(): Promise<TestProject>;
+  /** Calls the API as the owner. */
+  call(method: string, path: string, body?: unknown): Promise<Called>;
+  /** Asks for a backup and waits until it is completed. */
+  backup(slug: string): Promise<BackupDocument>;
+  /** The backup once it is no longer running. */
+  ended(id: string): Promise<BackupDocument>;
+  close(): Promise<void>;
+}
+
+export interface TestProject {
+  readonly id: string;
+  readonly slug: string;
+  row(): Promise<DatabaseRow>;
+  /** Logs in as the application does; another database of the instance with `database`. */
+  login(database?: string): Promise<pg.Client>;
+  query(sql: string, database?: string): Promise<Record<string, unknown>[]>;
+}
+
+export interface BackupDocument {
+  readonly id: string;
+  readonly status: string;
+  readonly sha256: string;
+  readonly size_bytes: number;
+  readonly tables: readonly { table: string; rows: number }[];
+  readonly operation: { phase: string; bytes_done: number; tables_done: number } | null;
+  readonly failure: { code: string; summary: string } | null;
+  readonly verification: { status: string; reason: string | null } | null;
+}
+
+/** `storage` may stand between the platform and its disk. */
+export async function startBackupPlatform(storage: (disk: Storage) => Storage = (disk) => disk): Promise<BackupPlatform> {
+  const place = makeTestPlace();
+  const host = createLocalPostgresHost(place.options);
+  const api = await testApi({ ports: { postgresHost: host } });
+  const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
+  const backupsDir = await mkdtemp(join(tmpdir(), "berth-backups-"));
+  const world = worldOf(api, host, storage(createDiskStorage({ dir: backupsDir })));
+  const driver = createDriver({
+    tasks: [databasesTask(world), backupsTask(world, () => driver.wake("backups"))],
+    wakeups: world.wakeups,
+    log: silentLog,
+  });
+  await driver.start();
+  const call = (method: string, path: string, body?: unknown) => api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
+  const ended = async (id: string) => {
+    for (;;) {
+      const { body } = await call("GET", `/v1/backups/${id}`);
+      if (body["status"] !== "running" && body["operation"] === null) return body as unknown as BackupDocument;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  return {
+    api,
+    org,
+    world,
+    host,
+    backupsDir,
+    call,
+    ended,
+    project: () => makeProject(api, org),
+    async backup(slug) {
+      const asked = await call("POST", `/v1/projects/${slug}/backups`);
+      if (asked.status !== 201) throw new Error(asked.text);
+      const done = await ended(asked.body["id"] as string);
+      if (done.status !== "completed") throw new Error(JSON.stringify(done));
+      return done;
+    },
+    async close() {
+      await driver.stop();
+      for (const id of await host.list()) await host.destroy(id);
+      await api.close();
+      place.remove();
+      await rm(backupsDir, { recursive: true });
+    },
+  };
+}
+
+/** What the reconcilers of databases and backups use of the world. */
+export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): World {
+  const { db, vault, wakeups, clock } = api.world;
+  const ports = { postgresHost: host, storages: { standard: "disk", named: { disk: storage } } };
+  const backups = {
+    daily: false,
+    window: { startHour: 0, hours: 24 },
+    retention: { daily: 7, weekly: 4, manual: 20 },
+    concurrent: 2,
+    timeoutMs: 120_000,
+  };
+  const owner = formatIdentity(ownIdentity());
+  return { db, vault, wakeups, clock, log: silentLog, owner, ports, settings: { backups } } as unknown as World;
+}
+
+async function makeProject(api: TestApi, org: TestOrganization): Promise<TestProject> {
+  const { db, vault, wakeups } = api.world;
+  const { id, slug } = await testProject(api.world, org);
+  await db.transaction().execute(async (tx) => {
+    await requestDatabase(tx, vault, { org_id: org.id, project_id: id });
+    await wakeups.send(tx, "databases", id);
+  });
+  const row = async () => (await databaseOf(db, org.id, id)) as DatabaseRow;
+  while ((await row()).status !== "ready") await new Promise((resolve) => setTimeout(resolve, 50));
+  const login = async (database?: string) => {
+    const now = await row();
+    const { password, role_name } = specOf(vault, now);
+    const client = new pg.Client({ host: dirname(now.socket_path ?? ""), port: now.port ?? 0, user: role_name, password, database: database ?? now.database_name });
+    client.on("error", () => {});
+    await client.connect();
+    return client;
+  };
+  const query = async (sql: string, database?: string) => {
+    const client = await login(database);
+    try {
+      return (await client.query(sql)).rows ?? [];
+    } finally {
+      await client.end();
+    }
+  };
+  return { id, slug, row, login, query };
+}
