@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { Agent, createServer, request, type IncomingMessage, type RequestListener } from "node:http";
+import {
+  Agent,
+  createServer,
+  request,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+} from "node:http";
 import { connect, createServer as createTcpServer, type AddressInfo, type Server } from "node:net";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -356,6 +363,25 @@ function counting(stage: Stage): void {
     assert.deepEqual(
       now.latency_buckets,
       now.latency_buckets.toSorted((a, b) => a - b),
+    );
+  });
+
+  test("the platform's own requests come through the entrance, are not counted, and tell the application no secret", async () => {
+    const seen: IncomingHttpHeaders[] = [];
+    await stage.serve({ "own.test": [await stage.app((req, res) => (seen.push(req.headers), res.end("page")))] });
+    const edge = await stage.edge();
+    const entrance = await edge.entrance();
+    assert.ok(entrance !== null);
+    const answer = await stage.ask({ host: "own.test", headers: { ...entrance.headers } });
+    assert.equal(answer.body, "page");
+    assert.ok(Object.keys(entrance.headers).every((name) => seen[0]?.[name] === undefined));
+    const [name = ""] = Object.keys(entrance.headers);
+    await stage.ask({ host: "own.test", headers: { [name]: "a guess" } });
+    assert.equal(seen[1]?.[name], undefined);
+    const counted = (await edge.measure()).filter((each) => each.project_id === "prj_own.test");
+    assert.deepEqual(
+      counted.map((each) => each.requests),
+      [1],
     );
   });
 }

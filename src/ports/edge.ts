@@ -7,8 +7,13 @@ export interface Edge {
   apply(routes: RouteTable): Promise<void>;
   /** Requests and connections now open to each target, by `host:port`; a target without any may be missing. */
   openRequests(): Promise<ReadonlyMap<string, number>>;
-  /** What was counted since the edge started, per project. Counts only grow, over a graceful restart too; a crash starts them again. */
+  /**
+   * What was counted, per project and counter. A counter's counts only grow and are shown for an hour at least after it ended; a crash or a
+   * replacement of the edge begins a new counter. What a project got is the sum over all counters.
+   */
   measure(): Promise<readonly EdgeUsage[]>;
+  /** Where the platform itself may ask for an application's page without being counted as its traffic; null while the edge does not run. */
+  entrance(): Promise<EdgeEntrance | null>;
   /** Whether it answers, and where. */
   observe(): Promise<EdgeStatus>;
   /** Ends the edge: no new connections, waits up to `graceMs` for open ones. Idempotent. */
@@ -38,7 +43,16 @@ export interface Target {
   readonly port: number;
 }
 
+/** A way in for the platform's own requests, which carry these headers beside their `Host`. */
+export interface EdgeEntrance {
+  readonly host: string;
+  readonly port: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export interface EdgeUsage {
+  /** Names what counted: an edge from its start to its end. */
+  readonly counter: string;
   readonly project_id: string;
   readonly requests: number;
   /** By first digit of the status: `"2"` … `"5"`. */

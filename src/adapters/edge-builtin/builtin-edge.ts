@@ -2,12 +2,12 @@ import { rmSync } from "node:fs";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/retry.ts";
-import type { Edge, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import type { Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { callEdge } from "./call-edge.ts";
 import { EdgeProcesses } from "./edge-processes.ts";
 import { targetKey } from "./target.ts";
 import type { EdgeRecord } from "./edge-record.ts";
-import { controlSocket, edgePaths, fingerprintOf } from "./edge-settings.ts";
+import { controlSocket, edgePaths, fingerprintOf, probeHeader, probeKeyOf } from "./edge-settings.ts";
 
 /** How the built-in edge runs. */
 export interface BuiltinEdgeOptions {
@@ -42,6 +42,7 @@ export function createBuiltinEdge(options: BuiltinEdgeOptions): BuiltinEdge {
 class ControlledEdge implements BuiltinEdge {
   readonly #options: BuiltinEdgeOptions;
   readonly #processes: EdgeProcesses;
+  readonly #probeKey: string;
   #table: RouteTable | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
@@ -52,6 +53,7 @@ class ControlledEdge implements BuiltinEdge {
 
   constructor(options: BuiltinEdgeOptions) {
     this.#options = options;
+    this.#probeKey = probeKeyOf(options.stateDir);
     const settings = {
       listen_host: options.listenHost,
       listen_port: options.listenPort,
@@ -59,6 +61,7 @@ class ControlledEdge implements BuiltinEdge {
       upstream_timeout_ms: options.upstreamTimeoutMs ?? 300_000,
       connect_timeout_ms: 5000,
       drain_limit_ms: options.drainLimitMs ?? 3_600_000,
+      probe_key: this.#probeKey,
     };
     const nodeBin = options.nodeBin ?? process.execPath;
     this.#processes = new EdgeProcesses({ ...settings, fingerprint: fingerprintOf(settings) }, nodeBin, options.log);
@@ -86,8 +89,19 @@ class ControlledEdge implements BuiltinEdge {
   }
 
   async measure(): Promise<readonly EdgeUsage[]> {
+    const counted = new Map<string, EdgeUsage>();
+    for (const usage of ((await this.#askAll("GET", "/usage")) as EdgeUsage[][]).flat()) {
+      const key = `${usage.counter} ${usage.project_id}`;
+      // A process that just ended is shown by its successor as well.
+      if (usage.requests >= (counted.get(key)?.requests ?? 0)) counted.set(key, usage);
+    }
+    return [...counted.values()];
+  }
+
+  async entrance(): Promise<EdgeEntrance | null> {
     const record = this.#processes.current();
-    return record === undefined ? [] : ((await callEdge(this.#socket(record), "GET", "/usage")) as EdgeUsage[]);
+    if (record === undefined) return null;
+    return { host: record.listen_host, port: record.port, headers: { [probeHeader]: this.#probeKey } };
   }
 
   async observe(): Promise<EdgeStatus> {

@@ -4,8 +4,9 @@ import { Exchange } from "./exchange.ts";
 import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
 import { readTarget, requestHead, type Client, type RequestHead } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
-import type { EdgeSettings } from "./edge-settings.ts";
+import { probeHeader, type EdgeSettings } from "./edge-settings.ts";
 import { Tunnel } from "./tunnel.ts";
+import { ProjectUsage } from "./usage.ts";
 
 // A client gets this long to send a request's header (slowloris), and keeps an idle connection this long.
 const headersTimeoutMs = 15_000;
@@ -143,7 +144,9 @@ export class EdgeServer {
     const target = readTarget(request);
     if ("refused" in target) return target.refused;
     const route = this.#routes.find(target.hostname);
-    return route === undefined ? "unknown_host" : { route, target };
+    if (route === undefined) return "unknown_host";
+    const isOurs = request.headers[probeHeader] === this.#settings.probe_key;
+    return { route: isOurs ? { ...route, usage: new ProjectUsage("") } : route, target };
   }
 
   readonly #done = (ended: Exchange | Tunnel): void => {

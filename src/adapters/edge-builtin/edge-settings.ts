@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "../../kit/exec.ts";
 
@@ -13,6 +13,8 @@ export interface EdgeSettings {
   readonly connect_timeout_ms: number;
   /** How long a replaced process keeps its open requests and tunnels. */
   readonly drain_limit_ms: number;
+  /** Requests that carry it in `probeHeader` are the platform's own and not counted. */
+  readonly probe_key: string;
   /** Names these settings and the code together: when it differs, a running process is to be replaced. */
   readonly fingerprint: string;
 }
@@ -24,6 +26,21 @@ export function fingerprintOf(settings: Omit<EdgeSettings, "fingerprint">): stri
     if (name.endsWith(".ts") && !name.endsWith(".test.ts")) hash.update(readFileSync(join(import.meta.dirname, name)));
   }
   return hash.digest("hex").slice(0, 32);
+}
+
+/** Lower case, as Node gives header names. It never reaches an application. */
+export const probeHeader = "x-berth-probe";
+
+/** The key of the platform's own requests: made once for a state folder, so that an edge that runs on knows it. */
+export function probeKeyOf(stateDir: string): string {
+  const path = join(stateDir, "probe-key");
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(path, randomBytes(24).toString("base64url"), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return readFileSync(path, "utf8");
 }
 
 /** Where an edge's files are inside its state folder. */

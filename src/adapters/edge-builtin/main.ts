@@ -15,7 +15,6 @@ import { UsageBook } from "./usage.ts";
 // listening socket, shared with that process until it stops accepting, so that no connection is refused or lost between the two.
 
 const inheritedFd = 3;
-const handCountsEveryMs = 1000;
 const stopGraceMs = 10_000;
 const mostFaultsAMinute = 20;
 
@@ -74,7 +73,7 @@ class EdgeProcess {
       }),
       "GET /open": () => this.#routes.open(),
       "GET /usage": () => this.#usage.show(),
-      "POST /usage": (body: unknown) => this.#usage.add(body as EdgeUsage[]),
+      "POST /usage": (body: unknown) => this.#usage.keep(body as EdgeUsage[]),
       "POST /successor": (body: unknown) => this.#startSuccessor(body as { node_bin: string; inherit: boolean }),
       "POST /drain": (body: unknown) => {
         const { limit_ms, hurry } = body as { limit_ms: number; hurry: boolean };
@@ -115,24 +114,22 @@ class EdgeProcess {
   }
 
   async #drain(limitMs: number, hurry: boolean): Promise<void> {
-    // A second, shorter limit must still work: a stop while a replaced process drains for long.
-    const handing = this.#draining ? undefined : setInterval(() => void this.#handCounts(), handCountsEveryMs);
+    // May be called again with a shorter limit: a stop while a replaced process drains for long.
     this.#draining = true;
     await this.#server.drain(limitMs, hurry);
-    clearInterval(handing);
     await this.#handCounts();
     rmSync(controlSocket(this.#settings.state_dir, process.pid), { force: true });
     process.exit(0);
   }
 
-  /** Moves what was counted since the last time to the process that took over. */
+  /** Leaves what was counted with the process that took over; until now this one could be asked itself. */
   async #handCounts(): Promise<void> {
     const successor = readRecord(this.#settings.state_dir)?.identity.pid;
     if (successor === undefined || successor === process.pid) return;
-    const counts = this.#usage.take();
+    const counts = this.#usage.show();
     if (counts.length === 0) return;
-    await callEdge(controlSocket(this.#settings.state_dir, successor), "POST", "/usage", counts).catch(() =>
-      this.#usage.add(counts),
+    await callEdge(controlSocket(this.#settings.state_dir, successor), "POST", "/usage", counts).catch((error: Error) =>
+      complain(`The last counts could not be handed over: ${error.message}`),
     );
   }
 }

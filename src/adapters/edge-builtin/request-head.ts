@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { probeHeader } from "./edge-settings.ts";
 
 /**
  * The request head for the replica: the client's fields without hop-by-hop and forwarding ones, then ours (RFC 9110 §7.6, RFC 7239).
@@ -117,7 +118,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
     "expect",
     "http2-settings",
   ].map((name) => [name, "drop"] as const),
-  ...["proxy", "proxy-authorization", "forwarded", "x-real-ip"].map((name) => [name, "drop"] as const),
+  ...["proxy", "proxy-authorization", "forwarded", "x-real-ip", probeHeader].map((name) => [name, "drop"] as const),
 ]);
 
 function connectionOptions(value: string | undefined): string[] | undefined {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 
 /** Counts of one project. Bytes are those of bodies and tunnels; latency is the time to the response's head. */
@@ -25,11 +26,12 @@ export class ProjectUsage {
   }
 
   /** The counts as the port shows them: buckets are cumulative. */
-  show(): EdgeUsage {
+  show(counter: string): EdgeUsage {
     let sum = 0;
     const byClass: Record<string, number> = {};
     for (let i = 1; i <= 5; i += 1) if (this.#classes[i]) byClass[i] = this.#classes[i] as number;
     return {
+      counter,
       project_id: this.projectId,
       requests: this.requests,
       by_class: byClass,
@@ -39,36 +41,20 @@ export class ProjectUsage {
       latency_sum_ms: this.latencySumMs,
     };
   }
-
-  clear(): void {
-    this.requests = 0;
-    this.bytesIn = 0;
-    this.bytesOut = 0;
-    this.latencySumMs = 0;
-    this.#classes.fill(0);
-    this.#buckets.fill(0);
-  }
-
-  /** Adds what another edge process counted. */
-  add(other: EdgeUsage): void {
-    this.requests += other.requests;
-    this.bytesIn += other.bytes_in;
-    this.bytesOut += other.bytes_out;
-    this.latencySumMs += other.latency_sum_ms;
-    for (const [digit, count] of Object.entries(other.by_class)) increase(this.#classes, Number(digit), count);
-    other.latency_buckets.forEach((count, i) =>
-      increase(this.#buckets, i, count - (other.latency_buckets[i - 1] ?? 0)),
-    );
-  }
 }
 
 function increase(counts: Float64Array, at: number, by: number): void {
   counts[at] = (counts[at] ?? 0) + by;
 }
 
-/** Counts of all projects since the edge started. */
+// The control plane looks every few seconds; longer is for one that is away.
+const keepEndedMs = 3_600_000;
+
+/** Counts of all projects since this edge process started, and the last ones of those that it replaced. */
 export class UsageBook {
-  #projects = new Map<string, ProjectUsage>();
+  readonly #counter = randomUUID();
+  readonly #projects = new Map<string, ProjectUsage>();
+  readonly #ended = new Map<string, { readonly usage: EdgeUsage; readonly untilMs: number }>();
 
   of(projectId: string): ProjectUsage {
     let usage = this.#projects.get(projectId);
@@ -76,18 +62,21 @@ export class UsageBook {
     return usage;
   }
 
+  /** Own counts and those of ended processes, without projects that nobody asked for. */
   show(): EdgeUsage[] {
-    return Array.from(this.#projects.values(), (usage) => usage.show());
+    const own = Array.from(this.#projects.values(), (usage) => usage.show(this.#counter));
+    const now = Date.now();
+    for (const [key, { untilMs }] of this.#ended) if (untilMs < now) this.#ended.delete(key);
+    return [...own.filter(isUsed), ...Array.from(this.#ended.values(), ({ usage }) => usage)];
   }
 
-  /** The counts so far, which start again from zero here: for handing them to a successor. */
-  take(): EdgeUsage[] {
-    const counts = this.show().filter((each) => each.requests + each.bytes_in + each.bytes_out > 0);
-    for (const usage of this.#projects.values()) usage.clear();
-    return counts;
+  /** Keeps the last counts of a process that ends. */
+  keep(counts: readonly EdgeUsage[]): void {
+    const untilMs = Date.now() + keepEndedMs;
+    for (const usage of counts) this.#ended.set(`${usage.counter} ${usage.project_id}`, { usage, untilMs });
   }
+}
 
-  add(counts: readonly EdgeUsage[]): void {
-    for (const each of counts) this.of(each.project_id).add(each);
-  }
+function isUsed({ requests, bytes_in, bytes_out }: EdgeUsage): boolean {
+  return requests + bytes_in + bytes_out > 0;
 }
