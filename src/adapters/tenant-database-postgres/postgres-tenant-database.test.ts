@@ -1,6 +1,6 @@
 import { tenantDatabaseChangesSuite } from "../../ports/tenant-database-changes.suite.ts";
 import { tenantDatabaseSuite } from "../../ports/tenant-database.suite.ts";
-import { makeTenant } from "./test-fixture.ts";
+import { testTenant } from "./test-tenant.ts";
 
-tenantDatabaseSuite(() => makeTenant());
-tenantDatabaseChangesSuite(() => makeTenant());
+tenantDatabaseSuite(() => testTenant());
+tenantDatabaseChangesSuite(() => testTenant());

@@ -4,14 +4,14 @@ import { after, before, describe, it } from "node:test";
 import pg from "pg";
 import { tenantDatabaseTrapsSuite } from "../../ports/tenant-database-traps.suite.ts";
 import { Asking, found } from "../../ports/tenant-database.suite.ts";
-import { makeTenant, type TenantFixture } from "./test-fixture.ts";
+import { testTenant, type TenantFixture } from "./test-tenant.ts";
 
-tenantDatabaseTrapsSuite(() => makeTenant());
+tenantDatabaseTrapsSuite(() => testTenant());
 
 describe("a database whose connections are all in use", () => {
   let fixture: TenantFixture;
   before(async () => {
-    fixture = await makeTenant();
+    fixture = await testTenant();
   });
   after(() => fixture.close());
 

@@ -14,7 +14,7 @@ export interface TenantFixture extends TenantDatabaseFixture {
 }
 
 /** Makes one. `close` drops everything again. */
-export async function makeTenant(connections = 3): Promise<TenantFixture> {
+export async function testTenant(connections = 3): Promise<TenantFixture> {
   const server = await testServer();
   const id = randomBytes(6).toString("hex");
   const spec = {
