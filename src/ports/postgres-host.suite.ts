@@ -165,6 +165,17 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       await assert.rejects(fixture.host.dropDatabase(first, "postgres"));
     });
 
+    it("ends a session of the role from outside, and no other's", async () => {
+      const session = await fixture.login(endpoint, loginOf(first));
+      const [{ pid }] = (await session.query("select pg_backend_pid() as pid")) as [{ pid: number }];
+      await fixture.host.endSession({ ...first, role_name: second.role_name }, pid);
+      await session.query("select 1");
+      await fixture.host.endSession(first, pid);
+      await assert.rejects(session.query("select 1"));
+      await fixture.host.endSession(first, pid);
+      await session.end().catch(() => {});
+    });
+
     it("lets the owner use what PostgreSQL calls trusted", async () => {
       await asOwner((session) =>
         session.query(
