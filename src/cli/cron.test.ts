@@ -40,7 +40,12 @@ const script = {
   "cron.delete": () => undefined,
 };
 
-async function session(work: (user: Awaited<ReturnType<typeof cliUser>>, platform: Awaited<ReturnType<typeof startScriptedPlatform>>) => Promise<void>): Promise<void> {
+async function session(
+  work: (
+    user: Awaited<ReturnType<typeof cliUser>>,
+    platform: Awaited<ReturnType<typeof startScriptedPlatform>>,
+  ) => Promise<void>,
+): Promise<void> {
   await using platform = await startScriptedPlatform(script);
   await using user = await cliUser({ url: platform.url, token: goodToken });
   await work(user, platform);
@@ -54,7 +59,10 @@ test("set sends schedule, path and whether the job is enabled", () =>
     await user.berth(["cron", "set", "nightly", "0 3 * * *", "/nightly", "--disabled", "-p", "demo"]);
     const bodies = platform.seen.map(({ body }) => body);
     const wanted = { schedule: "0 3 * * *", path: "/nightly" };
-    assert.deepEqual(bodies, [{ ...wanted, enabled: true }, { ...wanted, enabled: false }]);
+    assert.deepEqual(bodies, [
+      { ...wanted, enabled: true },
+      { ...wanted, enabled: false },
+    ]);
   }));
 
 test("import takes the crons of vercel.json and nothing else of it", () =>
@@ -76,7 +84,10 @@ test("list, runs and run say how it went, and no answer of an application reache
     assert.match(stdout, /2026-01-02T03:04:00Z +schedule +failed +503 +12 ms +busy/);
     assert.ok(!stdout.includes("\u001b"));
     assert.match(stderr, /--cursor more/);
-    assert.match((await user.berth(["cron", "run", "nightly", "-p", "demo"])).stdout, /another run of nightly is under way/);
+    assert.match(
+      (await user.berth(["cron", "run", "nightly", "-p", "demo"])).stdout,
+      /another run of nightly is under way/,
+    );
   }));
 
 test("remove asks for the name unless --yes is said", () =>

@@ -38,7 +38,7 @@ const params = slugParam.extend({ name: z.string().max(100) });
 
 const cursorQuery = z.object({ cursor: z.string().max(200).optional() });
 
-export const cronJob = z.object({
+const cronJob = z.object({
   id,
   name: z.string(),
   schedule: z.string(),
@@ -52,7 +52,7 @@ export const cronJob = z.object({
 });
 
 /** Why a run is not a plain success or failure of the application. */
-export const cronReasons = [
+const cronReasons = [
   "overlap",
   "disabled",
   "project_deleted",
@@ -66,7 +66,7 @@ export const cronReasons = [
   "interrupted",
 ] as const;
 
-export const cronRun = z.object({
+const cronRun = z.object({
   id,
   trigger: z.enum(["schedule", "manual"]),
   scheduled_at: timestamp,

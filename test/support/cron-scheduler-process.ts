@@ -24,7 +24,9 @@ if (import.meta.main) {
   const { connection, keyFile, address, clock } = (await json(process.stdin)) as CronSchedulerInput;
   const { db } = openDatabase({ connection: { ...connection, max: 3 }, log: silentLog });
   const owner = formatIdentity(ownIdentity());
-  const task = cronTask(cronWorld({ db, vault: openVault({ keyFile }), clock: fastClock(clock), owner, addressOf: () => address }));
+  const task = cronTask(
+    cronWorld({ db, vault: openVault({ keyFile }), clock: fastClock(clock), owner, addressOf: () => address }),
+  );
   const stopping = new AbortController();
   process.once("SIGTERM", () => stopping.abort());
   process.stdout.write("ready\n");

@@ -52,7 +52,10 @@ export async function deployedProject(store: { db: Db; vault: Vault }): Promise<
   const owner = { org_id: org.id, project_id: project.id };
   const build_id = await testBuild(world, owner, { status: "succeeded" });
   const deployment_id = await testDeployment(world, owner, { build_id, number: 1, status: "active" });
-  await store.db.insertInto("replica").values({ org_id: org.id, deployment_id, ordinal: 0, ready_attempt: 1 }).execute();
+  await store.db
+    .insertInto("replica")
+    .values({ org_id: org.id, deployment_id, ordinal: 0, ready_attempt: 1 })
+    .execute();
   return { ...owner, slug: project.slug, deployment_id };
 }
 

@@ -36,7 +36,11 @@ export async function measureCron(): Promise<BenchRow[]> {
   const quantile = (times: readonly number[], share: number) => times[Math.ceil(times.length * share) - 1] as number;
   return [0.5, 0.99, 1].map((share) => {
     const name = `cron, ${jobs.toLocaleString("en")} jobs due in one minute, lateness ${share === 1 ? "max" : `p${share * 100}`} (lost 0, doubled 0)`;
-    return timeRow(name, "as many bare calls", { ours: quantile(ours, share), theirs: quantile(bare, share), goal: null });
+    return timeRow(name, "as many bare calls", {
+      ours: quantile(ours, share),
+      theirs: quantile(bare, share),
+      goal: null,
+    });
   });
 }
 
@@ -48,7 +52,9 @@ async function bareCalls(): Promise<number[]> {
   const call = (i: number) =>
     new Promise<void>((resolve, reject) => {
       const headers = { "x-cron-execution-id": String(i) };
-      get({ agent, host: "127.0.0.1", port: app.port, headers }, (response) => response.resume().once("end", resolve)).once("error", reject);
+      get({ agent, host: "127.0.0.1", port: app.port, headers }, (response) =>
+        response.resume().once("end", resolve),
+      ).once("error", reject);
     });
   await Promise.all(Array.from({ length: jobs }, (_, i) => call(i)));
   return (await app.end()).map(([, atMs]) => atMs - startMs).sort((a, b) => a - b);
@@ -66,10 +72,20 @@ async function scheduled(): Promise<number[]> {
     // The clock is put to a little before a full minute, instead of waiting for one.
     const offsetMs = 60_000 - (Date.now() % 60_000) - beforeMs;
     const dueMs = Date.now() + offsetMs + beforeMs;
-    await database.db.updateTable("cron_job").set({ next_run_at: new Date(dueMs) }).execute();
+    await database.db
+      .updateTable("cron_job")
+      .set({ next_run_at: new Date(dueMs) })
+      .execute();
     const address = { host: "127.0.0.1", port: app.port };
     const clock = { now: () => new Date(Date.now() + offsetMs) };
-    const world: World = cronWorld({ db: database.db, vault, clock, owner: "bench", addressOf: () => address, settings: { concurrent: 1000, concurrentPerProject: 50 } });
+    const world: World = cronWorld({
+      db: database.db,
+      vault,
+      clock,
+      owner: "bench",
+      addressOf: () => address,
+      settings: { concurrent: 1000, concurrentPerProject: 50 },
+    });
     const driver = createDriver({ tasks: [cronTask(world)], wakeups, log: silentLog });
     await driver.start();
     await allEnded(database);
@@ -86,7 +102,15 @@ async function fill({ db }: TestDatabase, vault: World["vault"]): Promise<void> 
   for (let i = 0; i < projects; i += 1) {
     const { org_id, project_id } = await deployedProject({ db, vault });
     const rows = Array.from({ length: jobsPerProject }, (_, j) => {
-      return { id: newId("job"), org_id, project_id, name: `j${j}`, schedule: "* * * * *", path: `/j${j}`, next_run_at: new Date(0) };
+      return {
+        id: newId("job"),
+        org_id,
+        project_id,
+        name: `j${j}`,
+        schedule: "* * * * *",
+        path: `/j${j}`,
+        next_run_at: new Date(0),
+      };
     });
     await db.insertInto("cron_job").values(rows).execute();
   }
@@ -95,7 +119,11 @@ async function fill({ db }: TestDatabase, vault: World["vault"]): Promise<void> 
 async function allEnded({ db }: TestDatabase): Promise<void> {
   const ended = await until(
     async () => {
-      const { count } = await db.selectFrom("cron_run").select((of) => of.fn.countAll<number>().as("count")).where("status", "=", "succeeded").executeTakeFirstOrThrow();
+      const { count } = await db
+        .selectFrom("cron_run")
+        .select((of) => of.fn.countAll<number>().as("count"))
+        .where("status", "=", "succeeded")
+        .executeTakeFirstOrThrow();
       return count >= jobs ? true : undefined;
     },
     { timeoutMs: 60_000, firstMs: 1000, atMostMs: 1000 },
@@ -104,7 +132,11 @@ async function allEnded({ db }: TestDatabase): Promise<void> {
 }
 
 async function runIds({ db }: TestDatabase, dueMs: number): Promise<ReadonlySet<string>> {
-  const rows = await db.selectFrom("cron_run").select("id").where("scheduled_at", "=", new Date(dueMs).toISOString()).execute();
+  const rows = await db
+    .selectFrom("cron_run")
+    .select("id")
+    .where("scheduled_at", "=", new Date(dueMs).toISOString())
+    .execute();
   return new Set(rows.map(({ id }) => id));
 }
 

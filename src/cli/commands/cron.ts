@@ -63,7 +63,9 @@ function addSet(cron: Command, ctx: CliContext): void {
       const body = { schedule, path, enabled: options.disabled !== true };
       const job = await client.call("cron.set", { params: { slug, name }, body });
       ctx.output.result(job, () =>
-        job.next_run_at === null ? `${job.name} is disabled.` : `${job.name} runs next ${relativeTime(job.next_run_at)}, at ${job.next_run_at}.`,
+        job.next_run_at === null
+          ? `${job.name} is disabled.`
+          : `${job.name} runs next ${relativeTime(job.next_run_at)}, at ${job.next_run_at}.`,
       );
     });
 }
@@ -77,7 +79,10 @@ function addImport(cron: Command, ctx: CliContext): void {
     const slug = await currentProject(ctx);
     const crons = readCrons(await readInput(ctx, file ?? "vercel.json"), file ?? "vercel.json");
     const document = await (await ctx.client()).call("cron.import", { params: { slug }, body: { crons } });
-    ctx.output.result(document, () => `Imported ${document.imported}${document.imported === 0 ? "" : `: ${document.jobs.join(", ")}`}.`);
+    ctx.output.result(
+      document,
+      () => `Imported ${document.imported}${document.imported === 0 ? "" : `: ${document.jobs.join(", ")}`}.`,
+    );
   });
 }
 
@@ -105,7 +110,9 @@ function addRuns(cron: Command, ctx: CliContext): void {
     .option("--cursor <cursor>", "go on where a page ended: its next_cursor")
     .action(async (name: string, options: { cursor?: string }) => {
       const slug = await currentProject(ctx);
-      const document = await (await ctx.client()).call("cron.runs", { params: { slug, name }, query: { cursor: options.cursor } });
+      const document = await (
+        await ctx.client()
+      ).call("cron.runs", { params: { slug, name }, query: { cursor: options.cursor } });
       ctx.output.result(document, (paint) => {
         const rows = document.runs.map((run) => [
           run.scheduled_at.replace(".000Z", "Z"),
@@ -135,7 +142,9 @@ function addRun(cron: Command, ctx: CliContext): void {
     const slug = await currentProject(ctx);
     const run = await (await ctx.client()).call("cron.run", { params: { slug, name } });
     ctx.output.result(run, () =>
-      run.status === "skipped" ? `Skipped: another run of ${name} is under way.` : `${name} runs: \`berth cron runs ${name}\` shows how it ends.`,
+      run.status === "skipped"
+        ? `Skipped: another run of ${name} is under way.`
+        : `${name} runs: \`berth cron runs ${name}\` shows how it ends.`,
     );
   });
 }
@@ -150,7 +159,10 @@ function addRemove(cron: Command, ctx: CliContext): void {
     .action(async (name: string, options: { yes?: boolean }) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
-      await confirm(ctx, `This removes the cron job ${name} of ${slug} with the list of its runs.`, { name, yes: options.yes });
+      await confirm(ctx, `This removes the cron job ${name} of ${slug} with the list of its runs.`, {
+        name,
+        yes: options.yes,
+      });
       await client.call("cron.delete", { params: { slug, name } });
       ctx.output.note(() => `Removed ${name}.`);
     });

@@ -21,8 +21,16 @@ export async function claimDue(db: Db, claim: { owner: string; now: Date; limit:
     const due = await queries.lockDueJobs(tx, now, limit);
     if (due.length === 0) return { jobIds: [], waiting: [] };
     const plans = due.map((job) => planOf(job, now));
-    const waiting = await queries.insertRuns(tx, owner, now, plans.flatMap(({ runs }) => runs));
-    await queries.setNextMinutes(tx, plans.map(({ next }) => next));
+    const waiting = await queries.insertRuns(
+      tx,
+      owner,
+      now,
+      plans.flatMap(({ runs }) => runs),
+    );
+    await queries.setNextMinutes(
+      tx,
+      plans.map(({ next }) => next),
+    );
     return { jobIds: due.map(({ id }) => id), waiting };
   });
 }
@@ -47,10 +55,15 @@ const pageSize = 1000;
  * Minutes that are lived through again have their rows already and are not run twice.
  */
 export async function correctNextMinutes(db: Db, now: Date): Promise<void> {
-  for (let afterId = ""; ; ) {
+  for (let afterId = ""; ;) {
     const page = await queries.laterJobs(db, now, { afterId, limit: pageSize });
-    const wanted = page.map(({ id, schedule }) => ({ id, next_run_at: new Date(nextAfter(storedSchedule(schedule), now.getTime())) }));
-    const wrong = wanted.filter(({ next_run_at }, index) => next_run_at.getTime() < Date.parse(page[index]?.next_run_at ?? ""));
+    const wanted = page.map(({ id, schedule }) => ({
+      id,
+      next_run_at: new Date(nextAfter(storedSchedule(schedule), now.getTime())),
+    }));
+    const wrong = wanted.filter(
+      ({ next_run_at }, index) => next_run_at.getTime() < Date.parse(page[index]?.next_run_at ?? ""),
+    );
     if (wrong.length > 0) await queries.advanceNextMinutes(db, wrong);
     if (page.length < pageSize) return;
     afterId = page.at(-1)?.id ?? "";

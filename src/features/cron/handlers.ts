@@ -25,7 +25,12 @@ export const cron: Handlers<"cron"> = {
     const outcome = await put(ctx, project, wanted, old);
     ctx.answer(outcome === "created" ? 201 : 200);
     const { schedule, enabled } = wanted;
-    ctx.note({ project_id: project.project_id, target: params.name, detail: { schedule, enabled }, silent: outcome === "same" });
+    ctx.note({
+      project_id: project.project_id,
+      target: params.name,
+      detail: { schedule, enabled },
+      silent: outcome === "same",
+    });
     await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
     return presentJob((await queries.selectJob(ctx.tx, project, params.name)) as queries.JobRow);
   },
@@ -45,7 +50,12 @@ export const cron: Handlers<"cron"> = {
       if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
     }
     const jobs = wanted.map(({ name }) => name);
-    ctx.note({ project_id: project.project_id, target: params.slug, detail: { changed, jobs: jobs.slice(0, 20) }, silent: changed === 0 });
+    ctx.note({
+      project_id: project.project_id,
+      target: params.slug,
+      detail: { changed, jobs: jobs.slice(0, 20) },
+      silent: changed === 0,
+    });
     if (changed > 0) await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
     return { imported: jobs.length, jobs };
   },
@@ -56,7 +66,11 @@ export const cron: Handlers<"cron"> = {
     if (job === undefined) return ctx.fail("not_found");
     const before = query.cursor === undefined ? undefined : (parseCursor(query.cursor) ?? wrongCursor(ctx));
     const limit = limits.cron_runs_listed;
-    const rows = await queries.listRuns(ctx.tx, { org_id: project.org_id, job_id: job.id }, { before, limit: limit + 1 });
+    const rows = await queries.listRuns(
+      ctx.tx,
+      { org_id: project.org_id, job_id: job.id },
+      { before, limit: limit + 1 },
+    );
     const page = rows.slice(0, limit);
     const last = page.at(-1);
     return { runs: page.map(presentRun), next_cursor: rows.length > limit && last ? formatCursor(last) : null };
@@ -67,9 +81,17 @@ export const cron: Handlers<"cron"> = {
     const job = await queries.lockJob(ctx.tx, project, params.name);
     if (job === undefined) return ctx.fail("not_found");
     const overlaps = await queries.isRunning(ctx.tx, project.org_id, job.id);
-    const end = overlaps ? ({ status: "skipped", reason: "overlap", finished_at: ctx.now } as const) : ({ status: "running", reason: null, finished_at: null } as const);
+    const end = overlaps
+      ? ({ status: "skipped", reason: "overlap", finished_at: ctx.now } as const)
+      : ({ status: "running", reason: null, finished_at: null } as const);
     const id = newId("run", ctx.now.getTime());
-    const run = await queries.insertManualRun(ctx.tx, { ...project, ...end, id, job_id: job.id, scheduled_at: ctx.now });
+    const run = await queries.insertManualRun(ctx.tx, {
+      ...project,
+      ...end,
+      id,
+      job_id: job.id,
+      scheduled_at: ctx.now,
+    });
     ctx.note({ project_id: project.project_id, target: params.name });
     await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
     return presentRun(run);
@@ -97,11 +119,24 @@ type PutContext = Pick<Context<"cron.set">, "tx" | "now">;
 type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;
 
 /** Makes the job as wanted. A due minute that nobody has dealt with yet stays due unless the schedule changes. */
-async function put(ctx: PutContext, project: OfProject, wanted: WantedJob, old: queries.JobRow | undefined): Promise<"created" | "changed" | "same"> {
+async function put(
+  ctx: PutContext,
+  project: OfProject,
+  wanted: WantedJob,
+  old: queries.JobRow | undefined,
+): Promise<"created" | "changed" | "same"> {
   const { name, schedule, path, enabled } = wanted;
   const next_run_at = new Date(nextAfter(storedSchedule(schedule), ctx.now.getTime()));
   if (old === undefined) {
-    await queries.insertJob(ctx.tx, { ...project, id: newId("job", ctx.now.getTime()), name, schedule, path, enabled, next_run_at });
+    await queries.insertJob(ctx.tx, {
+      ...project,
+      id: newId("job", ctx.now.getTime()),
+      name,
+      schedule,
+      path,
+      enabled,
+      next_run_at,
+    });
     return "created";
   }
   if (old.schedule === schedule && old.path === path && old.enabled === enabled) return "same";

@@ -18,7 +18,9 @@ export async function lockDueJobs(tx: Tx, now: Date, limit: number): Promise<rea
   const due = await sql<DueJob>`select j.id, j.schedule, j.next_run_at, exists (
       select from cron_run r where r.job_id = j.id and r.status = 'running' and r.trigger = 'schedule'
         and (r.started_at is null or r.lease_until > now())) as busy
-    from cron_job j where j.next_run_at <= ${now} order by j.next_run_at, j.id limit ${limit} for update of j skip locked`.execute(tx);
+    from cron_job j where j.next_run_at <= ${now} order by j.next_run_at, j.id limit ${limit} for update of j skip locked`.execute(
+    tx,
+  );
   return due.rows;
 }
 
@@ -39,7 +41,12 @@ export interface WaitingRun {
 }
 
 /** Writes due minutes down, each once whatever happens; answers with those to run that nobody had written down before. */
-export async function insertRuns(tx: Tx, owner: string, now: Date, runs: readonly NewRun[]): Promise<readonly WaitingRun[]> {
+export async function insertRuns(
+  tx: Tx,
+  owner: string,
+  now: Date,
+  runs: readonly NewRun[],
+): Promise<readonly WaitingRun[]> {
   const inserted = await sql<WaitingRun & { status: string }>`insert into cron_run
       (id, org_id, project_id, job_id, trigger, scheduled_at, status, reason, finished_at, lease_owner, lease_until)
     select n.id, j.org_id, j.project_id, j.id, 'schedule', n.scheduled_at, n.status, n.reason,
@@ -136,7 +143,12 @@ export interface StartedRun {
  * Marks waiting runs of this owner as called, or ends those that must not be called now. What is not among the answers is no
  * longer the owner's. After this, a run is never called again by anybody.
  */
-export async function startRuns(db: Db, owner: string, now: Date, ids: readonly string[]): Promise<readonly StartedRun[]> {
+export async function startRuns(
+  db: Db,
+  owner: string,
+  now: Date,
+  ids: readonly string[],
+): Promise<readonly StartedRun[]> {
   const oldest = new Date(now.getTime() - latestStartMs);
   const started = await sql<StartedRun>`with open as materialized (
       select r.id, j.schedule, j.path, p.hostname, p.replicas, p.sealed_cron_secret, d.id as deployment_id, case

@@ -179,7 +179,11 @@ export async function listRuns(
   job: { readonly org_id: string; readonly job_id: string },
   page: { readonly before: RunCursor | undefined; readonly limit: number },
 ) {
-  let query = db.selectFrom("cron_run").select(runColumns).where("org_id", "=", job.org_id).where("job_id", "=", job.job_id);
+  let query = db
+    .selectFrom("cron_run")
+    .select(runColumns)
+    .where("org_id", "=", job.org_id)
+    .where("job_id", "=", job.job_id);
   if (page.before !== undefined) {
     const { scheduled_at, id } = page.before;
     query = query.where(sql<boolean>`(scheduled_at, id) < (${scheduled_at}::timestamptz, ${id})`);

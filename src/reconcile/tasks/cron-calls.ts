@@ -9,140 +9,138 @@ import {
   type WaitingRun,
 } from "../../features/cron/cron.ts";
 import type { World } from "../world.ts";
-import { createCronCaller } from "./cron-caller.ts";
+import { createCronCaller, type CronCaller } from "./cron-caller.ts";
 import { createCronQueue } from "./cron-queue.ts";
-
-/** The runs of this scheduler, from their taking to their end. */
-export interface CronCalls {
-  /** Runs whose lease this scheduler holds; they are called as soon as there is room. */
-  add(runs: readonly WaitingRun[]): void;
-  /** Keeps the leases, and tries again what a fault of the database left undone. */
-  tend(): Promise<void>;
-  /** Starts nothing more, gives waiting runs back, waits for those under way for a moment, and writes their ends down. */
-  settle(): Promise<void>;
-  counts(): { readonly waiting: number; readonly running: number };
-}
 
 const atOnce = 500;
 const settleMs = 5000;
+// Ends come in crowds, and one statement for many costs little more than for one.
 const gatherMs = 25;
 
-/** Makes the place where runs are called, at most so many at once as the settings say, altogether and of one project. */
-export function createCronCalls(world: World): CronCalls {
-  const { db, owner, settings, clock, log } = world;
-  const queue = createCronQueue();
-  const caller = createCronCaller(world);
-  // Called, and not yet written down as ended; of these only the ones in `perProject` take a place.
-  const running = new Map<string, Promise<void>>();
-  let calling = 0;
-  const perProject = new Map<string, number>();
-  const stopping = new AbortController();
-  const ends: RunEnd[] = [];
-  let starting = false;
-  let writing: Promise<void> | undefined;
-  let closed = false;
+/**
+ * The runs of this scheduler, from their taking to their end: called at most so many at once as the settings say, altogether and
+ * of one project.
+ */
+export class CronCalls {
+  readonly #world: World;
+  readonly #caller: CronCaller;
+  readonly #queue = createCronQueue();
+  /** Called, and not yet written down as ended. */
+  readonly #open = new Map<string, Promise<void>>();
+  readonly #ends: RunEnd[] = [];
+  readonly #callsOf = new Map<string, number>();
+  #calls = 0;
+  readonly #stopping = new AbortController();
+  #starting = false;
+  #writing: Promise<void> | undefined;
+  #closed = false;
 
-  function count(projectId: string, change: 1 | -1): void {
-    calling += change;
-    const left = (perProject.get(projectId) ?? 0) + change;
-    if (left > 0) perProject.set(projectId, left);
-    else perProject.delete(projectId);
+  constructor(world: World) {
+    this.#world = world;
+    this.#caller = createCronCaller(world);
   }
 
-  async function pump(): Promise<void> {
-    if (starting) return;
-    starting = true;
+  /** Takes runs whose lease this scheduler holds; they are called as soon as there is room. */
+  add(runs: readonly WaitingRun[]): void {
+    this.#queue.add(runs);
+    this.#startSoon();
+  }
+
+  /** Keeps the leases, and tries again what a fault of the database left undone. */
+  async tend(): Promise<void> {
+    await renewRuns(this.#world.db, this.#world.owner, [...this.#open.keys(), ...this.#waiting()]);
+    if (this.#ends.length > 0) this.#writeSoon();
+    this.#startSoon();
+  }
+
+  /** Starts nothing more, gives waiting runs back, waits for those under way for a moment, and writes their ends down. */
+  async settle(): Promise<void> {
+    this.#closed = true;
+    const timer = setTimeout(() => this.#stopping.abort(), settleMs);
+    await releaseRuns(this.#world.db, this.#world.owner, this.#waiting());
+    await Promise.all(this.#open.values());
+    clearTimeout(timer);
+    this.#writeSoon();
+    await this.#writing;
+  }
+
+  counts(): { readonly waiting: number; readonly running: number } {
+    return { waiting: this.#waiting().length, running: this.#calls };
+  }
+
+  #waiting(): string[] {
+    return this.#queue.waiting().map(({ id }) => id);
+  }
+
+  #startSoon(): void {
+    this.#startAll().catch((error: unknown) => {
+      this.#world.log.error({ err: error }, "cron runs could not be started; it will be tried again");
+    });
+  }
+
+  async #startAll(): Promise<void> {
+    if (this.#starting) return;
+    this.#starting = true;
+    const { concurrent, concurrentPerProject } = this.#world.settings.cron;
+    const room = (projectId: string) => concurrentPerProject - (this.#callsOf.get(projectId) ?? 0);
     try {
-      while (!closed) {
-        const free = Math.min(atOnce, settings.cron.concurrent - calling);
-        const batch = queue.take(
-          free,
-          (projectId) => settings.cron.concurrentPerProject - (perProject.get(projectId) ?? 0),
-        );
+      while (!this.#closed) {
+        const batch = this.#queue.take(Math.min(atOnce, concurrent - this.#calls), room);
         if (batch.length === 0) break;
-        await start(batch);
+        await this.#start(batch);
       }
     } finally {
-      starting = false;
+      this.#starting = false;
     }
   }
 
-  async function start(batch: readonly WaitingRun[]): Promise<void> {
+  async #start(batch: readonly WaitingRun[]): Promise<void> {
+    const { db, owner, clock } = this.#world;
+    const ids = batch.map(({ id }) => id);
     try {
-      await caller.prepare([...new Set(batch.map(({ project_id }) => project_id))]);
-      const started = await startRuns(
-        db,
-        owner,
-        clock.now(),
-        batch.map(({ id }) => id),
-      );
-      for (const run of started) if (run.obstacle === null) call(run);
+      await this.#caller.prepare([...new Set(batch.map(({ project_id }) => project_id))]);
+      const started = await startRuns(db, owner, clock.now(), ids);
+      for (const run of started) if (run.obstacle === null) this.#call(run);
     } catch (error) {
       // Those that were marked after all are not called: their leases run out, and what they did is unknown.
-      queue.add(batch);
+      this.#queue.add(batch);
       throw error;
     }
   }
 
-  function call(run: StartedRun): void {
-    count(run.project_id, 1);
-    const work = caller.call(run, stopping.signal).then((end) => {
-      count(run.project_id, -1);
-      ends.push(end);
-      write();
-      attempt();
+  #call(run: StartedRun): void {
+    this.#count(run.project_id, 1);
+    const work = this.#caller.call(run, this.#stopping.signal).then((end) => {
+      this.#count(run.project_id, -1);
+      this.#ends.push(end);
+      this.#writeSoon();
+      this.#startSoon();
     });
-    running.set(run.id, work);
+    this.#open.set(run.id, work);
   }
 
-  function attempt(): void {
-    pump().catch((error: unknown) =>
-      log.error({ err: error }, "cron runs could not be started; it will be tried again"),
-    );
+  #count(projectId: string, change: 1 | -1): void {
+    this.#calls += change;
+    const left = (this.#callsOf.get(projectId) ?? 0) + change;
+    if (left > 0) this.#callsOf.set(projectId, left);
+    else this.#callsOf.delete(projectId);
   }
 
-  function write(): void {
-    writing ??= writeAll()
-      .catch((error: unknown) =>
-        log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again"),
-      )
-      .finally(() => (writing = undefined));
+  #writeSoon(): void {
+    this.#writing ??= this.#writeAll()
+      .catch((error: unknown) => {
+        this.#world.log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again");
+      })
+      .finally(() => (this.#writing = undefined));
   }
 
-  async function writeAll(): Promise<void> {
-    // Ends come in crowds, and one statement for many costs little more than for one.
+  async #writeAll(): Promise<void> {
     await sleep(gatherMs);
-    while (ends.length > 0) {
-      const batch = ends.slice(0, atOnce);
-      await finishRuns(db, owner, batch);
-      ends.splice(0, batch.length);
-      for (const { id } of batch) running.delete(id);
+    while (this.#ends.length > 0) {
+      const batch = this.#ends.slice(0, atOnce);
+      await finishRuns(this.#world.db, this.#world.owner, batch);
+      this.#ends.splice(0, batch.length);
+      for (const { id } of batch) this.#open.delete(id);
     }
   }
-
-  return {
-    add(runs) {
-      queue.add(runs);
-      attempt();
-    },
-    async tend() {
-      await renewRuns(db, owner, [...running.keys(), ...queue.waiting().map(({ id }) => id)]);
-      if (ends.length > 0) write();
-      attempt();
-    },
-    async settle() {
-      closed = true;
-      const timer = setTimeout(() => stopping.abort(), settleMs);
-      await releaseRuns(
-        db,
-        owner,
-        queue.waiting().map(({ id }) => id),
-      );
-      await Promise.all(running.values());
-      clearTimeout(timer);
-      write();
-      await writing;
-    },
-    counts: () => ({ waiting: queue.waiting().length, running: running.size }),
-  };
 }

@@ -25,7 +25,10 @@ async function startScheduler(input: CronSchedulerInput) {
   let complaint = "";
   child.stderr.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
   child.stdin.end(JSON.stringify(input));
-  await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => assert.fail(`the scheduler did not start: ${complaint}`))]);
+  await Promise.race([
+    once(child.stdout, "data"),
+    once(child, "exit").then(() => assert.fail(`the scheduler did not start: ${complaint}`)),
+  ]);
   return child;
 }
 
@@ -50,7 +53,17 @@ test("fifty kills around the minute, two schedulers: every due minute has its on
       schedulers[kill % 2] = await startScheduler(input);
     }
     const settled = await until(
-      async () => ((await db.selectFrom("cron_run").select("id").where("status", "=", "running").where("started_at", "<", new Date(fastClock(clock).now().getTime() - 5 * minuteMs).toISOString()).execute()).length === 0 ? true : undefined),
+      async () =>
+        (
+          await db
+            .selectFrom("cron_run")
+            .select("id")
+            .where("status", "=", "running")
+            .where("started_at", "<", new Date(fastClock(clock).now().getTime() - 5 * minuteMs).toISOString())
+            .execute()
+        ).length === 0
+          ? true
+          : undefined,
       { timeoutMs: 20_000 },
     );
     assert.ok(settled, "a run of a dead scheduler stays under way");
@@ -60,18 +73,32 @@ test("fifty kills around the minute, two schedulers: every due minute has its on
     const times = rows.map(({ scheduled_at }) => Date.parse(scheduled_at));
     const minutes = (Math.max(...times) - Math.min(...times)) / minuteMs + 1;
     const delivered = app.hits.map(({ headers }) => String(headers["x-cron-execution-id"]));
-    const counts = Object.fromEntries([...Map.groupBy(rows, ({ status, reason }) => `${status} ${reason ?? ""}`)].map(([status, of]) => [status.trim(), of.length]));
+    const counts = Object.fromEntries(
+      [...Map.groupBy(rows, ({ status, reason }) => `${status} ${reason ?? ""}`)].map(([status, of]) => [
+        status.trim(),
+        of.length,
+      ]),
+    );
     const told = JSON.stringify({ minutes, deliveries: delivered.length, ...counts });
     assert.equal(new Set(delivered).size, delivered.length, `a run was delivered twice: ${told}`);
     const perMinute = Map.groupBy(app.hits, ({ headers, url }) => `${url} ${String(headers["x-cron-scheduled-at"])}`);
-    assert.ok([...perMinute.values()].every(({ length }) => length === 1), `a minute was delivered twice: ${told}`);
+    assert.ok(
+      [...perMinute.values()].every(({ length }) => length === 1),
+      `a minute was delivered twice: ${told}`,
+    );
     assert.equal(rows.length, minutes * jobs, `a minute has no row: ${told}`);
     const succeeded = new Set(rows.filter(({ status }) => status === "succeeded").map(({ id }) => id));
     const called = new Set(delivered);
-    assert.ok([...succeeded].every((id) => called.has(id)), told);
+    assert.ok(
+      [...succeeded].every((id) => called.has(id)),
+      told,
+    );
     assert.ok(succeeded.size > rows.length / 2, `most runs ought to succeed: ${told}`);
     const open = rows.filter(({ status }) => status === "running");
-    assert.ok(open.every(({ id }) => !called.has(id)), `a delivered run stays under way: ${told}`);
+    assert.ok(
+      open.every(({ id }) => !called.has(id)),
+      `a delivered run stays under way: ${told}`,
+    );
     t.diagnostic(told);
   } finally {
     await app.close();

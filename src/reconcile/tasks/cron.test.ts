@@ -156,7 +156,9 @@ test("a redirect is recorded and not followed, an error fails the run", () =>
       await addJob(database.db, project, { name: "302", next_run_at: new Date(noon) });
       await addJob(database.db, project, { name: "503", next_run_at: new Date(noon) });
       await at(noon);
-      const found = (await runs()).map(({ status, http_status }) => [http_status, status]).sort();
+      const found = (await runs())
+        .map(({ status, http_status }) => [http_status ?? 0, status] as const)
+        .sort(([a], [b]) => a - b);
       assert.deepEqual(found, [
         [302, "succeeded"],
         [503, "failed"],

@@ -5,84 +5,106 @@ import {
   closeLostRuns,
   correctNextMinutes,
   nextMinute,
-  pruneRuns
+  pruneRuns,
 } from "../../features/cron/cron.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
-import type { Task, TaskReport } from "../driver.ts";
+import type { Task } from "../driver.ts";
 import type { World } from "../world.ts";
-import { createCronCalls } from "./cron-calls.ts";
+import { CronCalls } from "./cron-calls.ts";
 
 const batch = 500;
 const periodMs = 1000;
-// Counting a job's runs at every run would cost more than the few that are too many.
-const prunedShare = 1 / 20;
 // Another scheduler has what is due under its hands.
 const heldMs = 20;
+// Counting a job's runs at every run would cost more than the few that are too many.
+const prunedShare = 1 / 20;
 // Clocks are corrected by fractions of a second all the time.
 const setBackMs = 1000;
 
 /** Runs cron jobs at their minutes. Any number of schedulers may work on one database. */
 export function cronTask(world: World): Task {
-  const { db, clock, owner } = world;
-  const calls = createCronCalls(world);
-  const crowded = new Set<string>();
-  let lastMs = Infinity;
-  let tendedAt = -Infinity;
+  const scheduler = new Scheduler(world);
+  return {
+    name: "cron",
+    periodMs,
+    topics: ["cron"],
+    async run(signal) {
+      const now = world.clock.now();
+      await scheduler.tend(now);
+      const due = await scheduler.claim(now, signal);
+      await scheduler.adopt();
+      if (due === 0) await scheduler.prune();
+      const { waiting, running } = scheduler.calls.counts();
+      return { detail: `${running} running, ${waiting} waiting`, againMs: await scheduler.pauseMs() };
+    },
+    settle: () => scheduler.calls.settle(),
+  };
+}
 
-  async function tend(now: Date): Promise<void> {
-    if (now.getTime() < lastMs - setBackMs) await correctNextMinutes(db, now);
-    lastMs = now.getTime();
-    if (performance.now() - tendedAt < periodMs) return;
-    tendedAt = performance.now();
-    await releaseDeadLeases(db, "cron_run");
-    const lost = await closeLostRuns(db, now);
-    if (lost > 0) world.log.warn({ runs: lost }, "closed cron runs whose scheduler ended in the middle");
-    await calls.tend();
+class Scheduler {
+  readonly calls: CronCalls;
+  readonly #world: World;
+  readonly #crowded = new Set<string>();
+  #lastMs = Infinity;
+  #tendedAt = -Infinity;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.calls = new CronCalls(world);
   }
 
-  async function claim(now: Date, signal: AbortSignal): Promise<number> {
+  /** Looks after the clock and the leases, about once a second: at the full minute there is no time for it. */
+  async tend(now: Date): Promise<void> {
+    const { db, log } = this.#world;
+    if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now);
+    this.#lastMs = now.getTime();
+    if (performance.now() - this.#tendedAt < periodMs) return;
+    this.#tendedAt = performance.now();
+    await releaseDeadLeases(db, "cron_run");
+    const lost = await closeLostRuns(db, now);
+    if (lost > 0) log.warn({ runs: lost }, "closed cron runs whose scheduler ended in the middle");
+    await this.calls.tend();
+  }
+
+  /** Takes everything that is due, and says how many jobs were. */
+  async claim(now: Date, signal: AbortSignal): Promise<number> {
+    const { db, owner } = this.#world;
     for (let sum = 0; ; await turn()) {
       const { jobIds, waiting } = await claimDue(db, { owner, now, limit: batch });
-      calls.add(waiting);
-      notice(jobIds);
+      this.calls.add(waiting);
+      this.#notice(jobIds);
       sum += jobIds.length;
       if (jobIds.length < batch || signal.aborted) return sum;
     }
   }
 
-  async function adopt(): Promise<void> {
-    for (let adopted = await adoptRuns(db, owner, batch); adopted.length > 0;) {
-      calls.add(adopted);
-      notice(adopted.map(({ job_id }) => job_id));
-      adopted = adopted.length < batch ? [] : await adoptRuns(db, owner, batch);
+  /** Takes runs that were asked for, and those that a dead scheduler had not begun. */
+  async adopt(): Promise<void> {
+    const { db, owner } = this.#world;
+    for (let more = true; more;) {
+      const adopted = await adoptRuns(db, owner, batch);
+      this.calls.add(adopted);
+      this.#notice(adopted.map(({ job_id }) => job_id));
+      more = adopted.length === batch;
     }
   }
 
-  function notice(jobIds: readonly string[]): void {
-    for (const id of jobIds) if (Math.random() < prunedShare) crowded.add(id);
+  async prune(): Promise<void> {
+    const jobs = [...this.#crowded].slice(0, batch);
+    if (jobs.length === 0) return;
+    for (const id of jobs) this.#crowded.delete(id);
+    await pruneRuns(this.#world.db, jobs, this.#world.settings.cron.runsKept);
   }
 
-  async function prune(): Promise<void> {
-    const jobs = [...crowded].slice(0, batch);
-    for (const id of jobs) crowded.delete(id);
-    if (jobs.length > 0) await pruneRuns(db, jobs, world.settings.cron.runsKept);
+  /** How long there is nothing to do. */
+  async pauseMs(): Promise<number> {
+    const next = await nextMinute(this.#world.db);
+    if (next === null) return periodMs;
+    const untilMs = Date.parse(next) - this.#world.clock.now().getTime();
+    return untilMs > 0 ? untilMs : heldMs;
   }
 
-  return {
-    name: "cron",
-    periodMs,
-    topics: ["cron"],
-    async run(signal): Promise<TaskReport> {
-      const now = clock.now();
-      await tend(now);
-      const due = await claim(now, signal);
-      await adopt();
-      if (due === 0) await prune();
-      const next = await nextMinute(db);
-      const untilMs = next === null ? periodMs : Date.parse(next) - clock.now().getTime();
-      const { waiting, running } = calls.counts();
-      return { detail: `${running} running, ${waiting} waiting`, againMs: untilMs > 0 ? untilMs : heldMs };
-    },
-    settle: () => calls.settle(),
-  };
+  #notice(jobIds: readonly string[]): void {
+    for (const id of jobIds) if (Math.random() < prunedShare) this.#crowded.add(id);
+  }
 }
