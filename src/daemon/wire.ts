@@ -18,6 +18,7 @@ import type { Wakeups } from "../store/wakeups.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
+import { notifiersOf } from "./notifiers.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
 import { storagesOf } from "./storages.ts";
@@ -65,6 +66,7 @@ export async function wire(ground: Ground): Promise<World> {
       logStore: createDiskLogStore({ dir: paths.logs }),
       storages: storagesOf(config, paths.backups),
       dns: createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 }),
+      notifiers: notifiersOf(config, log),
     },
     settings: settingsOf(config),
     domains: domainSettingsOf(config),
@@ -97,6 +99,7 @@ async function processFamily({ config, parts, log }: Ground) {
     uidBase: config.uidBase,
     packageEnv: packages.env,
     packageDirs: packages.dirs,
+    ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });
   const runtime = await createProcessRuntime({
     stateDir: paths.runtime,
