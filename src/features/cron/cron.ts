@@ -7,6 +7,7 @@ export {
   adoptRuns,
   closeLostRuns,
   finishRuns,
+  isCalled,
   nextMinute,
   pruneRuns,
   releaseRuns,

@@ -174,6 +174,13 @@ export async function startRuns(
   return started.rows;
 }
 
+/** Whether a call to one of these deployments is under way. Those of schedulers that died do not count. */
+export async function isCalled(db: Db, deploymentIds: readonly string[]): Promise<boolean> {
+  const open = await sql`select from cron_run where status = 'running' and deployment_id = any(${deploymentIds})
+    and started_at is not null and lease_until > now() limit 1`.execute(db);
+  return open.rows.length > 0;
+}
+
 /** How a call ended. */
 export interface RunEnd {
   readonly id: string;

@@ -13,6 +13,7 @@ import {
   type CronProject,
 } from "../../../test/support/cron-world.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { isCalled } from "../../features/cron/cron.ts";
 import { until } from "../../kit/retry.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
@@ -231,8 +232,10 @@ test("a minute that comes while the last run is under way is skipped", async () 
       await at(noon);
       await until(() => (app.hits.length === 1 ? true : undefined), { timeoutMs: 5000 });
       await at(noon + minuteMs);
+      assert.equal(await isCalled(database.db, [project.deployment_id]), true);
       for (const answer of answers) answer();
       await runs();
+      assert.equal(await isCalled(database.db, [project.deployment_id]), false);
       await at(noon + 2 * minuteMs);
       for (const hit of await waitForHits(app, 2)) assert.ok(hit);
       for (const answer of answers) answer();
