@@ -15,7 +15,8 @@ export const errors = {
   approval_required: {
     status: 403,
     retry: "after_change",
-    meaning: "A human must approve this request first: poll the approval that is named, then send the identical request.",
+    meaning:
+      "A human must approve this request first: poll the approval that is named, then send the identical request.",
     hint: "Wait until the approval's status is `approved`, then repeat the request unchanged within an hour.",
   },
   approval_denied: {

@@ -66,18 +66,29 @@ export function row<const R extends Required & Optional>(given: R): Omit<Default
   return { ...defaults, ...given };
 }
 
+/** Whether a row changes something: it counts as a write, and takes an Idempotency-Key and `?dry_run=true`. */
+export function changes(row: Pick<Row, "method">): boolean {
+  return row.method !== "GET";
+}
+
 /** Errors that any row may answer, whatever it does. */
-function commonErrors(
-  row: Pick<Row, "access" | "approval" | "params" | "body" | "scope">,
-): readonly ErrorCode[] {
-  const always: ErrorCode[] = ["invalid_request", "method_not_allowed", "payload_too_large", "internal", "unavailable"];
+function commonErrors(row: Row): readonly ErrorCode[] {
+  const always: ErrorCode[] = [
+    "invalid_request",
+    "method_not_allowed",
+    "payload_too_large",
+    "rate_limited",
+    "internal",
+    "unavailable",
+  ];
   if (row.body !== null) always.push("unsupported_media_type");
   if (row.access === "public") return always;
   always.push("unauthorized", "org_suspended");
   if (row.access === "owner") always.push("owner_only");
   if (row.access === "operator") always.push("operator_only");
   if (row.scope !== null) always.push("insufficient_scope");
-  if (row.approval) always.push("forbidden");
+  if (row.approval) always.push("approval_required", "approval_denied");
+  if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress");
   if (Object.keys(row.params.shape).length > 0) always.push("not_found");
   return always;
 }

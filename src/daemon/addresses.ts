@@ -9,6 +9,7 @@ export function addressesOf(config: Config): Addresses {
   const withPort = (port: number, usual: number) => (port === usual ? "" : `:${port}`);
   return {
     appsDomain: config.domain,
+    controlUrl: `http://${config.host}${withPort(config.httpPort, 80)}`,
     appUrl: (hostname) => `http://${hostname}${withPort(config.edgePort, 80)}`,
     gitSsh: (org, slug) => `ssh://git@${config.host}${withPort(config.sshPort, 22)}/${org}/${slug}.git`,
     gitHttp: (org, slug) => `http://${config.host}${withPort(config.httpPort, 80)}/git/${org}/${slug}.git`,

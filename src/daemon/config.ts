@@ -46,6 +46,20 @@ export const settings = {
     "BERTH_DATABASE_URL",
     "The control plane's own database, if it is not to run one by itself.",
   ),
+  smtpUrl: optionalText(
+    "BERTH_SMTP_URL",
+    "The mail server for messages to the operator, such as `smtp://user:password@mail.example.com:587`; `smtps:` is TLS from the start.",
+  ),
+  mailFrom: optionalText("BERTH_MAIL_FROM", "The sender of those mails."),
+  mailTo: list(
+    "BERTH_MAIL_TO",
+    (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? undefined : "is not an e-mail address"),
+    "Their receivers: whoever gets these mails may approve requests.",
+  ),
+  webhookUrl: optionalText("BERTH_WEBHOOK_URL", "Where messages to the operator are sent by POST, signed."),
+  webhookSecret: optionalText("BERTH_WEBHOOK_SECRET", "The key of that signature."),
+  readsPerMinute: wholeNumber("BERTH_READS_PER_MINUTE", 600, [1, 1_000_000], "Reads of one token in a minute."),
+  writesPerMinute: wholeNumber("BERTH_WRITES_PER_MINUTE", 120, [1, 1_000_000], "Writes of one token in a minute."),
   keyFile: optionalText(
     "BERTH_KEY_FILE",
     "The key that seals secrets in the database; `secrets.key` in the data folder when unset.",
@@ -202,6 +216,7 @@ export function pathsIn(dataDir: string) {
     caches: join(dataDir, "caches"),
     storage: join(dataDir, "storage"),
     runtime: join(dataDir, "runtime"),
+    outbox: join(dataDir, "outbox"),
     sandbox: join(dataDir, "sandbox"),
     edge: join(dataDir, "edge"),
     logs: join(dataDir, "logs"),

@@ -1,4 +1,5 @@
 import { createDriver, type Driver } from "../reconcile/driver.ts";
+import { approvalsTask } from "../reconcile/tasks/approvals.ts";
 import { appsTask } from "../reconcile/tasks/apps.ts";
 import { backupsTask } from "../reconcile/tasks/backups.ts";
 import { buildsTask } from "../reconcile/tasks/builds.ts";
@@ -8,6 +9,7 @@ import { domainsTask } from "../reconcile/tasks/domains.ts";
 import { edgeTask } from "../reconcile/tasks/edge.ts";
 import { imagesTask } from "../reconcile/tasks/images.ts";
 import { logsTask } from "../reconcile/tasks/logs.ts";
+import { notificationsTask } from "../reconcile/tasks/notifications.ts";
 import { releasesTask } from "../reconcile/tasks/releases.ts";
 import { repositoriesTask } from "../reconcile/tasks/repositories.ts";
 import type { World } from "../reconcile/world.ts";
@@ -28,6 +30,8 @@ export function createReconcilers(world: World): Driver {
       imagesTask(world),
       cronTask(world),
       repositoriesTask(world),
+      approvalsTask(world),
+      notificationsTask(world, () => wake("notifications")),
     ],
     wakeups: world.wakeups,
     log: world.log,

@@ -66,6 +66,7 @@ export async function startPlatform(
     log,
     checks: readinessChecks(world, reconcilers, git),
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
+    limits: { readsPerMinute: config.readsPerMinute, writesPerMinute: config.writesPerMinute },
   });
   shutdown.onEnd("the API", () => api.close());
   shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));

@@ -1,10 +1,11 @@
-import type { ErrorBody, ErrorCode } from "../contract/errors.ts";
+import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
 import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Dns } from "../ports/dns.ts";
 import type { LogStore } from "../ports/log-store.ts";
+import type { Notifier } from "../ports/notifier.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
@@ -37,6 +38,7 @@ export interface Surroundings {
     readonly logStore: LogStore;
     readonly tenantDatabase: TenantDatabase;
     readonly dns: Dns;
+    readonly notifiers: readonly Notifier[];
   };
   readonly addresses: Addresses;
   readonly domains: DomainSettings;
@@ -46,6 +48,8 @@ export interface Surroundings {
 /** How users reach the platform; made from the configuration. */
 export interface Addresses {
   readonly appsDomain: string;
+  /** The control plane, `http://localhost:4000`, without a slash at the end. */
+  readonly controlUrl: string;
   /** `http://demo.localhost:8080` for a hostname. */
   readonly appUrl: (hostname: string) => string;
   readonly gitSsh: (orgSlug: string, projectSlug: string) => string;
@@ -66,23 +70,43 @@ export interface Context<N extends RouteName> {
   readonly world: Surroundings;
   readonly now: Date;
   readonly log: Log;
+  /**
+   * For whoever waits or streams: aborts when the client leaves, the platform stops, or the caller's token no longer counts. Its reason is
+   * then the refusal to answer with.
+   */
+  readonly signal: AbortSignal;
   /** Ends the request with this refusal; the transaction is rolled back. */
   readonly fail: (code: CodeOf<N>, more?: RefusalText) => never;
   /** Chooses another of the row's success statuses. */
   readonly answer: (status: RouteNamed<N>["success"][number]) => void;
+  /** Answers a GET with a stream of events instead of a result, until they end or `signal` aborts. */
+  readonly stream: (events: AsyncIterable<ServerEvent>) => never;
   /** What the activity row says beyond the row's label. Keys, never values. */
   readonly note: (activity: ActivityNote) => void;
+}
+
+/** One event of a stream, as `text/event-stream` has it; `data` goes out as JSON. A client that comes back names the last `id` it got. */
+export interface ServerEvent {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data: unknown;
 }
 
 export interface RefusalText {
   readonly error?: string;
   readonly hint?: string;
   readonly details?: ErrorBody["details"];
+  readonly next?: NextCall;
+  readonly approval?: ErrorBody["approval"];
+  /** When it may help to try again. */
+  readonly retryAfterSeconds?: number;
 }
 
 export interface ActivityNote {
   readonly project_id?: string;
   readonly target?: string;
+  /** The id of what is changed, where the path names it by a word that could come to mean another; approvals are bound to it. */
+  readonly resource?: string;
   readonly detail?: Readonly<Record<string, unknown>>;
   /** Nothing changed: write no row. */
   readonly silent?: boolean;

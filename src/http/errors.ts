@@ -1,5 +1,6 @@
-import { errors, type ErrorBody, type ErrorCode } from "../contract/errors.ts";
+import { errors, type ErrorBody, type ErrorCode, type ErrorDefinition } from "../contract/errors.ts";
 import { Refused } from "../features/context.ts";
+import { nextCallOf } from "./next-call.ts";
 
 /** An error as it is answered: everything that leaves the server, and whether the operator should hear of it. */
 export interface ErrorAnswer {
@@ -10,10 +11,10 @@ export interface ErrorAnswer {
   readonly kind: "fault" | "outage" | "refusal";
 }
 
-/** The answer for whatever was thrown. Nothing of a fault's own text gets into it. */
-export function answerTo(error: unknown): ErrorAnswer {
-  if (error instanceof Refused) return refusalAnswer(error);
-  const { code = "", statusCode = 500 } = error as { code?: string; statusCode?: number };
+/** The answer for whatever was thrown, to a request with these names in its path. Nothing of a fault's own text gets into it. */
+export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
+  if (error instanceof Refused) return refusalAnswer(error, params);
+  const { code = "", statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));
   if (isUnavailable(code, String((error as Error | undefined)?.message)))
     return { ...refusalAnswer(new Refused("unavailable")), kind: "outage" };
@@ -25,6 +26,7 @@ const retryAfterSeconds = 5;
 const extraHeaders: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
   unauthorized: { "www-authenticate": "Bearer" },
   unavailable: { "retry-after": String(retryAfterSeconds) },
+  deploy_in_progress: { "retry-after": String(retryAfterSeconds) },
 };
 
 function frameworkRefusal(code: string, statusCode: number): Refused {
@@ -35,15 +37,26 @@ function frameworkRefusal(code: string, statusCode: number): Refused {
     : new Refused("internal");
 }
 
-function refusalAnswer({ code, more }: Refused): ErrorAnswer {
-  const { status, meaning } = errors[code];
+function refusalAnswer({ code, more }: Refused, params?: unknown): ErrorAnswer {
+  const definition: ErrorDefinition = errors[code];
+  const {
+    error = definition.meaning,
+    hint = definition.hint,
+    details,
+    approval,
+    next = nextCallOf(code, params),
+  } = more;
   const body: ErrorBody = {
-    error: more.error ?? meaning,
+    error,
     code,
-    ...(more.hint === undefined || more.hint === "" ? {} : { hint: more.hint }),
-    ...(more.details === undefined ? {} : { details: more.details }),
+    ...(hint === undefined || hint === "" ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
+    ...(approval === undefined ? {} : { approval }),
+    ...(next === undefined ? {} : { next }),
   };
-  return { status, headers: extraHeaders[code] ?? {}, body, kind: code === "internal" ? "fault" : "refusal" };
+  const retry = more.retryAfterSeconds === undefined ? {} : { "retry-after": String(more.retryAfterSeconds) };
+  const headers = { ...extraHeaders[code], ...retry };
+  return { status: definition.status, headers, body, kind: code === "internal" ? "fault" : "refusal" };
 }
 
 // SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock, serialisation and

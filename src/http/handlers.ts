@@ -1,5 +1,7 @@
 import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
+import { approvals } from "../features/approvals/handlers.ts";
+import { findApproval } from "../features/approvals/approvals.ts";
 import { backups } from "../features/backups/handlers.ts";
 import { findBackup } from "../features/backups/backups.ts";
 import { builds } from "../features/builds/handlers.ts";
@@ -11,6 +13,7 @@ import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
 import { logs } from "../features/logs/handlers.ts";
 import { me } from "../features/me/handlers.ts";
+import { orgs } from "../features/orgs/handlers.ts";
 import { projects } from "../features/projects/handlers.ts";
 import { findProject } from "../features/projects/projects.ts";
 import { selfDescription } from "../features/self-description/handlers.ts";
@@ -20,6 +23,17 @@ import { tokens } from "../features/tokens/handlers.ts";
 import { findToken } from "../features/tokens/tokens.ts";
 
 export { recordActivity } from "../features/activity/activity.ts";
+export {
+  affectedBy,
+  askForApproval,
+  consumeApproval,
+  decide,
+  openDecision,
+  type Affected,
+  type Decision,
+  type GatedRequest,
+} from "../features/approvals/approvals.ts";
+export { claimKey, type HeldKey, type StoredAnswer } from "../features/idempotency/idempotency.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
 
 /** The handlers of every noun of the contract. This list and the ones below are all that this layer knows of nouns. */
@@ -38,12 +52,21 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   logs,
   tokens,
   "ssh-keys": sshKeys,
+  orgs,
+  approvals,
 };
 
-/** Whether the thing that a path starts with exists for the caller: asked before a malformed request is told what is wrong with it. */
+/**
+ * The thing that a path starts with, as the caller's organization has it: asked before a malformed request is told what is wrong with
+ * it, and for the id that an approval is bound to.
+ */
 export interface Resource {
   readonly prefix: string;
-  readonly find: (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<unknown>;
+  readonly find: (
+    db: Db | Tx,
+    caller: Pick<Caller, "org_id">,
+    name: string,
+  ) => Promise<{ readonly id: string } | undefined>;
 }
 
 export const resources: readonly Resource[] = [
@@ -51,4 +74,5 @@ export const resources: readonly Resource[] = [
   { prefix: "/v1/backups/:id", find: findBackup },
   { prefix: "/v1/api-tokens/:id", find: findToken },
   { prefix: "/v1/ssh-keys/:id", find: findKey },
+  { prefix: "/v1/approvals/:id", find: findApproval },
 ];

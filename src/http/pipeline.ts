@@ -1,60 +1,74 @@
 import { refusal } from "../contract/access.ts";
-import type { RouteName } from "../contract/routes.ts";
-import type { Row, SuccessStatus } from "../contract/table.ts";
-import {
-  Refused,
-  type ActivityNote,
-  type Caller,
-  type Context,
-  type RefusalText,
-  type Surroundings,
-  type Waiting,
-} from "../features/context.ts";
+import { limits } from "../contract/limits.ts";
+import { changes, type Row, type SuccessStatus } from "../contract/table.ts";
+import { Refused, type Caller, type ServerEvent, type Surroundings } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
-import type { Db, Tx } from "../store/database.ts";
+import type { Db } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { handlers, recordActivity, resources } from "./handlers.ts";
+import { Call, outcomeDeadlineMs } from "./call.ts";
+import { claimKey, resources, type HeldKey } from "./handlers.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./parse.ts";
+import { addressKey, type Rate, type RateLimiter } from "./rate-limiter.ts";
 
 /** What a request is answered with; `text` is JSON, absent for 204. */
 export interface Answer {
   readonly status: SuccessStatus;
   readonly text?: string;
+  /** Instead of a text. `end` is to be called when it is over. */
+  readonly stream?: {
+    readonly events: AsyncIterable<ServerEvent>;
+    readonly signal: AbortSignal;
+    readonly end: () => void;
+  };
 }
 
 export interface PipelineRequest extends RawInput {
-  readonly authorization: string | undefined;
+  /** The bearer token, when one was sent. */
+  readonly token: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  /** Where the request comes from. */
+  readonly address: string;
   readonly requestId: string;
+  /** Aborts when the client leaves. */
+  readonly gone: () => AbortSignal;
+  /** Adds to the answer's headers, also when it is an error. */
+  readonly setHeaders: (headers: Readonly<Record<string, string>>) => void;
 }
 
 export interface PipelineOptions {
   readonly world: Surroundings;
   readonly authenticator: Pick<Authenticator, "authenticate">;
+  readonly limiter: RateLimiter;
+  /** Aborts when the platform stops. */
+  readonly closing: AbortSignal;
   readonly log: Log;
 }
 
 /**
- * Everything between a parsed body and its answer, the same for every row: who calls, may they, does the request make sense,
- * do it in one transaction with its activity row, and let out only what the row declares. Throws `Refused` and faults.
+ * Everything between a parsed body and its answer, the same for every row: who calls, may they, does the request make sense, may it
+ * go ahead without a human, do it in one transaction with its activity row, and let out only what the row declares. Throws `Refused`
+ * and faults. The handler runs before the gate of approvals, in a transaction that a closed gate rolls back: so whatever the
+ * request's own state forbids is told first, and no row needs its checks written twice.
  */
 export async function answer(options: PipelineOptions, row: Row, request: PipelineRequest): Promise<Answer> {
   const caller = row.access === "public" ? undefined : await authenticate(options, request);
   if (caller !== undefined) mayCall(row, caller);
+  limitRate(options, row, request, caller);
   const input = await parse(options, row, request, caller);
   const call = new Call(options, row, request, caller);
-  const done = changesNothing(row) ? await call.handle(options.world.db, input) : await call.transact(input);
-  return call.present(row.waits ? await inTime(done as Waiting<unknown>) : done);
+  if (!changes(row) || caller === undefined) return call.read(input);
+  if (isRehearsal(request)) return call.rehearse(input);
+  return changeOnce({ options, row, request, caller }, (key) => call.change(input, key));
 }
 
-// A rollback waits for a start of 60 s and a drain; whoever waits longer asks again.
-const outcomeDeadlineMs = 240_000;
-
-async function authenticate({ authenticator }: PipelineOptions, request: PipelineRequest): Promise<Caller> {
-  const text = /^Bearer +(\S+)$/i.exec(request.authorization ?? "")?.[1];
-  const found = text === undefined ? undefined : await authenticator.authenticate(text);
-  if (found === undefined) throw new Refused("unauthorized");
-  if (found.suspended) throw new Refused("org_suspended");
-  return found.caller;
+async function authenticate({ authenticator, limiter }: PipelineOptions, request: PipelineRequest): Promise<Caller> {
+  const { token } = request;
+  const found = token === undefined ? undefined : await authenticator.authenticate(token);
+  if (found !== undefined && found.suspended) throw new Refused("org_suspended");
+  if (found !== undefined) return found.caller;
+  // Only what is refused anyway is counted, so nobody can use up what others of the same address need.
+  const counted = limiter.count("refusedPerMinute", addressKey(request.address));
+  throw counted.refused ?? new Refused("unauthorized");
 }
 
 function mayCall(row: Row, caller: Caller): void {
@@ -62,9 +76,13 @@ function mayCall(row: Row, caller: Caller): void {
   if (refused === "insufficient_scope")
     throw new Refused(refused, { error: `The token lacks the scope ${row.scope}.` });
   if (refused !== undefined) throw new Refused(refused);
-  // Nobody can be asked yet, and a token that must ask may not go ahead without.
-  if (row.approval && caller.approval_mode)
-    throw new Refused("forbidden", { error: "This token is in approval mode and may not do this by itself." });
+}
+
+function limitRate({ limiter }: PipelineOptions, row: Row, request: PipelineRequest, caller: Caller | undefined): void {
+  const rate: Rate = changes(row) ? "writesPerMinute" : "readsPerMinute";
+  const { headers, refused } = limiter.count(rate, caller?.token_id ?? addressKey(request.address));
+  request.setHeaders(headers);
+  if (refused !== undefined) throw refused;
 }
 
 // What a caller cannot see is missing, whatever else is wrong with the request.
@@ -88,107 +106,59 @@ async function exists(db: Db, row: Row, request: PipelineRequest, caller: Caller
   return (await resource.find(db, caller, slug ?? id ?? "")) !== undefined;
 }
 
-function changesNothing(row: Row): boolean {
-  return row.method === "GET";
+/** Every write takes `?dry_run=true`: were it ignored by some, whoever relied on it would change something. */
+function isRehearsal({ query }: PipelineRequest): boolean {
+  const { dry_run: given } = (query ?? {}) as Readonly<Record<string, unknown>>;
+  if (given === undefined || given === "false") return false;
+  if (given === "true") return true;
+  const message = "must be true or false";
+  throw new Refused("invalid_request", { error: `dry_run: ${message}`, details: [{ path: "dry_run", message }] });
 }
 
-/** One request that is being handled. */
-class Call {
-  readonly #options: PipelineOptions;
-  readonly #row: Row;
-  readonly #request: PipelineRequest;
-  readonly #caller: Caller | undefined;
-  #status: SuccessStatus;
-  #note: ActivityNote = {};
-
-  constructor(options: PipelineOptions, row: Row, request: PipelineRequest, caller: Caller | undefined) {
-    this.#options = options;
-    this.#row = row;
-    this.#request = request;
-    this.#caller = caller;
-    this.#status = row.success[0];
-  }
-
-  /** The handler and the activity row in one transaction. */
-  transact(input: ParsedInput): Promise<unknown> {
-    return this.#options.world.db.transaction().execute(async (tx) => {
-      const result = await this.handle(tx, input);
-      await this.#writeActivity(tx);
-      return result;
-    });
-  }
-
-  /** A row that only reads needs no transaction: each of its statements sees a state that was true. */
-  handle(db: Db | Tx, input: ParsedInput): Promise<unknown> {
-    return handlerOf(this.#row)(this.#context(db as Tx), input);
-  }
-
-  /** What the row declares of a result, as JSON. */
-  present(result: unknown): Answer {
-    if (this.#row.result === null) return { status: this.#status };
-    return { status: this.#status, text: JSON.stringify(this.#row.result.parse(result)) };
-  }
-
-  #context(tx: Tx): AnyContext {
-    const { world, log } = this.#options;
-    const said = { request_id: this.#request.requestId, route: this.#row.name };
-    return {
-      tx,
-      // Handlers of public rows have no use for a caller.
-      caller: this.#caller as Caller,
-      world,
-      now: world.clock.now(),
-      // Made when it is asked for, because hardly any request says something.
-      get log() {
-        return log.child(said);
-      },
-      fail: (code: Refused["code"], more?: RefusalText) => {
-        throw new Refused(code, more);
-      },
-      answer: (status: SuccessStatus) => void (this.#status = status),
-      note: (note: ActivityNote) => void (this.#note = { ...this.#note, ...note }),
-    } as AnyContext;
-  }
-
-  async #writeActivity(tx: Tx): Promise<void> {
-    const { project_id = null, target = null, detail = {}, silent = false } = this.#note;
-    if (this.#row.activity === null || silent || this.#caller === undefined) return;
-    const { org_id, token_id: actor_token_id, token_name: actor_name } = this.#caller;
-    await recordActivity(tx, {
-      org_id,
-      project_id,
-      actor_token_id,
-      actor_name,
-      action: this.#row.activity,
-      target,
-      detail,
-    });
-  }
+interface Write {
+  readonly options: PipelineOptions;
+  readonly row: Row;
+  readonly request: PipelineRequest;
+  readonly caller: Caller;
 }
 
-type AnyContext = Context<RouteName>;
-type AnyHandler = (ctx: AnyContext, input: ParsedInput) => Promise<unknown>;
+// How long a request may be under way before its key is taken for lost; a row that waits marks its key when it has changed something.
+const holdMs = 60_000;
 
-/** `projects.create` to `handlers.projects.create`; that each exists is what the type of `handlers` promises. */
-function handlerOf(row: Row): AnyHandler {
-  const [noun, verb] = row.name.split(".") as [keyof typeof handlers, string];
-  return (handlers[noun] as unknown as Record<string, AnyHandler>)[verb] as AnyHandler;
-}
-
-async function inTime({ outcome }: Waiting<unknown>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new Refused("unavailable", { error: "It takes longer than expected and goes on. Look again in a moment." }),
-        ),
-      outcomeDeadlineMs,
-    );
+/** Does a write that has an `Idempotency-Key` once, and answers its repetitions with what it was answered. */
+async function changeOnce(
+  { options, row, request, caller }: Write,
+  change: (key?: HeldKey) => Promise<Answer>,
+): Promise<Answer> {
+  const key = keyOf(request);
+  if (key === undefined) return change();
+  const { method, path } = row;
+  const { params, query, body } = request;
+  const same = { method, path, params, query, body };
+  const outcome = await claimKey(options.world, {
+    key,
+    caller,
+    request: same,
+    holdMs: row.waits ? outcomeDeadlineMs : holdMs,
   });
-  try {
-    return await Promise.race([outcome(), late]);
-  } finally {
-    clearTimeout(timer);
+  if ("replay" in outcome) {
+    request.setHeaders({ "idempotency-replayed": "true" });
+    return outcome.replay as Answer;
   }
+  try {
+    return await change(outcome.held);
+  } catch (error) {
+    await outcome.held.release();
+    throw error;
+  }
+}
+
+function keyOf({ idempotencyKey: key }: PipelineRequest): string | undefined {
+  if (key === undefined) return undefined;
+  if (key.length <= limits.idempotency_key_characters && /^[\x21-\x7e]+$/.test(key)) return key;
+  const message = `must be 1 to ${limits.idempotency_key_characters} visible ASCII characters`;
+  throw new Refused("invalid_request", {
+    error: `Idempotency-Key: ${message}`,
+    details: [{ path: "Idempotency-Key", message }],
+  });
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { limits as apiLimits } from "../contract/limits.ts";
 import { routes } from "../contract/routes.ts";
@@ -8,12 +9,15 @@ import type { Row } from "../contract/table.ts";
 import { Refused, type Surroundings } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { createAuthenticator } from "./authenticator.ts";
+import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
+import { eventStream } from "./event-stream.ts";
 import { authenticate, recordUse } from "./handlers.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
-import { answer, type PipelineOptions } from "./pipeline.ts";
+import { answer, type Answer, type PipelineOptions } from "./pipeline.ts";
+import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 
 export interface HttpOptions {
   readonly world: Surroundings;
@@ -31,7 +35,7 @@ export interface Mount {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
-export interface HttpLimits {
+export interface HttpLimits extends RateLimits {
   readonly bodyBytes: number;
   readonly urlBytes: number;
   readonly headersTimeoutMs: number;
@@ -60,7 +64,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const app = createApp(options, limits);
   addBodyReading(app);
   addHealth(app, options.checks);
-  for (const row of routes) addRoute(app, row, { world, authenticator, log });
+  const closing = new AbortController();
+  const limiter = createRateLimiter(limits);
+  for (const row of routes) addRoute(app, row, { world, authenticator, limiter, closing: closing.signal, log });
+  addDecisionPage(app, { world, log });
   addFallbacks(app, log);
   return {
     async listen({ host, port }) {
@@ -68,8 +75,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       return { port: (app.server.address() as { port: number }).port };
     },
     async close() {
-      authenticator.close();
+      closing.abort(new Refused("unavailable", { error: "The platform is stopping." }));
       await app.close();
+      authenticator.close();
     },
   };
 }
@@ -80,6 +88,9 @@ const standard: HttpLimits = {
   urlBytes: apiLimits.url_bytes,
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 30_000,
+  readsPerMinute: apiLimits.reads_per_minute,
+  writesPerMinute: apiLimits.writes_per_minute,
+  refusedPerMinute: apiLimits.writes_per_minute,
 };
 
 function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
@@ -142,17 +153,37 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
     url: row.path,
     ...(row.body_bytes === null ? {} : { bodyLimit: row.body_bytes }),
     async handler(request, reply) {
-      const { params, query, body, headers, id } = request;
+      const { params, query, body, headers, id, ip } = request;
       const done = await answer(options, row, {
         params,
         query,
         body,
-        authorization: headers.authorization,
+        token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
+        idempotencyKey: headers["idempotency-key"]?.toString(),
+        address: ip,
         requestId: id,
+        gone: () => goneSignal(reply.raw),
+        setHeaders: (more) => void reply.headers(more),
       });
+      if (done.stream !== undefined) return sendStream(reply, done.stream, id);
       return send(reply, { status: done.status, headers: {}, text: done.text, requestId: id });
     },
   });
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort(new Error("the client has left")));
+  return gone.signal;
+}
+
+function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, requestId: string): FastifyReply {
+  const { events, signal, end } = stream;
+  const content = Readable.from(eventStream(events, signal), { objectMode: false });
+  content.once("close", end);
+  // Proxies of the nginx kind would hold events back.
+  const headers = { ...securityHeaders, "x-accel-buffering": "no", "x-request-id": requestId };
+  return reply.code(200).headers(headers).type("text/event-stream; charset=utf-8").send(content);
 }
 
 function addFallbacks(app: FastifyInstance, log: Log): void {
@@ -192,7 +223,7 @@ function send(reply: FastifyReply, { status, headers, text, requestId }: Reply):
 }
 
 function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
-  const { status, headers, body, kind } = answerTo(error);
+  const { status, headers, body, kind } = answerTo(error, request.params);
   // The route, not the URL: a query string may hold what somebody should not have put there.
   const said = { request_id: request.id, method: request.method, route: request.routeOptions?.url };
   if (kind === "fault") log.error({ ...said, err: error }, "a request failed");

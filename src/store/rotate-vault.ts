@@ -27,6 +27,14 @@ const sealedColumns = [
     keys: ["id", "project_id"],
     name: (row: SealedRow) => `deployment:${String(row["id"])}`,
   },
+  { table: "notification", column: "sealed_message", project: "id", keys: ["id"], name: () => "notification" },
+  {
+    table: "idempotency_key",
+    column: "sealed_answer",
+    project: "token_id",
+    keys: ["token_id", "key"],
+    name: (row: SealedRow) => `idempotency:${String(row["key"])}`,
+  },
 ] as const;
 
 type SealedColumn = (typeof sealedColumns)[number];
@@ -66,7 +74,8 @@ async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
     const header = sql<Buffer>`substring(${sql.ref(column)} from 2 for 4)`;
     const { rows } = await sql<{
       number: Buffer;
-    }>`select distinct ${header} as number from ${sql.table(table)}`.execute(db);
+    }>`select distinct ${header} as number from ${sql.table(table)}
+      where ${sql.ref(column)} is not null`.execute(db);
     for (const row of rows) used.add(row.number.readUInt32BE(0));
   }
   return used;

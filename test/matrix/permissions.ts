@@ -12,7 +12,7 @@ export interface Permission {
   /** What an allowed caller gets for the things of `testThings`. */
   readonly allowed: number;
   /** Whether the path names something that another organization may own. */
-  readonly names: "project" | "build" | "key" | "token" | null;
+  readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | null;
 }
 
 const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
@@ -265,6 +265,54 @@ export const permissions: Readonly<Record<string, Permission>> = {
     method: "DELETE",
     path: ({ key }) => `/v1/ssh-keys/${key}`,
     allowed: 204,
+  },
+  "orgs.create": {
+    ...ofNothing,
+    access: "operator",
+    scope: "orgs:write",
+    method: "POST",
+    path: () => "/v1/orgs",
+    body: () => ({ slug: fresh(), name: "New" }),
+    allowed: 201,
+  },
+  "orgs.list": {
+    ...ofNothing,
+    access: "operator",
+    scope: "orgs:read",
+    method: "GET",
+    path: () => "/v1/orgs",
+    allowed: 200,
+  },
+  "orgs.disable": {
+    ...ofNothing,
+    access: "operator",
+    scope: "orgs:write",
+    method: "POST",
+    path: ({ org }) => `/v1/orgs/${org}/disable`,
+    allowed: 200,
+  },
+  "orgs.enable": {
+    ...ofNothing,
+    access: "operator",
+    scope: "orgs:write",
+    method: "POST",
+    path: ({ org }) => `/v1/orgs/${org}/enable`,
+    allowed: 200,
+  },
+  "approvals.list": {
+    ...ofNothing,
+    scope: "approvals:read",
+    method: "GET",
+    path: () => "/v1/approvals",
+    allowed: 200,
+  },
+  "approvals.get": {
+    ...member,
+    names: "approval",
+    scope: null,
+    method: "GET",
+    path: ({ approval }) => `/v1/approvals/${approval}`,
+    allowed: 200,
   },
 };
 

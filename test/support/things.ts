@@ -12,6 +12,9 @@ export interface Things {
   readonly build: string;
   readonly key: string;
   readonly token: string;
+  readonly approval: string;
+  /** The slug of a further organization. */
+  readonly org: string;
   readonly variable: string;
   /** A hostname of the project. */
   readonly domain: string;
@@ -68,7 +71,10 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   const fingerprint = `SHA256:${randomBytes(8).toString("hex")}`;
   await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
   const token = await testToken(db, org.id, {});
-  return { project, build, key: key.id, token: token.id, variable: "COLOUR", domain, cron: job.name };
+  const approval = await testApproval(world, { org_id: org.id, token_id: token.id });
+  const other = `o-${randomBytes(5).toString("hex")}`;
+  await db.insertInto("organization").values({ id: newId("org"), slug: other, name: other }).execute();
+  return { project, build, key: key.id, token: token.id, approval, org: other, variable: "COLOUR", domain, cron: job.name };
 }
 
 /** Makes a project directly in the database. */
@@ -131,6 +137,23 @@ export async function testDeployment(
   await db
     .insertInto("deployment")
     .values({ id, ...owner, ...fixed, sealed_variables, ...deployment })
+    .execute();
+  return id;
+}
+
+/** Makes an approval that was denied an hour ago directly in the database and returns its id. */
+async function testApproval(
+  { db }: Pick<Surroundings, "db">,
+  owner: { org_id: string; token_id: string },
+): Promise<string> {
+  const id = newId("apr");
+  const asked = { route: "projects.delete", method: "DELETE", path: "/v1/projects/demo", resource: "[]", request: "{}" };
+  const hashes = { fingerprint: randomBytes(32), link_hash: randomBytes(32) };
+  const hourAgo = new Date(Date.now() - 3_600_000);
+  const times = { created_at: hourAgo, expires_at: hourAgo, decided_at: hourAgo };
+  await db
+    .insertInto("approval")
+    .values({ ...owner, ...asked, ...hashes, ...times, id, token_name: "test", status: "denied" })
     .execute();
   return id;
 }

@@ -46,6 +46,7 @@ export interface Called {
 
 export interface TestApiOptions {
   readonly ports?: Partial<Surroundings["ports"]>;
+  readonly clock?: Surroundings["clock"];
   readonly http?: Partial<Pick<HttpOptions, "checks" | "mounts" | "limits" | "log">>;
 }
 
@@ -53,8 +54,9 @@ export interface TestApiOptions {
 export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await testDatabase();
   const folder = await mkdtemp(join(tmpdir(), "berth-api-"));
-  const world = await makeWorld(database, folder, options.ports ?? {});
-  const server = createHttpServer({ world, log: silentLog, checks: [], ...options.http });
+  const world = { ...(await makeWorld(database, folder, options.ports ?? {})), clock: options.clock ?? systemClock };
+  const limits = { ...unlimited, ...options.http?.limits };
+  const server = createHttpServer({ world, log: silentLog, checks: [], ...options.http, limits });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const baseUrl = `http://127.0.0.1:${port}`;
   return {
@@ -71,6 +73,9 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     },
   };
 }
+
+// Tests ask much in a short time; those of the limits set their own.
+const unlimited = { readsPerMinute: 1e9, writesPerMinute: 1e9, refusedPerMinute: 1e9 };
 
 async function makeWorld(
   database: TestDatabase,
@@ -89,11 +94,13 @@ async function makeWorld(
       logStore: emptyLogs,
       tenantDatabase: emptyTables,
       dns: emptyDns,
+      notifiers: [],
       ...ports,
     },
     domains: testDomains,
     addresses: {
       appsDomain: "apps.test",
+      controlUrl: "http://berth.test",
       appUrl: (hostname) => `http://${hostname}:8080`,
       gitSsh: (org, slug) => `ssh://git@git.test:2222/${org}/${slug}.git`,
       gitHttp: (org, slug) => `http://git.test/git/${org}/${slug}.git`,

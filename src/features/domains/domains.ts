@@ -12,7 +12,7 @@ import {
   type Change,
 } from "./check-queries.ts";
 import { zoneOf, type OwnNames } from "./parse-hostname.ts";
-import { domainsById, type DomainRow } from "./queries.ts";
+import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
 import { judge, nextCheckMs, proofName, type Sighting } from "./rules.ts";
 
 export { servedHostnames } from "./check-queries.ts";
@@ -60,6 +60,14 @@ export async function checkDomains(world: Checking, ids: readonly string[]): Pro
     for (let row = waiting.shift(); row; row = waiting.shift()) await checkDomain(world, row);
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work));
+}
+
+/** The project's own further hostnames, served or not. */
+export async function hostnamesOf(
+  world: Pick<Checking, "db" | "domains">,
+  project: { readonly org_id: string; readonly project_id: string },
+): Promise<readonly string[]> {
+  return (await domainsOf(world.db, project, ownZones(world.domains))).map((row) => row.hostname);
 }
 
 /** The zones in which the platform itself has names. */

@@ -1,8 +1,9 @@
 import type { Scope } from "../../contract/access.ts";
-import { newId } from "../../kit/ids.ts";
+import { voidApprovals } from "../approvals/approvals.ts";
 import type { Handlers } from "../context.ts";
 import * as queries from "./queries.ts";
-import { hashOf, mayRevoke, newTokenText, prefixOf, rightsWithin } from "./rules.ts";
+import { mayRevoke, rightsWithin } from "./rules.ts";
+import { issueToken } from "./tokens.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -15,21 +16,17 @@ export const tokens: Handlers<"tokens"> = {
       scopes: body.scopes as Scope[] | undefined,
     });
     if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
-    const text = newTokenText(rights.role === "owner" ? "o" : "m");
-    const token = await queries.insertToken(tx, {
+    const { name, expires_in_days } = body;
+    const made = await issueToken(tx, {
       ...rights,
-      id: newId("tok", now.getTime()),
       org_id: caller.org_id,
-      name: body.name,
-      platform_admin: false,
-      prefix: prefixOf(text),
-      hash: hashOf(text),
+      name,
       created_by: caller.token_id,
       created_at: now,
-      expires_at: new Date(now.getTime() + body.expires_in_days * dayMs),
+      expires_at: new Date(now.getTime() + expires_in_days * dayMs),
     });
-    ctx.note({ target: token.id, detail: { name: body.name, role: rights.role } });
-    return { ...token, token: text };
+    ctx.note({ target: made.id, detail: { name, role: rights.role, expires_in_days } });
+    return made;
   },
 
   async list(ctx) {
@@ -45,6 +42,7 @@ export const tokens: Handlers<"tokens"> = {
     const others = await queries.lockOtherOwnerTokens(tx, caller.org_id, token.id);
     if (token.role === "owner" && others === 0) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");
+    await voidApprovals(tx, ctx.world.wakeups, { org_id: caller.org_id, token_id: token.id });
     await ctx.world.wakeups.send(tx, "tokens", token.id);
     ctx.note({ target: token.id, detail: { name: token.name } });
     return undefined;

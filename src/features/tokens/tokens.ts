@@ -2,7 +2,14 @@ import { scopes, type Scope } from "../../contract/access.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Caller } from "../context.ts";
-import { insertFirstOrganization, insertToken, selectToken, selectTokenByHash, touchToken } from "./queries.ts";
+import {
+  insertFirstOrganization,
+  insertToken,
+  selectToken,
+  selectTokenByHash,
+  touchToken,
+  type NewToken,
+} from "./queries.ts";
 import { hashOf, isTokenText, newTokenText, prefixOf } from "./rules.ts";
 
 /** A live token and whom it stands for. */
@@ -31,6 +38,16 @@ export async function authenticate(db: Db, text: string): Promise<Authenticated 
 /** A token of the caller's organization that is not revoked, as the API shows it; undefined when there is none. */
 export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
   return selectToken(db, caller.org_id, id);
+}
+
+export type WantedToken = Omit<NewToken, "id" | "hash" | "prefix" | "platform_admin">;
+
+/** Makes a token; the answer is the only place where its text ever is. */
+export async function issueToken(tx: Tx, wanted: WantedToken) {
+  const text = newTokenText(wanted.role === "owner" ? "o" : "m");
+  const id = newId("tok", wanted.created_at.getTime());
+  const made = { ...wanted, id, platform_admin: false, prefix: prefixOf(text), hash: hashOf(text) };
+  return { ...(await insertToken(tx, made)), token: text };
 }
 
 /** Writes down that a token was used; at most once a minute is anything written. */

@@ -1,0 +1,63 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "../../kit/log.ts";
+import type { Message, Notifier } from "../../ports/notifier.ts";
+
+export interface OutboxOptions {
+  /** The folder of messages, made when it is missing; for its owner's eyes only. */
+  readonly dir: string;
+  /** The operator's own log: whoever reads it may decide. */
+  readonly log: Log;
+}
+
+/** Messages as files (mode 0600) and as lines of the log: for a machine whose operator sits in front of it. */
+export function createOutboxNotifier({ dir, log }: OutboxOptions): Notifier {
+  return {
+    name: "outbox",
+    async deliver(message) {
+      try {
+        await write(dir, message);
+        await sweep(dir);
+      } catch (error) {
+        return {
+          outcome: "failed",
+          reason: `The outbox cannot be written (${(error as NodeJS.ErrnoException).code}).`,
+        };
+      }
+      log.info(message.url === null ? {} : { open: message.url }, message.subject);
+      return { outcome: "delivered" };
+    },
+  };
+}
+
+const keptMs = 7 * 24 * 60 * 60 * 1000;
+const namePattern = /^\d{8}T\d{6}Z-[a-z_]+-\w+\.txt$/;
+
+// Written beside and renamed: whoever watches the folder sees whole messages.
+async function write(dir: string, message: Message): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const time = message.created_at.replaceAll(/[-:]|\.\d+/g, "");
+  const draft = join(dir, `.${randomBytes(6).toString("hex")}`);
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(textOf(message));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, join(dir, `${time}-${message.kind}-${message.id}.txt`));
+}
+
+function textOf({ subject, text, url }: Message): string {
+  return [subject, "", text, ...(url === null ? [] : ["", url]), ""].join("\n");
+}
+
+async function sweep(dir: string): Promise<void> {
+  const oldestMs = Date.now() - keptMs;
+  for (const name of await readdir(dir)) {
+    if (!namePattern.test(name)) continue;
+    const { mtimeMs } = await stat(join(dir, name));
+    if (mtimeMs < oldestMs) await rm(join(dir, name), { force: true });
+  }
+}

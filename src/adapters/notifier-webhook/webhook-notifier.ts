@@ -1,0 +1,56 @@
+import { createHmac } from "node:crypto";
+import type { Message, Notifier } from "../../ports/notifier.ts";
+
+export interface WebhookOptions {
+  readonly url: string;
+  /** Signs every message; whoever receives them checks it. */
+  readonly secret: string;
+}
+
+const timeoutMs = 15_000;
+
+/**
+ * Messages as JSON by POST. `berth-signature` is `v1=` and the HMAC-SHA256, in hex, of the timestamp in `berth-timestamp` (seconds), a dot
+ * and the body: a receiver checks it, and refuses old timestamps, so that nobody can send an old message again.
+ */
+export function createWebhookNotifier({ url, secret }: WebhookOptions): Notifier {
+  return {
+    name: "webhook",
+    async deliver(message, signal) {
+      const body = JSON.stringify(documentOf(message));
+      const timestamp = String(Math.floor(Date.now() / 1000));
+      const headers = {
+        "content-type": "application/json",
+        "user-agent": "berth-webhook/1.0",
+        "berth-delivery": message.id,
+        "berth-timestamp": timestamp,
+        "berth-signature": `v1=${signatureOf(secret, timestamp, body)}`,
+      };
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      try {
+        // A redirect could carry the message to another place.
+        const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: limited });
+        await response.body?.cancel();
+        if (response.ok) return { outcome: "delivered" };
+        return { outcome: "failed", reason: `The webhook answered ${response.status || "with a redirect"}.` };
+      } catch (error) {
+        return { outcome: "failed", reason: `The webhook cannot be reached (${reasonOf(error)}).` };
+      }
+    },
+  };
+}
+
+/** The signature of a body that was sent at this time. */
+export function signatureOf(secret: string, timestamp: string, body: string): string {
+  return createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex");
+}
+
+function documentOf({ id, kind, subject, text, url, created_at }: Message) {
+  return { id, kind, subject, text, url, created_at };
+}
+
+// The address itself may hold a secret, so only the kind of trouble is told.
+function reasonOf(error: unknown): string {
+  const { name, cause } = error as Error;
+  return (cause as NodeJS.ErrnoException | undefined)?.code ?? name;
+}

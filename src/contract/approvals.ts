@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { id, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { approvalStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+export const approval = z.object({
+  id,
+  status: z.enum(statesOf(approvalStates)),
+  /** The name of the row that was called. */
+  route: z.string(),
+  method: z.string(),
+  path: z.string(),
+  target: z.string().nullable(),
+  requested_by: z.object({ token_id: id, token_name: z.string() }),
+  created_at: timestamp,
+  /** When a pending or approved request ends by itself. */
+  expires_at: timestamp.nullable(),
+  decided_at: timestamp.nullable(),
+  consumed_at: timestamp.nullable(),
+});
+
+export const rows = [
+  row({
+    name: "approvals.list",
+    method: "GET",
+    path: "/v1/approvals",
+    access: "member",
+    scope: "approvals:read",
+    query: z.object({ cursor: z.string().max(100).optional(), status: z.enum(statesOf(approvalStates)).optional() }),
+    result: z.object({ approvals: z.array(approval), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List the organization's approval requests, newest first",
+  }),
+  row({
+    name: "approvals.get",
+    method: "GET",
+    path: "/v1/approvals/:id",
+    access: "member",
+    // Whoever was told to wait for an approval may look at it, whatever else its token may do.
+    scope: null,
+    params: z.object({ id }),
+    query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),
+    result: approval,
+    success: [200],
+    summary: "Show one approval request; with ?wait=30, answer as soon as it is no longer pending",
+  }),
+] as const;

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { id, name, slug, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { row } from "./table.ts";
+
+export const organization = z.object({
+  id,
+  slug: z.string(),
+  name: z.string(),
+  state: z.enum(["active", "suspended"]),
+  max_projects: z.number().int(),
+  /** Those that are not deleted. */
+  projects: z.number().int(),
+  created_at: timestamp,
+  suspended_at: timestamp.nullable(),
+});
+
+const maxProjects = z.number().int().min(0).max(100_000);
+
+export const rows = [
+  row({
+    name: "orgs.create",
+    method: "POST",
+    path: "/v1/orgs",
+    access: "operator",
+    scope: "orgs:write",
+    body: z.strictObject({ slug, name, max_projects: maxProjects.default(limits.projects_per_organization) }),
+    result: organization.extend({ owner_token: z.string() }),
+    success: [201],
+    errors: ["slug_taken"],
+    activity: "org.created",
+    summary: "Make an organization; the text of its owner token is shown this once",
+  }),
+  row({
+    name: "orgs.list",
+    method: "GET",
+    path: "/v1/orgs",
+    access: "operator",
+    scope: "orgs:read",
+    result: z.object({ orgs: z.array(organization) }),
+    success: [200],
+    summary: "List all organizations, newest first",
+  }),
+  row({
+    name: "orgs.disable",
+    method: "POST",
+    path: "/v1/orgs/:slug/disable",
+    access: "operator",
+    scope: "orgs:write",
+    params: slugParam,
+    result: organization,
+    success: [200],
+    errors: ["conflict"],
+    activity: "org.disabled",
+    summary: "Suspend an organization: its tokens, applications and cron jobs stop; nothing is deleted",
+  }),
+  row({
+    name: "orgs.enable",
+    method: "POST",
+    path: "/v1/orgs/:slug/enable",
+    access: "operator",
+    scope: "orgs:write",
+    params: slugParam,
+    result: organization,
+    success: [200],
+    activity: "org.enabled",
+    summary: "Bring a suspended organization back with the deployments it had",
+  }),
+] as const;

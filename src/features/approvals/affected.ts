@@ -1,0 +1,52 @@
+import type { Surroundings } from "../context.ts";
+import { databaseOf, specOf } from "../database/database.ts";
+import { hostnamesOf } from "../domains/domains.ts";
+
+/** What a change to a project would reach. Null: not known at this moment. */
+export interface Affected {
+  readonly hostnames: readonly string[];
+  /** Null also when there is no database. */
+  readonly database: { readonly tables: number; readonly estimated_rows: number; readonly size_bytes: number } | null;
+  /** When the last backup that proved whole was taken. */
+  readonly last_verified_backup_at: string | null;
+  readonly requests_last_hour: number | null;
+}
+
+/** Gathers it from what is there; a part that does not answer is left out. */
+export async function affectedBy(
+  world: Surroundings,
+  project: { readonly org_id: string; readonly project_id: string },
+): Promise<Affected> {
+  const [hostnames, database] = await Promise.all([hostnamesOf(world, project), contentOf(world, project)]);
+  return { hostnames, database, last_verified_backup_at: null, requests_last_hour: null };
+}
+
+const mostTables = 500;
+
+async function contentOf(
+  world: Surroundings,
+  project: { org_id: string; project_id: string },
+): Promise<Affected["database"]> {
+  const row = await databaseOf(world.db, project.org_id, project.project_id);
+  if (row === undefined || row.port === null || row.socket_path === null) return null;
+  const { port, socket_path } = row;
+  const query = { sort: "size_bytes", dir: "desc", limit: mostTables, offset: 0 } as const;
+  try {
+    const looked = await world.ports.tenantDatabase.listTables(
+      { spec: specOf(world.vault, row), port, socket_path },
+      query,
+    );
+    if (looked.outcome !== "done") return null;
+    const { tables, total } = looked.found;
+    const sum = (pick: (table: (typeof tables)[number]) => number | null) =>
+      tables.reduce((before, table) => before + Math.max(0, pick(table) ?? 0), 0);
+    return {
+      tables: total,
+      estimated_rows: sum((table) => table.estimated_rows),
+      size_bytes: sum((table) => table.size_bytes),
+    };
+  } catch {
+    // The database is down or away, which says nothing about whether something hangs on it.
+    return null;
+  }
+}

@@ -1,0 +1,146 @@
+import { limits } from "../../contract/limits.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { recordActivity } from "../activity/activity.ts";
+import type { Caller, Surroundings } from "../context.ts";
+import { sendMessage } from "../notifications/notifications.ts";
+import * as queries from "./queries.ts";
+import { durations, fingerprintOf, newLink, resourceOf, shownBody, type SameRequest } from "./rules.ts";
+
+export { affectedBy, type Affected } from "./affected.ts";
+export { decide, openDecision, type Decision, type Decided } from "./decide.ts";
+
+/** A request of a token in approval mode, whose handler has found nothing against it. */
+export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
+  readonly caller: Caller;
+  readonly path: string;
+  /** One line of what the row does. */
+  readonly summary: string;
+  readonly project_id: string | null;
+  readonly target: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Uses the approval of exactly this request up, in the transaction that does what was approved; undefined when there is none. */
+export async function consumeApproval(tx: Tx, request: GatedRequest, now: Date): Promise<string | undefined> {
+  return queries.consumeApproval(tx, keyOf(request), now);
+}
+
+/** The caller's organization's request of this id, without regard to its state. */
+export async function findApproval(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
+  return queries.selectApproval(db, { org_id: caller.org_id, id }, new Date());
+}
+
+/** What became of asking for an approval. */
+export type Asked =
+  /** It waits, or is approved already. The same request gets the same one. */
+  | { readonly outcome: "open"; readonly approval: queries.ApprovalRow }
+  | { readonly outcome: "denied"; readonly approval: queries.ApprovalRow; readonly retryAfterSeconds: number }
+  /** As many of the organization wait as may. */
+  | { readonly outcome: "full" };
+
+/** Asks for an approval of this request, in a transaction of its own. People get the link that decides; nobody else does. */
+export async function askForApproval(world: Surroundings, request: GatedRequest): Promise<Asked> {
+  const now = world.clock.now();
+  const key = keyOf(request);
+  return world.db.transaction().execute(async (tx): Promise<Asked> => {
+    await queries.lockRequests(tx, key.org_id);
+    await queries.expireApprovals(tx, now, key.org_id);
+    const open = await queries.selectOpen(tx, key, now);
+    if (open !== undefined) return { outcome: "open", approval: open };
+    const coolSince = new Date(now.getTime() - durations.coolDownMs);
+    const asked = { ...key, route: request.route, resource: resourceOf(request) };
+    const denial = await queries.selectDenial(tx, asked, coolSince);
+    if (denial !== undefined)
+      return { outcome: "denied", approval: denial, retryAfterSeconds: coolDownLeft(denial, now) };
+    if ((await queries.countPending(tx, key.org_id, now)) >= limits.approvals_pending) return { outcome: "full" };
+    return { outcome: "open", approval: await make(world, tx, request, now) };
+  });
+}
+
+/** Ends what a token asked for, because the token is revoked. */
+export async function voidApprovals(
+  tx: Tx,
+  wakeups: Wakeups,
+  owner: { readonly org_id: string; readonly token_id: string },
+): Promise<void> {
+  await tell(tx, wakeups, await queries.expireOfToken(tx, owner));
+}
+
+/** Ends the requests whose time is over. Returns how many. */
+export async function expireApprovals(db: Db, wakeups: Wakeups, now: Date): Promise<number> {
+  const ids = await queries.expireApprovals(db, now);
+  await tell(db, wakeups, ids);
+  return ids.length;
+}
+
+async function tell(db: Db | Tx, wakeups: Wakeups, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await wakeups.send(db, "approvals", id);
+}
+
+function keyOf(request: GatedRequest): queries.RequestKey {
+  const { org_id, token_id } = request.caller;
+  return { org_id, token_id, fingerprint: fingerprintOf({ ...request, org_id, token_id }) };
+}
+
+function coolDownLeft(denial: queries.ApprovalRow, now: Date): number {
+  const decidedMs = Date.parse(denial.decided_at ?? denial.created_at);
+  return Math.max(1, Math.ceil((decidedMs + durations.coolDownMs - now.getTime()) / 1000));
+}
+
+async function make(world: Surroundings, tx: Tx, request: GatedRequest, now: Date): Promise<queries.ApprovalRow> {
+  const { caller, route, method, path, project_id, target, body, detail } = request;
+  const id = newId("apr", now.getTime());
+  const link = newLink();
+  const expires_at = new Date(now.getTime() + durations.pendingMs);
+  const row = {
+    ...keyOf(request),
+    id,
+    token_name: caller.token_name,
+    route,
+    method,
+    path,
+    resource: resourceOf(request),
+    project_id,
+    target,
+    request: JSON.stringify({ summary: request.summary, body: shownBody(body), detail }),
+    link_hash: link.hash,
+    created_at: now,
+    expires_at,
+  };
+  await queries.insertApproval(tx, row);
+  const { org_id, token_id: actor_token_id, token_name: actor_name } = caller;
+  const said = { approval_id: id, route };
+  await recordActivity(tx, {
+    org_id,
+    project_id,
+    actor_token_id,
+    actor_name,
+    action: "approval.requested",
+    target,
+    detail: said,
+  });
+  await sendMessage(world, tx, {
+    org_id,
+    kind: "approval",
+    subject: `Approval needed: ${method} ${path}`,
+    text: textOf(request, expires_at),
+    url: `${world.addresses.controlUrl}/decide/${link.secret}`,
+    created_at: now,
+    expires_at,
+  });
+  return (await queries.selectApproval(tx, { org_id, id }, now)) as queries.ApprovalRow;
+}
+
+function textOf({ caller, method, path, summary }: GatedRequest, expiresAt: Date): string {
+  return [
+    `The token "${caller.token_name}" (${caller.token_id}) of the organization ${caller.org_slug} asks to do this:`,
+    "",
+    `    ${method} ${path}`,
+    `    ${summary}`,
+    "",
+    "The link below shows what it would affect and lets you approve or deny it. Opening it decides nothing.",
+    `Without a decision the request ends at ${expiresAt.toISOString()}.`,
+  ].join("\n");
+}

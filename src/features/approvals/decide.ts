@@ -1,0 +1,56 @@
+import type { Db } from "../../store/database.ts";
+import { recordActivity } from "../activity/activity.ts";
+import type { Surroundings } from "../context.ts";
+import { decideApproval, selectByLink, type LinkedApproval } from "./queries.ts";
+import { durations, linkHashOf } from "./rules.ts";
+
+/** A request as the people who decide are shown it. */
+export interface Decision {
+  readonly approval: LinkedApproval;
+  /** Whether it still waits for them. */
+  readonly isOpen: boolean;
+  /** What the row does, the body that came with the request, and what the handler noted. */
+  readonly request: {
+    readonly summary: string;
+    readonly body: string | null;
+    readonly detail: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** The request that a link is about; undefined when the link leads nowhere. Changes nothing. */
+export async function openDecision(db: Db, link: string, now: Date): Promise<Decision | undefined> {
+  const hash = linkHashOf(link);
+  const approval = hash === undefined ? undefined : await selectByLink(db, hash, now);
+  if (approval === undefined) return undefined;
+  const isOpen = approval.status === "pending" && approval.token_lives && approval.suspended_at === null;
+  return { approval, isOpen, request: approval.request as Decision["request"] };
+}
+
+export type Decided =
+  | { readonly outcome: "decided" }
+  | { readonly outcome: "too_late" }
+  | { readonly outcome: "unknown" };
+
+/** Decides by a link, once. */
+export async function decide(world: Surroundings, link: string, choice: "approved" | "denied"): Promise<Decided> {
+  const now = world.clock.now();
+  const found = await openDecision(world.db, link, now);
+  if (found === undefined) return { outcome: "unknown" };
+  if (!found.isOpen) return { outcome: "too_late" };
+  const { id, org_id, project_id, target, route } = found.approval;
+  return world.db.transaction().execute(async (tx): Promise<Decided> => {
+    const expires_at = choice === "approved" ? new Date(now.getTime() + durations.approvedMs) : now;
+    if (!(await decideApproval(tx, id, { status: choice, now, expires_at }))) return { outcome: "too_late" };
+    await recordActivity(tx, {
+      org_id,
+      project_id,
+      actor_token_id: null,
+      actor_name: "decision page",
+      action: `approval.${choice}`,
+      target,
+      detail: { approval_id: id, route },
+    });
+    await world.wakeups.send(tx, "approvals", id);
+    return { outcome: "decided" };
+  });
+}

@@ -1,0 +1,80 @@
+import { limits } from "../../contract/limits.ts";
+import type { Result } from "../../contract/routes.ts";
+import type { Context, Handlers } from "../context.ts";
+import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
+
+export const approvals: Handlers<"approvals"> = {
+  async list(ctx, { query }) {
+    const page = { before: query.cursor, status: query.status, now: ctx.now };
+    const rows = await listApprovals(ctx.tx, ctx.caller.org_id, page);
+    const shown = rows.slice(0, limits.approvals_listed);
+    const more = rows.length > shown.length;
+    return { approvals: shown.map(present), next_cursor: more ? (shown.at(-1)?.id ?? null) : null };
+  },
+
+  async get(ctx, { params, query }) {
+    const look = async () => (await lookUp(ctx, params.id)) ?? ctx.fail("not_found");
+    const seen = await look();
+    if (seen.status !== "pending" || query.wait === 0) return present(seen);
+    await untilDecided(ctx, params.id, query.wait * 1000);
+    return present(await look());
+  },
+};
+
+type GetContext = Context<"approvals.get">;
+
+function lookUp({ world, caller }: GetContext, id: string): Promise<ApprovalRow | undefined> {
+  return selectApproval(world.db, { org_id: caller.org_id, id }, world.clock.now());
+}
+
+// A wake-up may be lost, so it looks by itself from time to time.
+const lookEveryMs = 5000;
+
+/** Waits until the request is no longer pending or the time is over. Nothing is held meanwhile but this promise. */
+async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promise<void> {
+  const endMs = performance.now() + waitMs;
+  const bell = createBell(ctx, id);
+  try {
+    for (let leftMs = waitMs; leftMs > 0; leftMs = endMs - performance.now()) {
+      if ((await lookUp(ctx, id))?.status !== "pending") return;
+      await bell.wait(Math.min(leftMs, lookEveryMs));
+      ctx.signal.throwIfAborted();
+    }
+  } finally {
+    bell.remove();
+  }
+}
+
+/** Rings when something happened to this approval, or to the caller's connection. A ring while nobody waits is not lost. */
+function createBell({ world, signal }: GetContext, id: string) {
+  let rung = false;
+  let answer = () => {};
+  const ring = () => {
+    rung = true;
+    answer();
+  };
+  const stop = world.wakeups.on("approvals", (of) => (of === id || of === "") && ring());
+  signal.addEventListener("abort", ring, { once: true });
+  return {
+    async wait(timeMs: number): Promise<void> {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+        timer = setTimeout(resolve, timeMs);
+        if (rung) resolve();
+      });
+      clearTimeout(timer);
+      rung = false;
+    },
+    remove() {
+      stop();
+      signal.removeEventListener("abort", ring);
+    },
+  };
+}
+
+function present(row: ApprovalRow): Result<"approvals.get"> {
+  const { token_id, token_name, ...rest } = row;
+  const isOpen = row.status === "pending" || row.status === "approved";
+  return { ...rest, expires_at: isOpen ? row.expires_at : null, requested_by: { token_id, token_name } };
+}

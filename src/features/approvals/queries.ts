@@ -1,0 +1,204 @@
+import { sql, type SqlBool } from "kysely";
+import { limits } from "../../contract/limits.ts";
+import type { ApprovalStatus } from "../../contract/states.ts";
+import type { Db, Tx } from "../../store/database.ts";
+
+const at = (time: Date) => sql<string>`${time}`;
+
+/** The status as it is at this moment, also when nobody has written down yet that the time is over. */
+const statusAt = (now: Date) =>
+  sql<ApprovalStatus>`case when approval.status in ('pending', 'approved') and approval.expires_at <= ${now} then 'expired' else approval.status end`;
+
+const columns = [
+  "approval.id",
+  "approval.token_id",
+  "approval.token_name",
+  "approval.route",
+  "approval.method",
+  "approval.path",
+  "approval.target",
+  "approval.created_at",
+  "approval.expires_at",
+  "approval.decided_at",
+  "approval.consumed_at",
+] as const;
+
+const shown = (db: Db | Tx, now: Date) => db.selectFrom("approval").select([...columns, statusAt(now).as("status")]);
+
+export async function selectApproval(db: Db | Tx, key: { org_id: string; id: string }, now: Date) {
+  const { org_id, id } = key;
+  return shown(db, now).where("approval.org_id", "=", org_id).where("approval.id", "=", id).executeTakeFirst();
+}
+
+export type ApprovalRow = NonNullable<Awaited<ReturnType<typeof selectApproval>>>;
+
+export interface ApprovalsPage {
+  readonly before: string | undefined;
+  readonly status: ApprovalStatus | undefined;
+  readonly now: Date;
+}
+
+/** One more than a page holds, newest first. */
+export async function listApprovals(db: Db | Tx, orgId: string, page: ApprovalsPage): Promise<readonly ApprovalRow[]> {
+  let query = shown(db, page.now).where("approval.org_id", "=", orgId);
+  if (page.before !== undefined) query = query.where("approval.id", "<", page.before);
+  if (page.status !== undefined) query = query.where(sql<SqlBool>`${statusAt(page.now)} = ${page.status}`);
+  return query
+    .orderBy("approval.id", "desc")
+    .limit(limits.approvals_listed + 1)
+    .execute();
+}
+
+/** Who asks, and for what exactly. */
+export interface RequestKey {
+  readonly org_id: string;
+  readonly token_id: string;
+  readonly fingerprint: Buffer;
+}
+
+/** Uses an approval up; undefined when there is none to use. Of any number at once, one succeeds. */
+export async function consumeApproval(tx: Tx, key: RequestKey, now: Date): Promise<string | undefined> {
+  const done = await tx
+    .updateTable("approval")
+    .set({ status: "consumed", consumed_at: now })
+    .where("org_id", "=", key.org_id)
+    .where("token_id", "=", key.token_id)
+    .where("fingerprint", "=", key.fingerprint)
+    .where("status", "=", "approved")
+    .where("expires_at", ">", at(now))
+    .returning("id")
+    .executeTakeFirst();
+  return done?.id;
+}
+
+/** Lets one request of an organization at a time look for its approval and make one. */
+export async function lockRequests(tx: Tx, orgId: string): Promise<void> {
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
+}
+
+/** The pending or approved request with this fingerprint. */
+export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<ApprovalRow | undefined> {
+  return shown(tx, now)
+    .where("org_id", "=", key.org_id)
+    .where("token_id", "=", key.token_id)
+    .where("fingerprint", "=", key.fingerprint)
+    .where("status", "in", ["pending", "approved"])
+    .executeTakeFirst();
+}
+
+/** The newest denial, after `since`, of the same row on the same thing: another body does not make it another question. */
+export async function selectDenial(
+  tx: Tx,
+  asked: { org_id: string; token_id: string; route: string; resource: string },
+  since: Date,
+): Promise<ApprovalRow | undefined> {
+  return shown(tx, since)
+    .where("org_id", "=", asked.org_id)
+    .where("token_id", "=", asked.token_id)
+    .where("route", "=", asked.route)
+    .where("resource", "=", asked.resource)
+    .where("approval.status", "=", "denied")
+    .where("decided_at", ">", at(since))
+    .orderBy("decided_at", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+export async function countPending(tx: Tx, orgId: string, now: Date): Promise<number> {
+  const { count } = await tx
+    .selectFrom("approval")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", orgId)
+    .where("status", "=", "pending")
+    .where("expires_at", ">", at(now))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+export interface NewApproval extends RequestKey {
+  readonly id: string;
+  readonly token_name: string;
+  readonly route: string;
+  readonly method: string;
+  readonly path: string;
+  readonly resource: string;
+  readonly project_id: string | null;
+  readonly target: string | null;
+  /** JSON. */
+  readonly request: string;
+  readonly link_hash: Buffer;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+}
+
+export async function insertApproval(tx: Tx, approval: NewApproval): Promise<void> {
+  await tx.insertInto("approval").values(approval).execute();
+}
+
+/** Writes down that time is over, of one organization or of all. Returns the ids. */
+export async function expireApprovals(db: Db | Tx, now: Date, orgId?: string): Promise<readonly string[]> {
+  let query = db
+    .updateTable("approval")
+    .set({ status: "expired" })
+    .where("status", "in", ["pending", "approved"])
+    .where("expires_at", "<=", at(now));
+  if (orgId !== undefined) query = query.where("org_id", "=", orgId);
+  return (await query.returning("id").execute()).map(({ id }) => id);
+}
+
+/** Ends everything that a token asked for. Returns the ids. */
+export async function expireOfToken(tx: Tx, owner: { org_id: string; token_id: string }): Promise<readonly string[]> {
+  const ended = await tx
+    .updateTable("approval")
+    .set({ status: "expired", expires_at: sql`least(expires_at, now())` })
+    .where("org_id", "=", owner.org_id)
+    .where("token_id", "=", owner.token_id)
+    .where("status", "in", ["pending", "approved"])
+    .returning("id")
+    .execute();
+  return ended.map(({ id }) => id);
+}
+
+/** The request that a decision link is about, with who asks. */
+export async function selectByLink(db: Db | Tx, linkHash: Buffer, now: Date) {
+  return db
+    .selectFrom("approval")
+    .innerJoin("organization", "organization.id", "approval.org_id")
+    .innerJoin("api_token", "api_token.id", "approval.token_id")
+    .select([
+      ...columns,
+      statusAt(now).as("status"),
+      "approval.org_id",
+      "approval.project_id",
+      "approval.request",
+      "organization.slug as org_slug",
+      "organization.name as org_name",
+      "organization.suspended_at",
+      "api_token.prefix as token_prefix",
+      "api_token.role as token_role",
+      sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > ${now})`.as(
+        "token_lives",
+      ),
+    ])
+    .where("approval.link_hash", "=", linkHash)
+    .executeTakeFirst();
+}
+
+export type LinkedApproval = NonNullable<Awaited<ReturnType<typeof selectByLink>>>;
+
+/** Decides a pending request; false when it is not pending any more. */
+export async function decideApproval(
+  tx: Tx,
+  id: string,
+  decision: { readonly status: "approved" | "denied"; readonly now: Date; readonly expires_at: Date },
+): Promise<boolean> {
+  const { status, now, expires_at } = decision;
+  const done = await tx
+    .updateTable("approval")
+    .set({ status, decided_at: now, expires_at })
+    .where("id", "=", id)
+    .where("status", "=", "pending")
+    .where("expires_at", ">", at(now))
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}

@@ -1,0 +1,98 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+const at = (time: Date) => sql<string>`${time}`;
+
+export interface KeyOwner {
+  readonly org_id: string;
+  readonly token_id: string;
+  readonly key: string;
+}
+
+export interface NewKey extends KeyOwner {
+  readonly request_hash: Buffer;
+  readonly held_until: Date;
+  readonly expires_at: Date;
+}
+
+/**
+ * Takes the key for a request: a new one, one that ran out, or one whose request ended without a trace. Undefined when it is not to be
+ * had; then `selectKey` says why.
+ */
+export async function takeKey(db: Db, wanted: NewKey, now: Date): Promise<number | undefined> {
+  const { request_hash, held_until, expires_at } = wanted;
+  const fresh = { request_hash, held_until, expires_at, committed: false, status_code: null, sealed_answer: null };
+  const taken = await db
+    .insertInto("idempotency_key")
+    .values(wanted)
+    .onConflict((on) =>
+      on
+        .columns(["token_id", "key"])
+        .doUpdateSet({ ...fresh, attempt: sql`idempotency_key.attempt + 1` })
+        .where((where) =>
+          where.or([
+            where("idempotency_key.expires_at", "<=", at(now)),
+            where.and([
+              where("idempotency_key.request_hash", "=", request_hash),
+              where("idempotency_key.committed", "=", false),
+              where("idempotency_key.held_until", "<=", at(now)),
+            ]),
+          ]),
+        ),
+    )
+    .returning("attempt")
+    .executeTakeFirst();
+  return taken?.attempt;
+}
+
+export async function selectKey(db: Db, owner: KeyOwner) {
+  return db
+    .selectFrom("idempotency_key")
+    .select(["request_hash", "status_code", "sealed_answer"])
+    .where("org_id", "=", owner.org_id)
+    .where("token_id", "=", owner.token_id)
+    .where("key", "=", owner.key)
+    .executeTakeFirst();
+}
+
+/** One request's hold on its key. */
+export interface Hold extends KeyOwner {
+  readonly attempt: number;
+}
+
+const held = (db: Db | Tx, hold: Hold) =>
+  db
+    .updateTable("idempotency_key")
+    .where("org_id", "=", hold.org_id)
+    .where("token_id", "=", hold.token_id)
+    .where("key", "=", hold.key)
+    .where("attempt", "=", hold.attempt);
+
+/** The change is made, with this answer or with one that is not known yet. False when another request has the key by now. */
+export async function writeOutcome(
+  db: Db | Tx,
+  hold: Hold,
+  answer: { readonly status_code: number; readonly sealed_answer: Buffer } | undefined,
+): Promise<boolean> {
+  const done = await held(db, hold)
+    .set({ committed: true, ...answer })
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** Frees a key whose request changed nothing. */
+export async function releaseKey(db: Db, hold: Hold): Promise<void> {
+  await db
+    .deleteFrom("idempotency_key")
+    .where("org_id", "=", hold.org_id)
+    .where("token_id", "=", hold.token_id)
+    .where("key", "=", hold.key)
+    .where("attempt", "=", hold.attempt)
+    .where("committed", "=", false)
+    .execute();
+}
+
+export async function deleteEndedKeys(db: Db, now: Date): Promise<number> {
+  const done = await db.deleteFrom("idempotency_key").where("expires_at", "<=", at(now)).executeTakeFirst();
+  return Number(done.numDeletedRows);
+}

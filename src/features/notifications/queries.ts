@@ -1,0 +1,101 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, type Lease } from "../../store/leases.ts";
+
+export interface NewNotification {
+  readonly id: string;
+  readonly org_id: string | null;
+  readonly notifier: string;
+  readonly kind: string;
+  readonly sealed_message: Buffer;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+}
+
+export async function insertNotifications(tx: Tx | Db, rows: readonly NewNotification[]): Promise<void> {
+  await tx
+    .insertInto("notification")
+    .values([...rows])
+    .execute();
+}
+
+/** The next message that one of these notifiers can deliver and that nobody works on. */
+export async function takeNotification(db: Db, owner: string, notifiers: readonly string[]) {
+  return db
+    .updateTable("notification")
+    .set((set) => ({
+      lease_owner: owner,
+      lease_until: freshLease,
+      fence: set("fence", "+", 1),
+      attempts: set("attempts", "+", 1),
+    }))
+    .where("id", "=", (of) =>
+      of
+        .selectFrom("notification")
+        .select("id")
+        .where("status", "=", "queued")
+        .where("notifier", "in", [...notifiers])
+        .where("next_attempt_at", "<=", sql<string>`now()`)
+        .where("expires_at", ">", sql<string>`now()`)
+        .where((where) => where.or([where("lease_until", "is", null), where("lease_until", "<", sql<string>`now()`)]))
+        .orderBy("next_attempt_at")
+        .limit(1)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returning(["id", "notifier", "kind", "sealed_message", "attempts", "fence", "created_at"])
+    .executeTakeFirst();
+}
+
+export type TakenNotification = NonNullable<Awaited<ReturnType<typeof takeNotification>>>;
+
+/** It is delivered; what it said is erased. */
+export async function markDelivered(db: Db, lease: Lease): Promise<void> {
+  await underLease(db, lease)
+    .set({ status: "delivered", sealed_message: null, last_error: null, lease_until: null, finished_at: sql`now()` })
+    .execute();
+}
+
+/** It is tried again after the pause. */
+export async function putOff(
+  db: Db,
+  lease: Lease,
+  again: { readonly reason: string; readonly pauseMs: number },
+): Promise<void> {
+  const next_attempt_at = sql<string>`now() + make_interval(secs => ${again.pauseMs / 1000})`;
+  await underLease(db, lease).set({ last_error: again.reason, next_attempt_at, lease_until: null }).execute();
+}
+
+function underLease(db: Db, { id, owner, fence }: Lease) {
+  return db
+    .updateTable("notification")
+    .where("id", "=", id)
+    .where("lease_owner", "=", owner)
+    .where("fence", "=", fence);
+}
+
+/** Gives up what nobody needs any more and forgets what ended long ago. Returns what was given up. */
+export async function endNotifications(db: Db) {
+  await db
+    .deleteFrom("notification")
+    .where("status", "<>", "queued")
+    .where("finished_at", "<", sql<string>`now() - interval '7 days'`)
+    .execute();
+  return db
+    .updateTable("notification")
+    .set({ status: "given_up", sealed_message: null, finished_at: sql`now()` })
+    .where("status", "=", "queued")
+    .where("expires_at", "<=", sql<string>`now()`)
+    .returning(["id", "notifier", "kind", "last_error"])
+    .execute();
+}
+
+/** How long until the next message is due, in milliseconds; undefined when none waits. */
+export async function nextDueMs(db: Db): Promise<number | undefined> {
+  const row = await db
+    .selectFrom("notification")
+    .select(sql<number>`extract(epoch from min(next_attempt_at) - now()) * 1000`.as("wait"))
+    .where("status", "=", "queued")
+    .executeTakeFirst();
+  return row?.wait === null || row === undefined ? undefined : Math.max(0, Number(row.wait));
+}

@@ -1,0 +1,77 @@
+import { scopes } from "../../contract/access.ts";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Topic } from "../../store/wakeups.ts";
+import { recordEvent } from "../activity/activity.ts";
+import type { Context, Handlers } from "../context.ts";
+import { issueToken } from "../tokens/tokens.ts";
+import * as queries from "./queries.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+// Semantics, "Tokens": what a token gets when nobody says otherwise.
+const ownerTokenDays = 90;
+
+export const orgs: Handlers<"orgs"> = {
+  async create(ctx, { body }) {
+    const { tx, now, caller } = ctx;
+    const id = newId("org", now.getTime());
+    const { slug, name, max_projects } = body;
+    if (!(await queries.insertOrganization(tx, { id, slug, name, max_projects, created_at: now })))
+      return ctx.fail("slug_taken", { error: "There is already an organization with this slug." });
+    const owner = await issueToken(tx, {
+      org_id: id,
+      name: "First owner",
+      role: "owner",
+      scopes,
+      approval_mode: caller.approval_mode,
+      created_by: caller.token_id,
+      created_at: now,
+      expires_at: new Date(now.getTime() + ownerTokenDays * dayMs),
+    });
+    await recordEvent(tx, { org_id: id, project_id: null, action: "org.created", target: slug });
+    ctx.note({ target: slug, detail: { max_projects } });
+    return { ...present(await queries.showOrganization(tx, id)), owner_token: owner.token };
+  },
+
+  async list(ctx) {
+    return { orgs: (await queries.listOrganizations(ctx.tx)).map(present) };
+  },
+
+  async disable(ctx, { params }) {
+    const organization = await queries.lockOrganization(ctx.tx, params.slug);
+    if (organization === undefined) return ctx.fail("not_found");
+    if (organization.id === ctx.caller.org_id)
+      return ctx.fail("conflict", { error: "This is your own organization: nobody could enable it again." });
+    return change(ctx, organization, true);
+  },
+
+  async enable(ctx, { params }) {
+    const organization = await queries.lockOrganization(ctx.tx, params.slug);
+    if (organization === undefined) return ctx.fail("not_found");
+    return change(ctx, organization, false);
+  },
+};
+
+/** Whoever acts for the organization's things looks again. */
+const topics: readonly Topic[] = ["tokens", "apps", "edge", "cron", "releases", "builds"];
+
+async function change(
+  ctx: Context<"orgs.disable"> | Context<"orgs.enable">,
+  organization: { readonly id: string; readonly slug: string; readonly suspended_at: string | null },
+  suspend: boolean,
+): Promise<Result<"orgs.enable">> {
+  const { tx, world, now } = ctx;
+  const { id, slug: target } = organization;
+  const same = (organization.suspended_at !== null) === suspend;
+  ctx.note({ target, silent: same });
+  if (!same) {
+    await queries.setSuspended(tx, id, suspend ? now : null);
+    await recordEvent(tx, { org_id: id, project_id: null, action: suspend ? "org.disabled" : "org.enabled", target });
+    for (const topic of topics) await world.wakeups.send(tx, topic);
+  }
+  return present(await queries.showOrganization(tx, id));
+}
+
+function present(row: queries.OrganizationRow): Result<"orgs.enable"> {
+  return { ...row, state: row.suspended_at === null ? "active" : "suspended" };
+}

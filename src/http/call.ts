@@ -1,0 +1,235 @@
+import type { RouteName } from "../contract/routes.ts";
+import type { Row, SuccessStatus } from "../contract/table.ts";
+import {
+  Refused,
+  type ActivityNote,
+  type Caller,
+  type Context,
+  type RefusalText,
+  type ServerEvent,
+  type Waiting,
+} from "../features/context.ts";
+import type { Db, Tx } from "../store/database.ts";
+import { watchCaller, type CallerWatch } from "./caller-watch.ts";
+import { askAtGate, isGated, passGate, resourceIds } from "./gate.ts";
+import { affectedBy, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
+import { pathOf } from "./next-call.ts";
+import type { ParsedInput } from "./parse.ts";
+import type { Answer, PipelineOptions, PipelineRequest } from "./pipeline.ts";
+
+/** One request that is being handled. */
+export class Call {
+  readonly #options: PipelineOptions;
+  readonly #row: Row;
+  readonly #request: PipelineRequest;
+  readonly #caller: Caller | undefined;
+  #status: SuccessStatus;
+  #note: ActivityNote = {};
+  #watch: CallerWatch | undefined;
+
+  constructor(options: PipelineOptions, row: Row, request: PipelineRequest, caller: Caller | undefined) {
+    this.#options = options;
+    this.#row = row;
+    this.#request = request;
+    this.#caller = caller;
+    this.#status = row.success[0];
+  }
+
+  /** A row that only reads needs no transaction: each of its statements sees a state that was true. */
+  async read(input: ParsedInput): Promise<Answer> {
+    let streams = false;
+    try {
+      const result = await this.#handle(this.#options.world.db as Tx, input);
+      return this.#present(this.#row.waits ? await inTime(result as Waiting<unknown>) : result);
+    } catch (error) {
+      if (!(error instanceof Streamed)) throw error;
+      streams = true;
+      const watch = this.#watched();
+      return { status: 200, stream: { events: error.events, signal: watch.signal, end: () => watch.end() } };
+    } finally {
+      if (!streams) this.#watch?.end();
+    }
+  }
+
+  /** The handler, the approval that it may need and the activity row in one transaction; then, for a row that waits, the outcome. */
+  async change(input: ParsedInput, key?: HeldKey): Promise<Answer> {
+    try {
+      const done = await this.#options.world.db.transaction().execute((tx) => this.#act(tx, input, key));
+      if (done.answer !== undefined) return done.answer;
+      const answer = this.#present(await inTime(done.waiting));
+      await key?.keep(this.#options.world.db, answer);
+      return answer;
+    } catch (error) {
+      return await askAtGate(this.#options.world, error);
+    } finally {
+      this.#watch?.end();
+    }
+  }
+
+  /** Everything that `change` does before it commits, and then nothing: says what would happen, or refuses as it would. */
+  async rehearse(input: ParsedInput): Promise<Answer> {
+    const { world } = this.#options;
+    const caller = this.#caller as Caller;
+    await world.db
+      .transaction()
+      .execute(async (tx) => {
+        await this.#handle(tx, input);
+        throw new Rehearsed();
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof Rehearsed)) throw error;
+      })
+      .finally(() => this.#watch?.end());
+    const { project_id, target = null, detail = {}, silent = false } = this.#note;
+    const { org_id } = caller;
+    const reaches = this.#row.approval && project_id !== undefined;
+    const said = {
+      dry_run: true,
+      route: this.#row.name,
+      would_answer: this.#status,
+      would_change: silent && !this.#row.waits ? null : { action: this.#row.activity, target, detail },
+      needs_approval: isGated(this.#row, caller),
+      affects: reaches ? await affectedBy(world, { org_id, project_id }) : null,
+    };
+    return { status: 200, text: JSON.stringify(said) };
+  }
+
+  async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {
+    const caller = this.#caller as Caller;
+    // Asked before the handler, which may delete what the path names.
+    const gated = isGated(this.#row, caller) ? await resourceIds(tx, this.#row, caller, input.params) : undefined;
+    const result = await this.#handle(tx, input);
+    if (gated !== undefined) {
+      const approval_id = await passGate(tx, this.#gatedRequest(input, gated), this.#options.world.clock.now());
+      this.#note = { ...this.#note, detail: { ...this.#note.detail, approval_id } };
+    }
+    await this.#writeActivity(tx);
+    if (this.#row.waits) {
+      await key?.commit(tx);
+      return { waiting: result as Waiting<unknown> };
+    }
+    const answer = this.#present(result);
+    await key?.keep(tx, answer);
+    return { answer };
+  }
+
+  #gatedRequest(input: ParsedInput, ids: readonly string[]): GatedRequest {
+    const { name: route, method, path, summary } = this.#row;
+    const { project_id = null, target = null, resource, detail = {} } = this.#note;
+    // Its id stands for a project's slug.
+    const { slug: _, ...params } = input.params as Record<string, unknown>;
+    return {
+      caller: this.#caller as Caller,
+      route,
+      method,
+      path: pathOf(path, this.#request.params) ?? path,
+      summary,
+      resources: resource === undefined ? ids : [...ids, resource],
+      params,
+      query: input.query,
+      body: input.body,
+      project_id,
+      target,
+      detail,
+    };
+  }
+
+  #handle(tx: Tx | Db, input: ParsedInput): Promise<unknown> {
+    return handlerOf(this.#row)(this.#context(tx as Tx), input);
+  }
+
+  /** What the row declares of a result, as JSON. */
+  #present(result: unknown): Answer {
+    if (this.#row.result === null) return { status: this.#status };
+    return { status: this.#status, text: JSON.stringify(this.#row.result.parse(result)) };
+  }
+
+  #context(tx: Tx): AnyContext {
+    const { world, log } = this.#options;
+    const said = { request_id: this.#request.requestId, route: this.#row.name };
+    const watched = () => this.#watched();
+    return {
+      tx,
+      // Handlers of public rows have no use for a caller.
+      caller: this.#caller as Caller,
+      world,
+      now: world.clock.now(),
+      // Made when they are asked for, because hardly any request says something or lasts.
+      get log() {
+        return log.child(said);
+      },
+      get signal() {
+        return watched().signal;
+      },
+      fail: (code: Refused["code"], more?: RefusalText) => {
+        throw new Refused(code, more);
+      },
+      stream: (events: AsyncIterable<ServerEvent>) => {
+        throw new Streamed(events);
+      },
+      answer: (status: SuccessStatus) => void (this.#status = status),
+      note: (note: ActivityNote) => void (this.#note = { ...this.#note, ...note }),
+    } as AnyContext;
+  }
+
+  #watched(): CallerWatch {
+    const { authenticator, world, closing } = this.#options;
+    const { token, gone } = this.#request;
+    const ends = [closing, gone()];
+    return (this.#watch ??= watchCaller({ authenticator, wakeups: world.wakeups, token: this.#caller && token, ends }));
+  }
+
+  async #writeActivity(tx: Tx): Promise<void> {
+    const { project_id = null, target = null, detail = {}, silent = false } = this.#note;
+    if (this.#row.activity === null || silent || this.#caller === undefined) return;
+    const { org_id, token_id: actor_token_id, token_name: actor_name } = this.#caller;
+    const action = this.#row.activity;
+    await recordActivity(tx, { org_id, project_id, actor_token_id, actor_name, action, target, detail });
+  }
+}
+
+type Acted =
+  | { readonly answer: Answer; readonly waiting?: never }
+  | { readonly answer?: never; readonly waiting: Waiting<unknown> };
+
+/** Thrown to roll a rehearsal back. */
+class Rehearsed extends Error {}
+
+/** Thrown by `ctx.stream`. */
+class Streamed extends Error {
+  readonly events: AsyncIterable<ServerEvent>;
+  constructor(events: AsyncIterable<ServerEvent>) {
+    super("the answer is a stream");
+    this.events = events;
+  }
+}
+
+type AnyContext = Context<RouteName>;
+type AnyHandler = (ctx: AnyContext, input: ParsedInput) => Promise<unknown>;
+
+/** `projects.create` to `handlers.projects.create`; that each exists is what the type of `handlers` promises. */
+function handlerOf(row: Row): AnyHandler {
+  const [noun, verb] = row.name.split(".") as [keyof typeof handlers, string];
+  return (handlers[noun] as unknown as Record<string, AnyHandler>)[verb] as AnyHandler;
+}
+
+/** A rollback waits for a start of 60 s and a drain; whoever waits longer asks again. */
+export const outcomeDeadlineMs = 240_000;
+
+async function inTime({ outcome }: Waiting<unknown>): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () =>
+        reject(
+          new Refused("unavailable", { error: "It takes longer than expected and goes on. Look again in a moment." }),
+        ),
+      outcomeDeadlineMs,
+    );
+  });
+  try {
+    return await Promise.race([outcome(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

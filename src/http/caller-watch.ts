@@ -1,0 +1,41 @@
+import { Refused } from "../features/context.ts";
+import type { Wakeups } from "../store/wakeups.ts";
+import type { Authenticator } from "./authenticator.ts";
+
+/** Watches over a request that lasts: its signal aborts when nobody may have its answer any more. */
+export interface CallerWatch {
+  readonly signal: AbortSignal;
+  end(): void;
+}
+
+export interface Watched {
+  readonly authenticator: Pick<Authenticator, "authenticate">;
+  readonly wakeups: Wakeups;
+  /** The token's text; undefined for rows that need none. */
+  readonly token: string | undefined;
+  /** Abort when the client leaves or the platform stops. */
+  readonly ends: readonly AbortSignal[];
+}
+
+// Semantics: revocation, expiry and suspension take effect within a second, open streams included.
+const lookEveryMs = 1000;
+
+export function watchCaller({ authenticator, wakeups, token, ends }: Watched): CallerWatch {
+  const over = new AbortController();
+  const look = async () => {
+    const found = await authenticator.authenticate(token ?? "");
+    if (found === undefined) over.abort(new Refused("unauthorized"));
+    else if (found.suspended) over.abort(new Refused("org_suspended"));
+  };
+  // A database that is away for a moment takes no right from who was admitted.
+  const check = () => void look().catch(() => {});
+  const timer = token === undefined ? undefined : setInterval(check, lookEveryMs);
+  const stop = token === undefined ? () => {} : wakeups.on("tokens", check);
+  return {
+    signal: AbortSignal.any([over.signal, ...ends]),
+    end() {
+      clearInterval(timer);
+      stop();
+    },
+  };
+}

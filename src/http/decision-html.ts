@@ -1,0 +1,119 @@
+import { hash } from "node:crypto";
+import type { Affected, Decision } from "./handlers.ts";
+
+/** What the page shows. */
+export interface ShownDecision extends Decision {
+  /** Null: it is not about a project. */
+  readonly affected: Affected | null;
+  readonly nonce: string;
+}
+
+/** The page that asks for a decision. */
+export function decisionHtml({ approval, request, affected, nonce }: ShownDecision): string {
+  const rows: readonly (readonly [string, string])[] = [
+    ["Organization", `${escape(approval.org_name)} (${escape(approval.org_slug)})`],
+    [
+      "Asked by",
+      `the token “${escape(approval.token_name)}” (${escape(approval.token_role)}, ${escape(approval.token_prefix)}…)`,
+    ],
+    ["Wants to", escape(request.summary)],
+    ["Request", `<code>${escape(approval.method)} ${escape(approval.path)}</code>`],
+    ...(approval.target === null ? [] : ([["Target", `<code>${escape(approval.target)}</code>`]] as const)),
+    ...detailRows(request.detail),
+    ["Asked at", escape(approval.created_at)],
+    ["Ends at", escape(approval.expires_at)],
+  ];
+  const body = request.body === null ? "" : `<h2>What was sent</h2><pre>${escape(request.body)}</pre>`;
+  const reach = affected === null ? "" : `<h2>What it reaches</h2>${table(affectedRows(affected))}`;
+  const form = `<form method="post"><input type="hidden" name="nonce" value="${escape(nonce)}">
+<button name="choice" value="approved">Approve</button> <button name="choice" value="denied">Deny</button></form>`;
+  return page("A request waits for your decision", `${table(rows)}${body}${reach}${form}`);
+}
+
+const notices = {
+  approved: ["Approved", "The request may now be repeated, once and within an hour."],
+  denied: ["Denied", "Nothing was changed. The same can be asked for again after ten minutes."],
+  used: ["Already decided", "This link was used; it works once."],
+  expired: ["No longer open", "The request ended by itself, or the token that asked was revoked. Nothing was changed."],
+  unknown: ["Not found", "This link leads nowhere. Was it copied whole?"],
+  elsewhere: [
+    "Not decided",
+    "The decision did not come from the page behind the link, or the page was open for too long. Open the link again.",
+  ],
+  malformed: ["Not decided", "Choose one of the two buttons of the page behind the link."],
+  fault: ["Not decided", "The platform could not answer. Try again in a moment."],
+} as const;
+
+export type Notice = keyof typeof notices;
+
+/** A page that says one thing. */
+export function noticeHtml(notice: Notice): string {
+  const [title, text] = notices[notice];
+  return page(title, `<p>${escape(text)}</p>`);
+}
+
+const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}th{text-align:left;vertical-align:top;padding:.2rem 1.5rem .2rem 0;font-weight:600;white-space:nowrap}
+td{padding:.2rem 0;overflow-wrap:anywhere}pre{background:#f4f4f4;padding:1rem;overflow:auto}
+form{margin-top:2rem}button{font:inherit;padding:.5rem 1.5rem;margin-right:.5rem;border:1px solid #555;border-radius:.3rem;background:#fff;cursor:pointer}
+@media (prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#242424}button{color:#eee;background:#242424}}`;
+
+/** Nothing is loaded or run, nobody frames it, and forms go only to where the page came from. */
+export const pageHeaders = {
+  "cache-control": "no-store",
+  "content-security-policy": `default-src 'none'; style-src 'sha256-${hash("sha256", style, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "x-robots-tag": "noindex",
+} as const;
+
+// Under no-referrer browsers send their forms with `Origin: null`. So within the page the rule is the next stricter one that names
+// the origin, and only to this host; there is no link to anywhere else.
+const referrer = `<meta name="referrer" content="same-origin">`;
+
+function page(title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">${referrer}<meta name="viewport" content="width=device-width">
+<title>${escape(title)} · Berth</title><style>${style}</style></head>
+<body><h1>${escape(title)}</h1>${content}</body></html>
+`;
+}
+
+function table(rows: readonly (readonly [string, string])[]): string {
+  return `<table>${rows.map(([name, cell]) => `<tr><th>${escape(name)}</th><td>${cell}</td></tr>`).join("")}</table>`;
+}
+
+function detailRows(detail: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
+  return Object.entries(detail).map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return [name.replaceAll("_", " "), escape(text.slice(0, 500))];
+  });
+}
+
+function affectedRows(affected: Affected): readonly (readonly [string, string])[] {
+  const { hostnames, database, last_verified_backup_at: backup, requests_last_hour: requests } = affected;
+  return [
+    ["Hostnames", hostnames.length === 0 ? "none of its own" : hostnames.map(escape).join("<br>")],
+    ["Database", database === null ? "none, or it does not answer now" : contentText(database)],
+    ["Last verified backup", backup === null ? "none is known" : escape(backup)],
+    ["Requests in the last hour", requests === null ? "not known" : String(requests)],
+  ];
+}
+
+function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Affected["database"]>): string {
+  const mib = (size_bytes / 1024 / 1024).toFixed(1);
+  return `about ${estimated_rows} rows in ${tables} tables, ${mib} MiB`;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
+}

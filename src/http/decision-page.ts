@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Surroundings } from "../features/context.ts";
+import type { Log } from "../kit/log.ts";
+import { decisionHtml, noticeHtml, pageHeaders, type Notice } from "./decision-html.ts";
+import { answerTo } from "./errors.ts";
+import { affectedBy, decide, openDecision } from "./handlers.ts";
+
+/** What the page of decisions works with. */
+export interface DecisionPage {
+  readonly world: Surroundings;
+  readonly log: Log;
+}
+
+type DecisionRequest = FastifyRequest<{ Params: { link: string }; Body: unknown }>;
+
+const path = "/decide/:link";
+const mostFormBytes = 4096;
+
+/**
+ * The page behind the link of an approval, outside the API: plain HTML that works without a script. Whoever has the link may decide,
+ * once. Opening it changes nothing, because scanners of mail open every link; a decision is a POST from this page itself.
+ */
+export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    const parser = { parseAs: "string", bodyLimit: mostFormBytes } as const;
+    scope.addContentTypeParser(
+      "application/x-www-form-urlencoded",
+      parser,
+      async (_: FastifyRequest, text: string | Buffer) => Object.fromEntries(new URLSearchParams(text.toString())),
+    );
+    scope.setErrorHandler((error, request, reply) => {
+      const { status, kind } = answerTo(error);
+      if (kind === "fault") page.log.error({ request_id: request.id, err: error }, "the page of a decision failed");
+      return send(reply, status < 500 ? 400 : status, noticeHtml(status < 500 ? "malformed" : "fault"));
+    });
+    scope.get(path, (request: DecisionRequest, reply) => show(page, request, reply));
+    scope.post(path, (request: DecisionRequest, reply) => choose(page, request, reply));
+  });
+}
+
+async function show({ world }: DecisionPage, { params }: DecisionRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const found = await openDecision(world.db, params.link, world.clock.now());
+  if (found === undefined) return send(reply, 404, noticeHtml("unknown"));
+  if (!found.isOpen) return send(reply, 410, noticeHtml(noticeOf(found.approval.status)));
+  const { org_id, project_id } = found.approval;
+  const affected = project_id === null ? null : await affectedBy(world, { org_id, project_id });
+  return send(reply, 200, decisionHtml({ ...found, affected, nonce: makeNonce(world, params.link) }));
+}
+
+async function choose({ world }: DecisionPage, request: DecisionRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { choice, nonce = "" } = (request.body ?? {}) as { readonly choice?: string; readonly nonce?: string };
+  const { link } = request.params;
+  const isOwn = isFromThisPage(request, world.addresses.controlUrl);
+  if (!isOwn || !isNonce(world, link, nonce)) return send(reply, 403, noticeHtml("elsewhere"));
+  if (choice !== "approved" && choice !== "denied") return send(reply, 400, noticeHtml("malformed"));
+  const { outcome } = await decide(world, link, choice);
+  if (outcome === "unknown") return send(reply, 404, noticeHtml("unknown"));
+  if (outcome === "too_late") return send(reply, 410, noticeHtml("expired"));
+  return send(reply, 200, noticeHtml(choice));
+}
+
+const notices: Readonly<Record<string, Notice>> = { approved: "used", denied: "used", consumed: "used" };
+
+function noticeOf(status: string): Notice {
+  return notices[status] ?? "expired";
+}
+
+/** Browsers name the page that a form was sent from; through a tunnel or a proxy that is the host they asked for. */
+function isFromThisPage({ headers }: FastifyRequest, controlUrl: string): boolean {
+  const origin = URL.parse(headers.origin ?? "");
+  return origin !== null && (origin.origin === new URL(controlUrl).origin || origin.host === headers.host);
+}
+
+const nonceName = "decision nonce";
+const nonceMs = 60 * 60 * 1000;
+
+/** Good for an hour and for this link; sealed, so that only this platform can make one and none needs to be stored. */
+function makeNonce({ vault, clock }: Surroundings, link: string): string {
+  return vault.seal(link, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
+}
+
+function isNonce({ vault, clock }: Surroundings, link: string, nonce: string): boolean {
+  try {
+    return Number(vault.open(link, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime();
+  } catch {
+    return false;
+  }
+}
+
+function send(reply: FastifyReply, status: number, html: string): FastifyReply {
+  return reply.code(status).headers(pageHeaders).type("text/html; charset=utf-8").send(html);
+}

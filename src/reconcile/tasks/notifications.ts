@@ -1,0 +1,69 @@
+import {
+  endNotifications,
+  markDelivered,
+  nextDueMs,
+  openMessage,
+  putOff,
+  takeNotification,
+  type TakenNotification,
+} from "../../features/notifications/notifications.ts";
+import type { Notifier } from "../../ports/notifier.ts";
+import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import type { World } from "../world.ts";
+
+// The first tries come soon, because somebody waits; a server that is down for hours is asked now and then.
+const pauseMs = { first: 5000, most: 15 * 60_000 };
+const concurrent = 4;
+
+/** Delivers messages to the operator's channels, again and again until they are taken or nobody needs them any more. */
+export function notificationsTask(world: World, again: () => void): Task {
+  const { db, owner, log } = world;
+  const byName = new Map<string, Notifier>(world.ports.notifiers.map((notifier) => [notifier.name, notifier]));
+  const names = [...byName.keys()];
+  const leaseOf = (row: TakenNotification): Lease => ({ table: "notification", id: row.id, owner, fence: row.fence });
+
+  async function deliver(row: TakenNotification, signal: AbortSignal): Promise<void> {
+    const notifier = byName.get(row.notifier) as Notifier;
+    const { id, kind, created_at } = row;
+    const said = openMessage(world.vault, { id, sealed_message: row.sealed_message as Buffer });
+    const delivery = await notifier.deliver({ ...said, id, kind, created_at }, signal);
+    if (delivery.outcome === "delivered") return markDelivered(db, leaseOf(row));
+    log.warn(
+      { notifier: row.notifier, kind, attempt: row.attempts, reason: delivery.reason },
+      "a message was not delivered",
+    );
+    await putOff(db, leaseOf(row), { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
+  }
+
+  const work = createLeasedWork(db, log, {
+    limit: concurrent,
+    take: async () => (names.length === 0 ? undefined : takeNotification(db, owner, names)),
+    leaseOf,
+    work: deliver,
+    broken: (row) =>
+      putOff(db, leaseOf(row), {
+        reason: "A fault of the platform; its log says more.",
+        pauseMs: pauseAfter(row.attempts),
+      }),
+  });
+  return {
+    name: "notifications",
+    periodMs: 15_000,
+    topics: ["notifications"],
+    async run(signal) {
+      await releaseDeadLeases(db, "notification");
+      for (const { id, ...given } of await endNotifications(db))
+        log.error({ message_id: id, ...given }, "gave a message up");
+      const running = await work.fill(signal, again);
+      const waitMs = await nextDueMs(db);
+      return { detail: `${running} under way`, ...(waitMs === undefined ? {} : { againMs: Math.max(250, waitMs) }) };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+function pauseAfter(attempts: number): number {
+  return Math.min(pauseMs.first * 2 ** Math.min(attempts - 1, 20), pauseMs.most);
+}
