@@ -2,7 +2,7 @@ import { scopes } from "./access.ts";
 import { errors, type ErrorCode } from "./errors.ts";
 import { limits } from "./limits.ts";
 import { routes, type Result } from "./routes.ts";
-import { errorsOf, type Row } from "./table.ts";
+import { changes, errorsOf, type Row } from "./table.ts";
 
 /** What this API can do, made from its rows: the answer of `GET /v1/capabilities`. */
 export function capabilities(version: string): Result<"self-description.capabilities"> {
@@ -16,6 +16,7 @@ export function capabilities(version: string): Result<"self-description.capabili
 }
 
 function describeRoute(row: Row) {
-  const { name, method, path, access, scope, approval, summary } = row;
-  return { name, method, path, access, scope, approval, summary, errors: [...errorsOf(row)] };
+  const { name, method, path, access, scope, approval, waits, summary } = row;
+  const takes = { idempotency_key: changes(row), dry_run: changes(row) };
+  return { name, method, path, access, scope, approval, waits, ...takes, summary, errors: [...errorsOf(row)] };
 }

@@ -1,13 +1,18 @@
 import { z } from "zod";
+import { approval } from "./approvals.ts";
 import { build } from "./builds.ts";
 import { database } from "./database.ts";
 import { deployment, deploymentSummary } from "./deployments.ts";
 import { errors, type ErrorCode } from "./errors.ts";
 import { failure } from "./failure.ts";
+import { limits } from "./limits.ts";
+import { organization } from "./orgs.ts";
 import { project } from "./projects.ts";
 import { routes } from "./routes.ts";
 import { sshKey } from "./ssh-keys.ts";
-import { errorsOf, type Row } from "./table.ts";
+import { rehearsal } from "./rehearsal.ts";
+import { changes, errorsOf, type Row } from "./table.ts";
+import { approvalStates, statesOf } from "./states.ts";
 import { apiToken } from "./tokens.ts";
 
 /** The OpenAPI 3.1 description of the API, made from its rows. */
@@ -23,9 +28,47 @@ export function openapi(version: string): Json & { openapi: string } {
 
 type Json = Record<string, unknown>;
 
+const limited = Object.fromEntries(
+  ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].map((name) => [
+    name,
+    { $ref: `#/components/headers/${name}` },
+  ]),
+);
+const whole = { type: "integer", minimum: 0 };
+
+const headers: Json = {
+  "RateLimit-Limit": { description: "How many such requests this token may make in a minute.", schema: whole },
+  "RateLimit-Remaining": { description: "How many of them are left.", schema: whole },
+  "RateLimit-Reset": { description: "Seconds until they are counted anew.", schema: whole },
+  "Retry-After": { description: "Seconds after which it may help to try again.", schema: whole },
+  "Idempotency-Replayed": {
+    description: "The answer is the one that an earlier request with this Idempotency-Key got.",
+    schema: { type: "string", const: "true" },
+  },
+};
+
+/** What every write takes beside its own parameters. */
+const ofWrites: Json[] = [
+  {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description: "Makes a repetition of this request within a day answer as the first one did, without doing it again.",
+    schema: { type: "string", minLength: 1, maxLength: limits.idempotency_key_characters, pattern: "^[\\x21-\\x7e]+$" },
+  },
+  {
+    name: "dry_run",
+    in: "query",
+    required: false,
+    description: "`true`: check everything, change nothing, and answer what would happen.",
+    schema: { type: "boolean", default: false },
+  },
+];
+
 const description = [
   "Deploys applications and runs them with databases, logs and rollback.",
   "Send `Authorization: Bearer <token>`. Errors are `{error, code}`; `GET /v1/capabilities` lists every code.",
+  "Every write takes an `Idempotency-Key` and `?dry_run=true`.",
 ].join(" ");
 
 const nouns = [...new Set(routes.map((row) => nounOf(row)))];
@@ -33,12 +76,15 @@ const nouns = [...new Set(routes.map((row) => nounOf(row)))];
 /** Schemas that have a name of their own in the document; others stand where they are used. */
 const namedSchemas: readonly (readonly [string, z.ZodType])[] = [
   ["ApiToken", apiToken],
+  ["Approval", approval],
   ["Build", build],
   ["Database", database],
   ["Deployment", deployment],
   ["DeploymentSummary", deploymentSummary],
   ["Failure", failure],
+  ["Organization", organization],
   ["Project", project],
+  ["Rehearsal", rehearsal],
   ["SshKey", sshKey],
 ];
 
@@ -62,6 +108,22 @@ const errorSchema: Json = {
         properties: { path: { type: "string" }, message: { type: "string" } },
       },
     },
+    next: {
+      type: "object",
+      description: "The call to make next.",
+      required: ["route", "method", "path"],
+      properties: { route: { type: "string" }, method: { type: "string" }, path: { type: "string" } },
+    },
+    approval: {
+      type: "object",
+      description: "Of approval_required and approval_denied: the request that a human decides about.",
+      required: ["id", "status", "expires_at"],
+      properties: {
+        id: { type: "string" },
+        status: { type: "string", enum: statesOf(approvalStates) },
+        expires_at: { type: ["string", "null"], format: "date-time" },
+      },
+    },
   },
 };
 
@@ -72,7 +134,11 @@ function operation(row: Row, components: Json): Json {
     summary: row.summary,
     description: rights(row),
     security: row.access === "public" ? [] : [{ token: [] }],
-    parameters: [...parameters("path", row.params), ...parameters("query", row.query)],
+    parameters: [
+      ...parameters("path", row.params),
+      ...parameters("query", row.query),
+      ...(changes(row) ? ofWrites : []),
+    ],
     ...(row.body === null
       ? {}
       : {
@@ -108,10 +174,25 @@ function parameters(where: "path" | "query", schema: z.ZodObject): Json[] {
 }
 
 function successes(row: Row, components: Json): Json {
-  const body = row.result === null ? {} : { content: content(schemaOf(row.result, "output", components)) };
-  return Object.fromEntries(
-    row.success.map((status) => [status, { description: status === 204 ? "Done." : row.summary, ...body }]),
-  );
+  const own = row.result === null ? undefined : schemaOf(row.result, "output", components);
+  const rehearsed = changes(row) ? schemaOf(rehearsal, "output", components) : undefined;
+  const replayed = changes(row)
+    ? { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } }
+    : {};
+  const answers = row.success.map((status) => [
+    status,
+    {
+      description: status === 204 ? "Done." : row.summary,
+      headers: { ...limited, ...replayed },
+      ...(own === undefined || status === 204 ? {} : { content: content(own) }),
+    },
+  ]);
+  const all = Object.fromEntries(answers) as Record<number, { description: string; content?: Json }>;
+  if (rehearsed === undefined) return all;
+  // A rehearsal is answered with 200, whatever the row itself answers with.
+  const { description: said = "What would happen, with `?dry_run=true`.", ...rest } = all[200] ?? { headers: limited };
+  const either = row.success.includes(200) && own !== undefined ? { anyOf: [own, rehearsed] } : rehearsed;
+  return { ...all, 200: { description: said, ...rest, content: content(either) } };
 }
 
 /** One response a status; its description lists the codes that come with it. */
@@ -121,7 +202,11 @@ function failures(row: Row): Json {
   return Object.fromEntries(
     entries.map(([status, codes]) => {
       const text = codes.map((code) => `\`${code}\`: ${errors[code].meaning}`).join("\n\n");
-      return [status, { description: text, content: content({ $ref: "#/components/schemas/Error" }) }];
+      const again = [409, 429, 503].includes(status)
+        ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } }
+        : {};
+      const body = content({ $ref: "#/components/schemas/Error" });
+      return [status, { description: text, headers: again, content: body }];
     }),
   );
 }
@@ -173,7 +258,11 @@ function describeRest(): Json {
     servers: [{ url: "/" }],
     tags: nouns.map((name) => ({ name })),
     paths,
-    components: { schemas: sorted(components), securitySchemes: { token: { type: "http", scheme: "bearer" } } },
+    components: {
+      schemas: sorted(components),
+      headers,
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+    },
   };
 }
 

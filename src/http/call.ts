@@ -1,3 +1,4 @@
+import { rehearsal } from "../contract/rehearsal.ts";
 import type { RouteName } from "../contract/routes.ts";
 import type { Row, SuccessStatus } from "../contract/table.ts";
 import {
@@ -91,7 +92,7 @@ export class Call {
       needs_approval: isGated(this.#row, caller),
       affects: reaches ? await affectedBy(world, { org_id, project_id }) : null,
     };
-    return { status: 200, text: JSON.stringify(said) };
+    return { status: 200, text: JSON.stringify(rehearsal.parse(said)) };
   }
 
   async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {
