@@ -55,6 +55,15 @@ export function storageSuite(make: () => Promise<StorageFixture>): void {
       assert.equal(await storage.stat("short-lived"), undefined);
     });
 
+    it("deletes what an interrupted call left under the key, and nothing of another key", async () => {
+      await fixture.interruptPut("left/one");
+      await fixture.interruptPut("left/one-more");
+      await storage.delete("left/one");
+      assert.equal(await fixture.unfinished(), 1);
+      await storage.delete("left/one-more");
+      assert.equal(await fixture.unfinished(), 0);
+    });
+
     it("keeps nothing of a stream that broke, and says why it broke", async () => {
       const why = new Error("the source broke");
       await assert.rejects(storage.put("broken", Readable.from(breaking(why))), why);

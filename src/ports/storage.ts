@@ -14,7 +14,7 @@ export interface Storage {
   open(key: string, signal?: AbortSignal): Promise<Readable>;
   /** Its size; undefined when there is none. */
   stat(key: string): Promise<{ readonly size_bytes: number } | undefined>;
-  /** Deletes the file for good. Idempotent. */
+  /** Deletes the file for good, and what an interrupted `put` under this key left behind. Idempotent. */
   delete(key: string): Promise<void>;
   /**
    * Removes what interrupted calls of `put` left behind, unless its key is busy: that is asked after the file was seen, so a key

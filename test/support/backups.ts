@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
-import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import { createLocalPostgresHost, type LocalPostgresHostOptions } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { makeTestPlace } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { databaseOf, requestDatabase, specOf, type DatabaseRow } from "../../src/features/database/database.ts";
@@ -10,7 +10,7 @@ import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { PostgresHost } from "../../src/ports/postgres-host.ts";
 import type { Storage } from "../../src/ports/storage.ts";
-import { createDriver } from "../../src/reconcile/driver.ts";
+import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { backupsTask } from "../../src/reconcile/tasks/backups.ts";
 import { databasesTask } from "../../src/reconcile/tasks/databases.ts";
 import type { World } from "../../src/reconcile/world.ts";
@@ -24,6 +24,10 @@ export interface BackupPlatform {
   readonly world: World;
   readonly host: PostgresHost;
   readonly backupsDir: string;
+  /** For whoever makes another host on the same instances. */
+  readonly hostOptions: LocalPostgresHostOptions;
+  /** Starts the reconcilers of backups; they run from the beginning unless `paused`. */
+  resume(): Promise<void>;
   /** Makes a project with a database that runs. */
   project(): Promise<TestProject>;
   /** Calls the API as the owner. */
@@ -55,20 +59,29 @@ export interface BackupDocument {
   readonly verification: { status: string; reason: string | null } | null;
 }
 
-/** `storage` may stand between the platform and its disk. */
-export async function startBackupPlatform(storage: (disk: Storage) => Storage = (disk) => disk): Promise<BackupPlatform> {
+export interface BackupPlatformOptions {
+  /** May stand between the platform and its disk. */
+  readonly storage?: (disk: Storage) => Storage;
+  readonly paused?: boolean;
+}
+
+export async function startBackupPlatform({ storage = (disk) => disk, paused = false }: BackupPlatformOptions = {}): Promise<BackupPlatform> {
   const place = makeTestPlace();
   const host = createLocalPostgresHost(place.options);
   const api = await testApi({ ports: { postgresHost: host } });
   const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
   const backupsDir = await mkdtemp(join(tmpdir(), "berth-backups-"));
   const world = worldOf(api, host, storage(createDiskStorage({ dir: backupsDir })));
-  const driver = createDriver({
-    tasks: [databasesTask(world), backupsTask(world, () => driver.wake("backups"))],
-    wakeups: world.wakeups,
-    log: silentLog,
-  });
-  await driver.start();
+  const drivers: Driver[] = [];
+  const startTask = async (task: (wake: () => void) => Task) => {
+    const only: Task = task(() => driver.wake(only.name));
+    const driver = createDriver({ tasks: [only], wakeups: world.wakeups, log: silentLog });
+    drivers.push(driver);
+    await driver.start();
+  };
+  const resume = () => startTask((wake) => backupsTask(world, wake));
+  await startTask(() => databasesTask(world));
+  if (!paused) await resume();
   const call = (method: string, path: string, body?: unknown) => api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
   const ended = async (id: string) => {
     for (;;) {
@@ -83,6 +96,8 @@ export async function startBackupPlatform(storage: (disk: Storage) => Storage = 
     world,
     host,
     backupsDir,
+    hostOptions: place.options,
+    resume,
     call,
     ended,
     project: () => makeProject(api, org),
@@ -94,7 +109,7 @@ export async function startBackupPlatform(storage: (disk: Storage) => Storage = 
       return done;
     },
     async close() {
-      await driver.stop();
+      for (const driver of drivers) await driver.stop();
       for (const id of await host.list()) await host.destroy(id);
       await api.close();
       place.remove();
@@ -107,16 +122,18 @@ export async function startBackupPlatform(storage: (disk: Storage) => Storage = 
 export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): World {
   const { db, vault, wakeups, clock } = api.world;
   const ports = { postgresHost: host, storages: { standard: "disk", named: { disk: storage } } };
-  const backups = {
-    daily: false,
-    window: { startHour: 0, hours: 24 },
-    retention: { daily: 7, weekly: 4, manual: 20 },
-    concurrent: 2,
-    timeoutMs: 120_000,
-  };
   const owner = formatIdentity(ownIdentity());
-  return { db, vault, wakeups, clock, log: silentLog, owner, ports, settings: { backups } } as unknown as World;
+  return { db, vault, wakeups, clock, log: silentLog, owner, ports, settings: { backups: backupTestSettings } } as unknown as World;
 }
+
+/** As configured by default, but without daily backups. */
+export const backupTestSettings = {
+  daily: false,
+  window: { startHour: 0, hours: 24 },
+  retention: { daily: 7, weekly: 4, manual: 20 },
+  concurrent: 2,
+  timeoutMs: 120_000,
+};
 
 async function makeProject(api: TestApi, org: TestOrganization): Promise<TestProject> {
   const { db, vault, wakeups } = api.world;

@@ -15,7 +15,7 @@ export function createDiskStorage(options: { readonly dir: string }): Storage {
       const found = await stat(fileOf(dir, key)).catch(ignoreMissing);
       return found && { size_bytes: found.size };
     },
-    delete: (key) => rm(fileOf(dir, key), { force: true }),
+    delete: (key) => remove(dir, key),
     sweep: (isBusy) => sweep(dir, isBusy),
     async free() {
       await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -81,6 +81,11 @@ async function openFile(dir: string, key: string): Promise<Readable> {
   const file = await open(fileOf(dir, key), "r").catch(ignoreMissing);
   if (file === undefined) throw new StorageMissing(key);
   return createReadStream("", { fd: file, highWaterMark: 256 * 1024 });
+}
+
+async function remove(dir: string, key: string): Promise<void> {
+  await rm(fileOf(dir, key), { force: true });
+  await sweep(dir, async (other) => other !== key);
 }
 
 async function sweep(dir: string, isBusy: (key: string) => Promise<boolean>): Promise<number> {

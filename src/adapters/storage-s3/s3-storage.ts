@@ -17,7 +17,10 @@ export function createS3Storage(options: S3StorageOptions): Storage {
       return response.status === 404 ? undefined : { size_bytes: Number(response.headers.get("content-length")) };
     },
     async delete(key) {
-      await send(options, { method: "DELETE", key: keyOf(options, key), expected: [404] });
+      const name = keyOf(options, key);
+      await send(options, { method: "DELETE", key: name, expected: [404] });
+      const uploads = (await listUploads(options, name)).filter((upload) => upload.key === name);
+      for (const { uploadId } of uploads) await abandon(options, name, uploadId);
     },
     sweep: (isBusy) => sweep(options, isBusy),
     free: async () => null,
@@ -102,7 +105,7 @@ async function open(bucket: S3StorageOptions, key: string, signal: AbortSignal |
 
 async function sweep(bucket: S3StorageOptions, isBusy: (key: string) => Promise<boolean>): Promise<number> {
   let removed = 0;
-  for (const { key, uploadId } of await listUploads(bucket)) {
+  for (const { key, uploadId } of await listUploads(bucket, bucket.prefix)) {
     if (await isBusy(key.slice(bucket.prefix.length))) continue;
     await abandon(bucket, key, uploadId);
     removed += 1;
@@ -110,11 +113,11 @@ async function sweep(bucket: S3StorageOptions, isBusy: (key: string) => Promise<
   return removed;
 }
 
-async function listUploads(bucket: S3StorageOptions): Promise<{ key: string; uploadId: string }[]> {
-  const listed = await send(bucket, { method: "GET", query: { uploads: "", prefix: bucket.prefix } });
+async function listUploads(bucket: S3StorageOptions, prefix: string): Promise<{ key: string; uploadId: string }[]> {
+  const listed = await send(bucket, { method: "GET", query: { uploads: "", prefix } });
   const entries = [...(await listed.text()).matchAll(/<Upload>(.*?)<\/Upload>/gs)].map(([, entry]) => entry as string);
   const uploads = entries.map((entry) => ({ key: tag(entry, "Key") ?? "", uploadId: tag(entry, "UploadId") ?? "" }));
-  return uploads.filter(({ key }) => key.startsWith(bucket.prefix));
+  return uploads.filter(({ key }) => key.startsWith(prefix));
 }
 
 function keyOf({ prefix }: S3StorageOptions, key: string): string {

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Transform, type Readable } from "node:stream";
+import { after, before, describe, it } from "node:test";
+import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { requestFinalBackup } from "../../src/features/backups/backups.ts";
+import { StorageFull, type Storage } from "../../src/ports/storage.ts";
+import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/reconcile/backup-upkeep.ts";
+import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+
+/** A disk that can be told to be full, or to wait. */
+function adjustable() {
+  const state = { free: null as number | null, fullAfter: Infinity, gate: Promise.resolve() };
+  const storage = (disk: Storage): Storage => ({
+    ...disk,
+    free: async () => state.free ?? disk.free(),
+    put: (key, content, signal) => disk.put(key, limited(content, state), signal),
+  });
+  return { state, storage };
+}
+
+function limited(content: Readable, state: { fullAfter: number; gate: Promise<void> }): Readable {
+  let size = 0;
+  const through = new Transform({
+    transform(chunk: Buffer, _, done) {
+      size += chunk.length;
+      if (size > state.fullAfter) return done(new StorageFull());
+      void state.gate.then(() => done(null, chunk));
+    },
+  });
+  content.once("error", (error) => through.destroy(error));
+  return content.pipe(through);
+}
+
+describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () => {
+  const { state, storage } = adjustable();
+  let platform: BackupPlatform;
+  let project: TestProject;
+
+  before(async () => {
+    platform = await startBackupPlatform({ storage });
+    project = await platform.project();
+    await project.query("create table t as select i, md5(i::text) from generate_series(1, 20000) i");
+  });
+  after(() => platform?.close());
+
+  const rows = () => platform.world.db.selectFrom("backup").selectAll().where("project_id", "=", project.id).orderBy("id", "desc").execute();
+
+  it("refuses with storage_full when there is no room to begin, and keeps a failed row that says so", async () => {
+    state.free = 1000;
+    const refused = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
+    state.free = null;
+    assert.equal(refused.status, 507, refused.text);
+    assert.equal(refused.body["code"], "storage_full");
+    const [row] = await rows();
+    assert.equal(row?.status, "failed");
+    assert.match(row?.problem ?? "", /no room left/);
+  });
+
+  it("fails with the same words when the room ends in the middle, and leaves no file", async () => {
+    state.fullAfter = 100_000;
+    const asked = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
+    const id = (asked.body["id"] as string | undefined) ?? (await rows())[0]?.id ?? "";
+    const ended = await platform.ended(id);
+    state.fullAfter = Infinity;
+    assert.equal(ended.status, "failed");
+    assert.equal(ended.failure?.code, "storage_full");
+    assert.equal((await platform.backup(project.slug)).status, "completed");
+  });
+
+  it("shows how far a backup is", async () => {
+    let open = () => {};
+    state.gate = new Promise((resolve) => (open = resolve));
+    const asked = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
+    assert.equal(asked.body["status"], "running");
+    const seen = async () => (await platform.call("GET", `/v1/backups/${asked.body["id"] as string}`)).body["operation"] as { phase: string; bytes_done: number; tables_done: number; tables_total: number };
+    for (let i = 0; i < 100 && ((await seen()).tables_total !== 1 || (await seen()).bytes_done === 0); i += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    const { phase, bytes_done, tables_done, tables_total } = await seen();
+    assert.deepEqual({ phase, tables_done, tables_total }, { phase: "dumping", tables_done: 1, tables_total: 1 });
+    assert.ok(bytes_done > 0);
+    open();
+    assert.equal((await platform.ended(asked.body["id"] as string)).status, "completed");
+  });
+
+  it("makes one automatic backup a day, however often it is asked", async () => {
+    const now = Date.now();
+    const at = (days: number) => ({ ...platform.world, clock: { now: () => new Date(now + days * 86_400_000) }, settings: { backups: { ...platform.world.settings.backups, daily: true } } }) as typeof platform.world;
+    const daily = async () => (await rows()).filter(({ origin }) => origin === "daily");
+    await Promise.all([1, 2, 3].map(() => requestDueBackups(at(1))));
+    assert.equal((await daily()).length, 1);
+    await platform.ended((await daily())[0]?.id ?? "");
+    // Its row was made by the database's clock, a day before the moment that was due.
+    await platform.world.db.updateTable("backup").set({ created_at: new Date(now + 86_400_000) }).where("id", "=", (await daily())[0]?.id ?? "").execute();
+    await requestDueBackups(at(1));
+    assert.equal((await daily()).length, 1);
+    await requestDueBackups(at(2.1));
+    assert.equal((await daily()).length, 2);
+    await platform.ended((await daily())[0]?.id ?? "");
+  });
+
+  it("deletes what retention does not keep, file and row, and never the newest verified one", async () => {
+    const verified = await platform.backup(project.slug);
+    await platform.call("POST", `/v1/backups/${verified.id}/verify`);
+    const older = [await platform.backup(project.slug), await platform.backup(project.slug)];
+    const newest = await platform.backup(project.slug);
+    const files = await platform.world.db.selectFrom("backup").select(["id", "storage_key"]).where("status", "=", "completed").execute();
+    const retention = { daily: 1, weekly: 0, manual: 1 };
+    await applyRetention({ ...platform.world, settings: { backups: { ...platform.world.settings.backups, retention } } } as typeof platform.world);
+    const left = (await rows()).filter(({ status, origin }) => status === "completed" && origin === "manual").map(({ id }) => id);
+    assert.deepEqual(left, [newest.id, verified.id]);
+    for (const { id, storage_key } of files) {
+      const isKept = left.includes(id) || !older.some((each) => each.id === id);
+      if (!isKept) assert.ok(!existsSync(join(platform.backupsDir, storage_key ?? "")), id);
+    }
+    assert.equal((await platform.call("GET", `/v1/backups/${older[0]?.id}`)).status, 404);
+  });
+
+  it("makes a final backup that retention keeps", async () => {
+    const { db, wakeups } = platform.world;
+    const asked = await db.transaction().execute((tx) => requestFinalBackup(tx, wakeups, { org_id: platform.org.id, project_id: project.id }));
+    assert.equal(asked.outcome, "requested");
+    const { id } = asked as { id: string };
+    assert.equal((await platform.ended(id)).status, "completed");
+    await platform.backup(project.slug);
+    const retention = { daily: 1, weekly: 0, manual: 1 };
+    await applyRetention({ ...platform.world, settings: { backups: { ...platform.world.settings.backups, retention } } } as typeof platform.world);
+    assert.equal((await platform.ended(id)).status, "completed");
+  });
+
+  it("sweeps scratch databases and unfinished files that nobody works with", async () => {
+    const row = await project.row();
+    await platform.host.createDatabase({ ...row, password: "x" }, "verify_0123456789");
+    const unfinished = join(platform.backupsDir, ".unfinished");
+    await mkdir(unfinished, { recursive: true });
+    await writeFile(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab"), "half");
+    await sweepLeftovers(platform.world);
+    assert.deepEqual(await platform.host.listDatabases({ ...row, password: "x" }), [row.database_name]);
+    assert.ok(!existsSync(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab")));
+  });
+});

@@ -1,0 +1,103 @@
+// A control plane that works on backups until it reaches a step, says so, and then hangs there for its killer.
+import { PassThrough, Transform } from "node:stream";
+import { json } from "node:stream/consumers";
+import { createLocalPostgresHost, type LocalPostgresHostOptions } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import { backupsTask } from "../../src/reconcile/tasks/backups.ts";
+import type { World } from "../../src/reconcile/world.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { backupTestSettings } from "./backups.ts";
+
+/** What stands on the process's standard input. */
+export interface ControlPlaneInput {
+  readonly connection: Record<string, unknown>;
+  readonly host: LocalPostgresHostOptions;
+  readonly password: string;
+  readonly backupsDir: string;
+  readonly step: Step;
+}
+
+export const steps = ["writing", "stored", "dumping", "creating", "restoring", "restored", "counting", "dropping"] as const;
+export type Step = (typeof steps)[number];
+
+const input = (await json(process.stdin)) as ControlPlaneInput;
+
+async function reached(step: Step): Promise<void> {
+  if (input.step !== step) return;
+  console.log("reached");
+  setInterval(() => {}, 1000);
+  await new Promise(() => {});
+}
+
+function host() {
+  const real = createLocalPostgresHost(input.host);
+  return {
+    ...real,
+    dump: async (...args: Parameters<typeof real.dump>) => {
+      await reached("dumping");
+      return real.dump(...args);
+    },
+    createDatabase: async (...args: Parameters<typeof real.createDatabase>) => {
+      await real.createDatabase(...args);
+      await reached("creating");
+    },
+    restore: async (spec: Parameters<typeof real.restore>[0], name: string, options: Parameters<typeof real.restore>[2]) => {
+      const stalling = stall("restoring");
+      options.archive.pipe(stalling);
+      await real.restore(spec, name, { ...options, archive: stalling });
+      await reached("restored");
+    },
+    countRows: async (...args: Parameters<typeof real.countRows>) => {
+      const counts = await real.countRows(...args);
+      await reached("counting");
+      return counts;
+    },
+    dropDatabase: async (...args: Parameters<typeof real.dropDatabase>) => {
+      if ((await real.listDatabases(args[0])).includes(args[1])) await reached("dropping");
+      await real.dropDatabase(...args);
+    },
+  };
+}
+
+function storage() {
+  const real = createDiskStorage({ dir: input.backupsDir });
+  return {
+    ...real,
+    put: async (key: string, content: Parameters<typeof real.put>[1], signal?: AbortSignal) => {
+      const result = await real.put(key, content.pipe(stall("writing")), signal);
+      await reached("stored");
+      return result;
+    },
+  };
+}
+
+/** Lets the first bytes pass. */
+function stall(step: Step): Transform {
+  if (input.step !== step) return new PassThrough();
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      this.push(chunk);
+      void reached(step).then(() => done());
+    },
+  });
+}
+
+const { db } = openDatabase({ connection: input.connection, log: silentLog });
+const world = {
+  db,
+  vault: { open: () => input.password },
+  wakeups: { send: async () => {} },
+  clock: systemClock,
+  log: silentLog,
+  owner: formatIdentity(ownIdentity()),
+  ports: { postgresHost: host(), storages: { standard: "disk", named: { disk: storage() } } },
+  settings: { backups: backupTestSettings },
+} as unknown as World;
+const task = backupsTask(world, () => {});
+for (;;) {
+  await task.run(new AbortController().signal);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
