@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { id, nextCursor, queryFlag, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+export const alertSeverities = ["warning", "critical"] as const;
+export type AlertSeverity = (typeof alertSeverities)[number];
+
+export const alert = z.object({
+  id,
+  /** The check that it came of, as `GET /v1/status` names it. */
+  check: z.string(),
+  machine: z.string().nullable(),
+  subject: z.string().nullable(),
+  severity: z.enum(alertSeverities),
+  summary: z.string(),
+  hint: z.string().nullable(),
+  opened_at: timestamp,
+  /** Null while it is open. */
+  resolved_at: timestamp.nullable(),
+});
+
+export const rows = [
+  row({
+    name: "alerts.list",
+    method: "GET",
+    path: "/v1/alerts",
+    access: "operator",
+    scope: "platform:read",
+    query: z.object({ all: queryFlag, cursor: id.optional() }),
+    result: z.object({ alerts: z.array(alert), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List the open alerts, newest first; with `?all=true` the resolved ones of the last 90 days too",
+  }),
+] as const;
