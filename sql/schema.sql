@@ -1,5 +1,18 @@
 -- Generated from the migrations by `npm run gen`. Do not edit.
 
+CREATE FUNCTION public.add_counts(a bigint[], b bigint[]) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+  select array_agg(coalesce(x, 0) + coalesce(y, 0) order by n) from unnest(a, b) with ordinality as t(x, y, n)
+$$;
+
+CREATE AGGREGATE public.sum_counts(bigint[]) (
+    SFUNC = public.add_counts,
+    STYPE = bigint[],
+    INITCOND = '{}',
+    PARALLEL = safe
+);
+
 CREATE TABLE public.activity (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -10,6 +23,22 @@ CREATE TABLE public.activity (
     target text,
     detail jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.alert (
+    id text NOT NULL,
+    name text NOT NULL,
+    machine text NOT NULL,
+    subject text NOT NULL,
+    severity text NOT NULL,
+    summary text NOT NULL,
+    hint text,
+    opened_at timestamp with time zone NOT NULL,
+    resolved_at timestamp with time zone,
+    notify_at timestamp with time zone NOT NULL,
+    told_severity text,
+    CONSTRAINT alert_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'critical'::text]))),
+    CONSTRAINT alert_told_severity_check CHECK ((told_severity = ANY (ARRAY['warning'::text, 'critical'::text])))
 );
 
 CREATE TABLE public.api_token (
@@ -223,6 +252,18 @@ CREATE TABLE public.domain_claim (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.edge_counter (
+    counter text NOT NULL,
+    project_id text NOT NULL,
+    requests bigint NOT NULL,
+    classes bigint[] NOT NULL,
+    bytes_in bigint NOT NULL,
+    bytes_out bigint NOT NULL,
+    latencies bigint[] NOT NULL,
+    latency_sum_ms double precision NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.idempotency_key (
     org_id text NOT NULL,
     token_id text NOT NULL,
@@ -234,6 +275,27 @@ CREATE TABLE public.idempotency_key (
     status_code integer,
     sealed_answer bytea,
     expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.machine (
+    name text NOT NULL,
+    description jsonb NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.monitor_check (
+    name text NOT NULL,
+    machine text NOT NULL,
+    subject text NOT NULL,
+    status text NOT NULL,
+    detail text NOT NULL,
+    hint text,
+    since timestamp with time zone NOT NULL,
+    bad_since timestamp with time zone,
+    last_ok_at timestamp with time zone,
+    checked_at timestamp with time zone NOT NULL,
+    CONSTRAINT monitor_check_status_check CHECK ((status = ANY (ARRAY['ok'::text, 'warn'::text, 'fail'::text, 'unknown'::text])))
 );
 
 CREATE TABLE public.notification (
@@ -264,6 +326,20 @@ CREATE TABLE public.organization (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT organization_max_projects_check CHECK ((max_projects >= 0))
 );
+
+CREATE TABLE public.page_look (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
+    http_status integer,
+    failure text,
+    dns_ms double precision,
+    connect_ms double precision,
+    first_byte_ms double precision,
+    total_ms double precision
+)
+WITH (fillfactor='70');
 
 CREATE TABLE public.platform_fact (
     key text NOT NULL,
@@ -311,6 +387,29 @@ CREATE TABLE public.project_database (
     CONSTRAINT project_database_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
 );
 
+CREATE TABLE public.project_metric (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    bucket_seconds integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    requests bigint DEFAULT 0 NOT NULL,
+    errors bigint DEFAULT 0 NOT NULL,
+    classes bigint[] DEFAULT '{0,0,0,0,0}'::bigint[] NOT NULL,
+    bytes_in bigint DEFAULT 0 NOT NULL,
+    bytes_out bigint DEFAULT 0 NOT NULL,
+    latencies bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    latency_sum_ms double precision DEFAULT 0 NOT NULL,
+    looks integer DEFAULT 0 NOT NULL,
+    failed_looks integer DEFAULT 0 NOT NULL,
+    dns_looks integer DEFAULT 0 NOT NULL,
+    dns_ms double precision DEFAULT 0 NOT NULL,
+    connect_ms double precision DEFAULT 0 NOT NULL,
+    first_byte_ms double precision DEFAULT 0 NOT NULL,
+    total_ms double precision DEFAULT 0 NOT NULL,
+    slowest_ms double precision DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='70');
+
 ALTER TABLE public.project ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.project_number_seq
     START WITH 1
@@ -341,6 +440,34 @@ CREATE TABLE public.replica (
     exited_at timestamp with time zone,
     next_start_at timestamp with time zone
 );
+
+CREATE TABLE public.replica_metric (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    bucket_seconds integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    ordinal integer NOT NULL,
+    samples integer DEFAULT 0 NOT NULL,
+    cpu_seconds double precision DEFAULT 0 NOT NULL,
+    seconds double precision DEFAULT 0 NOT NULL,
+    memory_bytes_sum double precision DEFAULT 0 NOT NULL,
+    memory_bytes_most bigint DEFAULT 0 NOT NULL,
+    processes_most integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE TABLE public.replica_usage (
+    deployment_id text NOT NULL,
+    ordinal integer NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    attempt integer NOT NULL,
+    cpu_seconds double precision NOT NULL,
+    memory_bytes bigint NOT NULL,
+    processes integer NOT NULL,
+    measured_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='70');
 
 CREATE TABLE public.restored_database (
     org_id text NOT NULL,
@@ -374,8 +501,19 @@ CREATE TABLE public.ssh_key (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.storage_size (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    size_bytes bigint,
+    measured_at timestamp with time zone,
+    next_at timestamp with time zone NOT NULL
+);
+
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.alert
+    ADD CONSTRAINT alert_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.api_token
     ADD CONSTRAINT api_token_hash_key UNIQUE (hash);
@@ -425,8 +563,17 @@ ALTER TABLE ONLY public.domain
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.edge_counter
+    ADD CONSTRAINT edge_counter_pkey PRIMARY KEY (counter, project_id);
+
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (token_id, key);
+
+ALTER TABLE ONLY public.machine
+    ADD CONSTRAINT machine_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.monitor_check
+    ADD CONSTRAINT monitor_check_pkey PRIMARY KEY (name, machine, subject);
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (id);
@@ -436,6 +583,9 @@ ALTER TABLE ONLY public.organization
 
 ALTER TABLE ONLY public.organization
     ADD CONSTRAINT organization_slug_key UNIQUE (slug);
+
+ALTER TABLE ONLY public.page_look
+    ADD CONSTRAINT page_look_pkey PRIMARY KEY (project_id);
 
 ALTER TABLE ONLY public.platform_fact
     ADD CONSTRAINT platform_fact_pkey PRIMARY KEY (key);
@@ -449,6 +599,9 @@ ALTER TABLE ONLY public.project_database
 ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_hostname_key UNIQUE (hostname);
 
+ALTER TABLE ONLY public.project_metric
+    ADD CONSTRAINT project_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at);
+
 ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_number_key UNIQUE (number);
 
@@ -461,8 +614,14 @@ ALTER TABLE ONLY public.project
 ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_pkey PRIMARY KEY (project_id, key);
 
+ALTER TABLE ONLY public.replica_metric
+    ADD CONSTRAINT replica_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at, ordinal);
+
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_pkey PRIMARY KEY (deployment_id, ordinal);
+
+ALTER TABLE ONLY public.replica_usage
+    ADD CONSTRAINT replica_usage_pkey PRIMARY KEY (deployment_id, ordinal);
 
 ALTER TABLE ONLY public.restored_database
     ADD CONSTRAINT restored_database_pkey PRIMARY KEY (project_id, name);
@@ -476,9 +635,22 @@ ALTER TABLE ONLY public.ssh_key
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.storage_size
+    ADD CONSTRAINT storage_size_pkey PRIMARY KEY (project_id);
+
 CREATE INDEX activity_of_org ON public.activity USING btree (org_id, id DESC);
 
+CREATE INDEX activity_of_org_by_time ON public.activity USING btree (org_id, created_at DESC, id DESC);
+
 CREATE INDEX activity_of_project ON public.activity USING btree (project_id, id DESC);
+
+CREATE INDEX activity_of_project_by_time ON public.activity USING btree (project_id, created_at DESC, id DESC);
+
+CREATE INDEX alert_listed ON public.alert USING btree (id DESC);
+
+CREATE UNIQUE INDEX alert_open ON public.alert USING btree (name, machine, subject) WHERE (resolved_at IS NULL);
+
+CREATE INDEX alert_resolved ON public.alert USING btree (name, machine, subject, resolved_at DESC) WHERE (resolved_at IS NOT NULL);
 
 CREATE INDEX api_token_of_org ON public.api_token USING btree (org_id, created_at DESC);
 
@@ -498,6 +670,10 @@ CREATE UNIQUE INDEX backup_operation_one_running ON public.backup_operation USIN
 
 CREATE INDEX backup_operation_open ON public.backup_operation USING btree (created_at) WHERE (status = 'running'::text);
 
+CREATE INDEX build_failed ON public.build USING btree (project_id, finished_at DESC, id DESC) WHERE ((status = 'failed'::text) AND (finished_at IS NOT NULL));
+
+CREATE INDEX build_failed_of_org ON public.build USING btree (org_id, finished_at DESC, id DESC) WHERE ((status = 'failed'::text) AND (finished_at IS NOT NULL));
+
 CREATE INDEX build_of_project ON public.build USING btree (org_id, project_id, number DESC);
 
 CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) WHERE (status = 'running'::text);
@@ -508,6 +684,10 @@ CREATE INDEX cron_job_due ON public.cron_job USING btree (next_run_at);
 
 CREATE INDEX cron_job_of_project ON public.cron_job USING btree (org_id, project_id, id DESC);
 
+CREATE INDEX cron_run_failed ON public.cron_run USING btree (project_id, finished_at DESC, id DESC) WHERE ((status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (finished_at IS NOT NULL));
+
+CREATE INDEX cron_run_failed_of_org ON public.cron_run USING btree (org_id, finished_at DESC, id DESC) WHERE ((status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (finished_at IS NOT NULL));
+
 CREATE INDEX cron_run_leased ON public.cron_run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
 
 CREATE INDEX cron_run_of_job ON public.cron_run USING btree (job_id, scheduled_at DESC, id DESC);
@@ -515,6 +695,10 @@ CREATE INDEX cron_run_of_job ON public.cron_run USING btree (job_id, scheduled_a
 CREATE UNIQUE INDEX cron_run_once ON public.cron_run USING btree (job_id, scheduled_at) WHERE (trigger = 'schedule'::text);
 
 CREATE INDEX cron_run_open ON public.cron_run USING btree (job_id) WHERE (status = 'running'::text);
+
+CREATE INDEX deployment_decided ON public.deployment USING btree (project_id, finished_at DESC, id DESC) WHERE (finished_at IS NOT NULL);
+
+CREATE INDEX deployment_decided_of_org ON public.deployment USING btree (org_id, finished_at DESC, id DESC) WHERE (finished_at IS NOT NULL);
 
 CREATE INDEX deployment_of_project ON public.deployment USING btree (org_id, project_id, number DESC);
 
@@ -532,11 +716,25 @@ CREATE INDEX domain_of_project ON public.domain USING btree (org_id, project_id,
 
 CREATE INDEX domain_served ON public.domain USING btree (project_id) WHERE (verified_at IS NOT NULL);
 
+CREATE INDEX edge_counter_seen ON public.edge_counter USING btree (seen_at);
+
 CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
 
 CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
 
+CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
+
+CREATE INDEX project_metric_of_org ON public.project_metric USING btree (org_id, bucket_seconds, at);
+
+CREATE INDEX project_metric_old ON public.project_metric USING btree (bucket_seconds, at);
+
+CREATE INDEX replica_metric_old ON public.replica_metric USING btree (bucket_seconds, at);
+
+CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (project_id);
+
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
+
+CREATE INDEX storage_size_due ON public.storage_size USING btree (next_at);
 
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -616,6 +814,9 @@ ALTER TABLE ONLY public.domain
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
+ALTER TABLE ONLY public.edge_counter
+    ADD CONSTRAINT edge_counter_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
@@ -625,11 +826,23 @@ ALTER TABLE ONLY public.idempotency_key
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
+ALTER TABLE ONLY public.page_look
+    ADD CONSTRAINT page_look_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.page_look
+    ADD CONSTRAINT page_look_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.project_metric
+    ADD CONSTRAINT project_metric_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_metric
+    ADD CONSTRAINT project_metric_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -643,8 +856,23 @@ ALTER TABLE ONLY public.project_variable
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id);
 
+ALTER TABLE ONLY public.replica_metric
+    ADD CONSTRAINT replica_metric_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.replica_metric
+    ADD CONSTRAINT replica_metric_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.replica_usage
+    ADD CONSTRAINT replica_usage_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.replica_usage
+    ADD CONSTRAINT replica_usage_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.replica_usage
+    ADD CONSTRAINT replica_usage_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.restored_database
     ADD CONSTRAINT restored_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -654,3 +882,9 @@ ALTER TABLE ONLY public.restored_database
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.storage_size
+    ADD CONSTRAINT storage_size_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.storage_size
+    ADD CONSTRAINT storage_size_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;

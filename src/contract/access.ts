@@ -9,10 +9,13 @@ export const scopeNouns = [
   "data",
   "backups",
   "logs",
+  "metrics",
+  "activity",
   "tokens",
   "ssh-keys",
   "orgs",
   "approvals",
+  "platform",
 ] as const;
 export type Scope = `${(typeof scopeNouns)[number]}:${"read" | "write"}`;
 

@@ -1,3 +1,5 @@
+import { rows as activity } from "./activity.ts";
+import { rows as alerts } from "./alerts.ts";
 import { rows as approvals } from "./approvals.ts";
 import { rows as backups } from "./backups.ts";
 import { rows as builds } from "./builds.ts";
@@ -9,10 +11,15 @@ import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
 import { rows as logs } from "./logs.ts";
 import { rows as me } from "./me.ts";
+import { rows as metrics } from "./metrics.ts";
 import { rows as orgs } from "./orgs.ts";
+import { rows as overview } from "./overview.ts";
+import { rows as platform } from "./platform.ts";
 import { rows as projects } from "./projects.ts";
 import { rows as selfDescription } from "./self-description.ts";
 import { rows as sshKeys } from "./ssh-keys.ts";
+import { rows as timeline } from "./timeline.ts";
+import { rows as status } from "./status.ts";
 import { rows as tokens } from "./tokens.ts";
 import type { Row } from "./table.ts";
 import type { z } from "zod";
@@ -30,11 +37,18 @@ export const routes = [
   ...database,
   ...data,
   ...backups,
+  ...metrics,
+  ...timeline,
   ...logs,
   ...tokens,
   ...sshKeys,
+  ...overview,
+  ...activity,
   ...orgs,
   ...approvals,
+  ...status,
+  ...alerts,
+  ...platform,
 ] as const satisfies readonly Row[];
 
 export type Routes = (typeof routes)[number];

@@ -2,6 +2,7 @@ import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { approvals } from "../features/approvals/handlers.ts";
 import { findApproval } from "../features/approvals/approvals.ts";
+import { activity } from "../features/activity/handlers.ts";
 import { backups } from "../features/backups/handlers.ts";
 import { findBackup } from "../features/backups/backups.ts";
 import { builds } from "../features/builds/handlers.ts";
@@ -13,12 +14,15 @@ import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
 import { logs } from "../features/logs/handlers.ts";
 import { me } from "../features/me/handlers.ts";
+import { metrics } from "../features/metrics/handlers.ts";
 import { orgs } from "../features/orgs/handlers.ts";
+import { overview } from "../features/overview/handlers.ts";
 import { projects } from "../features/projects/handlers.ts";
 import { findProject } from "../features/projects/projects.ts";
 import { selfDescription } from "../features/self-description/handlers.ts";
 import { sshKeys } from "../features/ssh-keys/handlers.ts";
 import { findKey } from "../features/ssh-keys/ssh-keys.ts";
+import { timeline } from "../features/timeline/handlers.ts";
 import { tokens } from "../features/tokens/handlers.ts";
 import { findToken } from "../features/tokens/tokens.ts";
 
@@ -49,7 +53,11 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   database,
   backups,
   data,
+  metrics,
+  timeline,
   logs,
+  overview,
+  activity,
   tokens,
   "ssh-keys": sshKeys,
   orgs,

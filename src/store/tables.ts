@@ -26,6 +26,7 @@ export interface ImageColumn {
 
 export interface Tables {
   activity: ActivityTable;
+  alert: AlertTable;
   api_token: ApiTokenTable;
   approval: ApprovalTable;
   backup: BackupTable;
@@ -36,16 +37,24 @@ export interface Tables {
   deployment: DeploymentTable;
   domain: DomainTable;
   domain_claim: DomainClaimTable;
+  edge_counter: EdgeCounterTable;
   idempotency_key: IdempotencyKeyTable;
+  machine: MachineTable;
+  monitor_check: MonitorCheckTable;
   notification: NotificationTable;
   organization: OrganizationTable;
+  page_look: PageLookTable;
   platform_fact: PlatformFactTable;
   project: ProjectTable;
   project_database: ProjectDatabaseTable;
+  project_metric: ProjectMetricTable;
   project_variable: ProjectVariableTable;
   replica: ReplicaTable;
+  replica_metric: ReplicaMetricTable;
+  replica_usage: ReplicaUsageTable;
   restored_database: RestoredDatabaseTable;
   ssh_key: SshKeyTable;
+  storage_size: StorageSizeTable;
 }
 
 export interface ActivityTable {
@@ -58,6 +67,20 @@ export interface ActivityTable {
   target: string | null;
   detail: Generated<Json<Readonly<Record<string, unknown>>>>;
   created_at: Generated<Timestamp>;
+}
+
+export interface AlertTable {
+  id: string;
+  name: string;
+  machine: string;
+  subject: string;
+  severity: "warning" | "critical";
+  summary: string;
+  hint: string | null;
+  opened_at: Timestamp;
+  resolved_at: Timestamp | null;
+  notify_at: Timestamp;
+  told_severity: "warning" | "critical" | null;
 }
 
 export interface ApiTokenTable {
@@ -257,6 +280,18 @@ export interface DomainClaimTable {
   created_at: Generated<Timestamp>;
 }
 
+export interface EdgeCounterTable {
+  counter: string;
+  project_id: string;
+  requests: number;
+  classes: string[];
+  bytes_in: number;
+  bytes_out: number;
+  latencies: string[];
+  latency_sum_ms: number;
+  seen_at: Generated<Timestamp>;
+}
+
 export interface IdempotencyKeyTable {
   org_id: string;
   token_id: string;
@@ -268,6 +303,26 @@ export interface IdempotencyKeyTable {
   status_code: number | null;
   sealed_answer: Buffer | null;
   expires_at: Timestamp;
+}
+
+export interface MachineTable {
+  name: string;
+  description: Json<unknown>;
+  started_at: Timestamp;
+  seen_at: Timestamp;
+}
+
+export interface MonitorCheckTable {
+  name: string;
+  machine: string;
+  subject: string;
+  status: "ok" | "warn" | "fail" | "unknown";
+  detail: string;
+  hint: string | null;
+  since: Timestamp;
+  bad_since: Timestamp | null;
+  last_ok_at: Timestamp | null;
+  checked_at: Timestamp;
 }
 
 export interface NotificationTable {
@@ -295,6 +350,19 @@ export interface OrganizationTable {
   max_projects: Generated<number>;
   suspended_at: Timestamp | null;
   created_at: Generated<Timestamp>;
+}
+
+export interface PageLookTable {
+  project_id: string;
+  org_id: string;
+  next_at: Timestamp;
+  looked_at: Timestamp | null;
+  http_status: number | null;
+  failure: string | null;
+  dns_ms: number | null;
+  connect_ms: number | null;
+  first_byte_ms: number | null;
+  total_ms: number | null;
 }
 
 export interface PlatformFactTable {
@@ -340,6 +408,28 @@ export interface ProjectDatabaseTable {
   ready_at: Timestamp | null;
 }
 
+export interface ProjectMetricTable {
+  project_id: string;
+  org_id: string;
+  bucket_seconds: number;
+  at: Timestamp;
+  requests: Generated<number>;
+  errors: Generated<number>;
+  classes: Generated<string[]>;
+  bytes_in: Generated<number>;
+  bytes_out: Generated<number>;
+  latencies: Generated<string[]>;
+  latency_sum_ms: Generated<number>;
+  looks: Generated<number>;
+  failed_looks: Generated<number>;
+  dns_looks: Generated<number>;
+  dns_ms: Generated<number>;
+  connect_ms: Generated<number>;
+  first_byte_ms: Generated<number>;
+  total_ms: Generated<number>;
+  slowest_ms: Generated<number>;
+}
+
 export interface ProjectVariableTable {
   org_id: string;
   project_id: string;
@@ -362,6 +452,32 @@ export interface ReplicaTable {
   next_start_at: Timestamp | null;
 }
 
+export interface ReplicaMetricTable {
+  project_id: string;
+  org_id: string;
+  bucket_seconds: number;
+  at: Timestamp;
+  ordinal: number;
+  samples: Generated<number>;
+  cpu_seconds: Generated<number>;
+  seconds: Generated<number>;
+  memory_bytes_sum: Generated<number>;
+  memory_bytes_most: Generated<number>;
+  processes_most: Generated<number>;
+}
+
+export interface ReplicaUsageTable {
+  deployment_id: string;
+  ordinal: number;
+  org_id: string;
+  project_id: string;
+  attempt: number;
+  cpu_seconds: number;
+  memory_bytes: number;
+  processes: number;
+  measured_at: Timestamp;
+}
+
 export interface RestoredDatabaseTable {
   org_id: string;
   project_id: string;
@@ -379,4 +495,12 @@ export interface SshKeyTable {
   fingerprint: string;
   created_by: string;
   created_at: Generated<Timestamp>;
+}
+
+export interface StorageSizeTable {
+  project_id: string;
+  org_id: string;
+  size_bytes: number | null;
+  measured_at: Timestamp | null;
+  next_at: Timestamp;
 }

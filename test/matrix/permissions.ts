@@ -221,6 +221,10 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ key: { id: 1 } }),
     allowed: 204,
   },
+  "metrics.get": { ...ofProject, scope: "metrics:read", method: "GET", path: inProject("/metrics"), allowed: 200 },
+  "timeline.list": { ...ofProject, scope: "activity:read", method: "GET", path: inProject("/timeline"), allowed: 200 },
+  "overview.get": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/overview", allowed: 200 },
+  "activity.list": { ...ofNothing, scope: "activity:read", method: "GET", path: () => "/v1/activity", allowed: 200 },
   "logs.list": {
     ...ofProject,
     scope: "logs:read",

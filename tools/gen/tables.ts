@@ -72,6 +72,7 @@ const typesOfColumns: Readonly<Record<string, string>> = {
   boolean: "boolean",
   bytea: "Buffer",
   "text[]": "string[]",
+  "bigint[]": "string[]",
   "timestamp with time zone": "Timestamp",
 };
 

@@ -1,5 +1,9 @@
+import type { Query, Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { Caller, RefusalText } from "../context.ts";
+import { selectEntries } from "./queries.ts";
+import { formatEntryCursor, parseEntryCursor, presentEntry, type EntryRow } from "./rules.ts";
 
 /** A change that somebody made. `detail` holds names and numbers, never the values of variables or other secrets. */
 export interface Activity {
@@ -26,4 +30,26 @@ export type PlatformEvent = Pick<Activity, "org_id" | "project_id" | "action"> &
 /** Writes an event of the platform down. */
 export async function recordEvent(db: Db | Tx, event: PlatformEvent): Promise<void> {
   await recordActivity(db, { target: null, detail: {}, ...event, actor_token_id: null, actor_name: "berth" });
+}
+
+/** What reading needs of a handler's context. */
+export interface Reading {
+  readonly tx: Db | Tx;
+  readonly caller: Pick<Caller, "org_id">;
+  readonly fail: (code: "invalid_request", more?: RefusalText) => never;
+}
+
+/** A page of what happened in the caller's organization, or in one project of it, newest first. Refuses a cursor that is none. */
+export async function readEntries(
+  ctx: Reading,
+  of: { readonly project_id?: string },
+  { limit, kind, cursor }: Query<"activity.list">,
+): Promise<{ readonly entries: Result<"activity.list">["activity"]; readonly next_cursor: string | null }> {
+  const before = cursor === undefined ? undefined : parseEntryCursor(cursor);
+  if (cursor !== undefined && before === undefined)
+    return ctx.fail("invalid_request", { error: "cursor: give a next_cursor of this list as it was answered." });
+  const rows = await selectEntries(ctx.tx, { ...of, org_id: ctx.caller.org_id, kinds: kind, before, limit: limit + 1 });
+  const shown = rows.slice(0, limit);
+  const next_cursor = rows.length > limit ? formatEntryCursor(shown.at(-1) as EntryRow) : null;
+  return { entries: shown.map(presentEntry), next_cursor };
 }

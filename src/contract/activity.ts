@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { id, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { row } from "./table.ts";
+
+/** What an entry is about; `?kind=` asks for some of them. */
+export const entryKinds = [
+  "project",
+  "deployment",
+  "build",
+  "replica",
+  "env",
+  "domain",
+  "cron",
+  "database",
+  "data",
+  "backup",
+  "access",
+  "organization",
+] as const;
+
+/** One thing that happened. Names and numbers only, never the value of a variable, a cell or a secret. */
+export const entry = z.object({
+  id,
+  at: timestamp,
+  kind: z.enum(entryKinds),
+  /** Such as `deployment.activated`. */
+  action: z.string(),
+  /** A sentence for people. */
+  summary: z.string(),
+  actor: z.object({ type: z.enum(["token", "person", "platform"]), name: z.string(), token_id: id.nullable() }),
+  /** The project's slug; null for what is about the organization. */
+  project: z.string().nullable(),
+  target: z.string().nullable(),
+  detail: z.record(z.string(), z.unknown()),
+  /** The path of the API that shows more; null when there is none. */
+  link: z.string().nullable(),
+});
+
+const kinds = z
+  .string()
+  .max(200)
+  .transform((text) => text.split(","))
+  .pipe(z.array(z.enum(entryKinds)))
+  .optional();
+
+/** How entries are asked for: newest first, some kinds alone, behind a cursor. */
+export const entriesQuery = z.object({
+  limit: queryInteger(1, limits.entries_listed, 50),
+  kind: kinds.describe(`Kinds with commas between them: ${entryKinds.join(", ")}.`),
+  cursor: z.string().max(100).optional(),
+});
+
+export const rows = [
+  row({
+    name: "activity.list",
+    method: "GET",
+    path: "/v1/activity",
+    access: "member",
+    scope: "activity:read",
+    query: entriesQuery,
+    result: z.object({ activity: z.array(entry), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List what changed in the organization, newest first",
+  }),
+] as const;

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { id, timestamp } from "./fields.ts";
+import { backupStates, databaseStates, deploymentStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+const deployment = z.object({
+  id,
+  number: z.number().int(),
+  status: z.enum(statesOf(deploymentStates)),
+  commit: z.string(),
+  at: timestamp,
+});
+
+/** What a person should look at. */
+export const attentions = [
+  "deploy_failed",
+  "build_failed",
+  "replicas_missing",
+  "database_failed",
+  "backup_failed",
+] as const;
+
+const project = z.object({
+  id,
+  slug: z.string(),
+  name: z.string(),
+  state: z.enum(["active", "deleted"]),
+  url: z.string(),
+  active_deployment: deployment.nullable(),
+  /** The newest one, whatever became of it. */
+  last_deployment: deployment.nullable(),
+  replicas: z.object({ ready: z.number().int(), wanted: z.number().int() }),
+  last_hour: z.object({ requests: z.number().int(), errors: z.number().int() }),
+  database: z.enum(statesOf(databaseStates)).nullable(),
+  last_backup: z.object({ id, status: z.enum(statesOf(backupStates)), at: timestamp }).nullable(),
+  /** Of the storage folder, as it was when last measured; null before. */
+  storage_bytes: z.number().int().nullable(),
+  attention: z.array(z.enum(attentions)),
+});
+
+export const rows = [
+  row({
+    name: "overview.get",
+    method: "GET",
+    path: "/v1/overview",
+    access: "member",
+    scope: "projects:read",
+    result: z.object({
+      organization: z.object({ slug: z.string(), name: z.string(), max_projects: z.number().int() }),
+      totals: z.object({
+        projects: z.number().int(),
+        serving: z.number().int(),
+        needing_attention: z.number().int(),
+        requests_last_hour: z.number().int(),
+        errors_last_hour: z.number().int(),
+        storage_bytes: z.number().int(),
+        /** Approval requests that wait for somebody. */
+        approvals_pending: z.number().int(),
+      }),
+      projects: z.array(project),
+    }),
+    success: [200],
+    summary:
+      "Summarise the organization: each project with its deployment, replicas, traffic, database, backup and storage",
+  }),
+] as const;

@@ -1,0 +1,19 @@
+import { z } from "zod";
+import { entriesQuery, entry } from "./activity.ts";
+import { nextCursor, slugParam } from "./fields.ts";
+import { row } from "./table.ts";
+
+export const rows = [
+  row({
+    name: "timeline.list",
+    method: "GET",
+    path: "/v1/projects/:slug/timeline",
+    access: "member",
+    scope: "activity:read",
+    params: slugParam,
+    query: entriesQuery,
+    result: z.object({ timeline: z.array(entry), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List what happened to a project, newest first: who changed what, deployments, crashes, failed cron runs",
+  }),
+] as const;

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { routes } from "../../contract/routes.ts";
+import type { Row } from "../../contract/table.ts";
+import { newId } from "../../kit/ids.ts";
+import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { recordEvent } from "./activity.ts";
+import { kindOf } from "./rules.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
+});
+after(() => api.close());
+
+interface Entry {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: string;
+  readonly action: string;
+  readonly summary: string;
+  readonly actor: { readonly type: string; readonly name: string; readonly token_id: string | null };
+  readonly project: string | null;
+  readonly target: string | null;
+  readonly link: string | null;
+}
+
+async function read(path: string, token = org.member) {
+  const called = await api.call("GET", path, { token });
+  assert.equal(called.status, 200, called.text);
+  const entries = (called.body["timeline"] ?? called.body["activity"]) as Entry[];
+  return { entries, next: called.body["next_cursor"] as string | null, text: called.text };
+}
+
+test("every change of the API has a kind", () => {
+  for (const { activity } of routes as readonly Row[])
+    if (activity !== null)
+      assert.ok(kindOf(activity) !== "organization" || activity.startsWith("org."), `${activity} needs a kind`);
+});
+
+test("a timeline tells what was changed, what was deployed, what crashed and what failed, with who it was", async () => {
+  const { db } = api.database;
+  const project = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const path = `/v1/projects/${project.slug}`;
+  const set = await api.call("PUT", `${path}/env/COLOUR`, { token: org.owner, body: { value: "canary-value" } });
+  assert.equal(set.status, 204);
+  const build_id = await testBuild(api.world, owner, { status: "failed" });
+  const failure = {
+    stage: "build",
+    code: "build_failed",
+    summary: "It fell over.",
+    hint: "",
+    log_tail: ["canary-value"],
+  };
+  await db
+    .updateTable("build")
+    .set({ finished_at: new Date(), requested_by: "laptop", failure: JSON.stringify(failure) })
+    .where("id", "=", build_id)
+    .execute();
+  const live = await testDeployment(api.world, owner, { build_id, number: 7, status: "active" });
+  const now = new Date();
+  await db.updateTable("deployment").set({ activated_at: now, finished_at: now }).where("id", "=", live).execute();
+  const crash = { action: "replica.crashed", target: "deployment 7, replica 0", detail: { exit_code: 3 } };
+  await recordEvent(db, { ...owner, ...crash });
+  await failedRun(owner);
+
+  const { entries, text } = await read(`${path}/timeline`);
+  const told = new Map(entries.map((entry) => [entry.action, entry]));
+  assert.deepEqual(
+    new Set(told.keys()),
+    new Set(["env.set", "build.failed", "deployment.activated", "replica.crashed", "cron.run_failed"]),
+  );
+  assert.ok(!text.includes("canary-value"));
+  assert.equal(told.get("env.set")?.actor.type, "token");
+  assert.equal(told.get("env.set")?.target, "COLOUR");
+  assert.equal(told.get("deployment.activated")?.summary, `Deployment 7 (push, cccccccc) went live`);
+  assert.deepEqual(told.get("deployment.activated")?.actor, { type: "person", name: "laptop", token_id: null });
+  assert.equal(told.get("build.failed")?.link, `/v1/builds/${build_id}`);
+  assert.match(told.get("replica.crashed")?.summary ?? "", /exit code 3/);
+  assert.equal(told.get("cron.run_failed")?.summary, "Cron job nightly failed: status 500");
+  assert.ok(entries.every((entry) => entry.project === project.slug));
+  const times = entries.map((entry) => entry.at);
+  assert.deepEqual(times, times.toSorted().toReversed());
+
+  const crons = await read(`${path}/timeline?kind=cron,replica`);
+  assert.deepEqual(crons.entries.map((entry) => entry.kind).sort(), ["cron", "replica"]);
+});
+
+test("a rollback is told with who asked for it", async () => {
+  const { db } = api.database;
+  const project = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  const id = await testDeployment(api.world, owner, { build_id, number: 2, status: "active" });
+  const at = new Date();
+  const changed = { trigger: "rollback", created_at: at, activated_at: at, finished_at: at } as const;
+  await db.updateTable("deployment").set(changed).where("id", "=", id).execute();
+  const asked = { action: "deployment.rollback_requested", target: id, actor_token_id: "tok_1", actor_name: "Ada" };
+  await db
+    .insertInto("activity")
+    .values({ ...owner, ...asked, id: newId("evt"), detail: "{}", created_at: at })
+    .execute();
+  const { entries } = await read(`/v1/projects/${project.slug}/timeline?kind=deployment`);
+  const live = entries.find((entry) => entry.action === "deployment.activated");
+  assert.deepEqual(live?.actor, { type: "token", name: "Ada", token_id: "tok_1" });
+});
+
+test("pages follow each other without a gap or a repetition, also among entries of one moment", async () => {
+  const { db } = api.database;
+  const project = await testProject(api.world, org);
+  const at = new Date();
+  for (let index = 0; index < 25; index += 1) {
+    const row = { id: newId("evt"), org_id: org.id, project_id: project.id, actor_token_id: null, actor_name: "berth" };
+    await db
+      .insertInto("activity")
+      .values({
+        ...row,
+        action: "domain.served",
+        target: `${index}`,
+        created_at: index < 15 ? at : new Date(at.getTime() + index),
+      })
+      .execute();
+  }
+  const seen: Entry[] = [];
+  let cursor = "";
+  for (let page = 0; page < 10; page += 1) {
+    const { entries, next } = await read(`/v1/projects/${project.slug}/timeline?limit=4${cursor}`);
+    seen.push(...entries);
+    if (next === null) break;
+    cursor = `&cursor=${next}`;
+  }
+  assert.equal(new Set(seen.map((entry) => entry.id)).size, 25);
+  assert.equal(seen.length, 25);
+  const refused = await api.call("GET", `/v1/projects/${project.slug}/timeline?cursor=x`, { token: org.member });
+  assert.equal(refused.status, 400);
+});
+
+test("the organization's activity has tokens and keys too, and nothing of others", async () => {
+  const { db } = api.database;
+  const mine = await testOrganization(db, "mine");
+  const other = await testOrganization(db, "other");
+  const things = await testThings(api.world, mine);
+  const made = await api.call("POST", "/v1/api-tokens", { token: mine.owner, body: { name: "robot" } });
+  assert.equal(made.status, 201);
+  await api.call("DELETE", `/v1/ssh-keys/${things.key}`, { token: mine.owner });
+  await api.call("DELETE", `/v1/projects/${things.project.slug}/env/COLOUR`, { token: mine.owner });
+  const { entries, text } = await read("/v1/activity", mine.member);
+  assert.deepEqual(
+    entries.map((entry) => entry.action),
+    ["env.deleted", "ssh_key.deleted", "token.created"],
+  );
+  assert.ok(!text.includes(made.body["token"] as string));
+  assert.equal(entries.find((entry) => entry.action === "token.created")?.summary, 'Token "robot" created');
+  assert.deepEqual((await read("/v1/activity", other.member)).entries, []);
+});
+
+async function failedRun(owner: { org_id: string; project_id: string }): Promise<void> {
+  const { db } = api.database;
+  const job = {
+    id: newId("job"),
+    name: "nightly",
+    schedule: "0 0 * * *",
+    path: "/",
+    next_run_at: new Date("2100-01-01"),
+  };
+  await db
+    .insertInto("cron_job")
+    .values({ ...owner, ...job })
+    .execute();
+  const run = { id: newId("run"), job_id: job.id, trigger: "schedule", scheduled_at: new Date() } as const;
+  await db
+    .insertInto("cron_run")
+    .values({ ...owner, ...run, status: "failed", http_status: 500, finished_at: new Date() })
+    .execute();
+}

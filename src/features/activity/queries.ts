@@ -1,0 +1,103 @@
+import { sql, type RawBuilder } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import { prefixesOf, type EntryCursor, type EntryKind, type EntryRow } from "./rules.ts";
+
+/** Whose entries, of which kinds, from where on. */
+export interface EntriesQuery {
+  readonly org_id: string;
+  /** One project alone. */
+  readonly project_id?: string;
+  /** Undefined: all of them. */
+  readonly kinds?: readonly EntryKind[] | undefined;
+  readonly before?: EntryCursor | undefined;
+  readonly limit: number;
+}
+
+/**
+ * What happened, newest first: changes and events as they were written down, and what deployments, builds and cron runs tell themselves.
+ * Each of the sources is read by an index, as far as the answer needs.
+ */
+export async function selectEntries(db: Db | Tx, query: EntriesQuery): Promise<readonly EntryRow[]> {
+  const wanted = sources.filter(({ kind }) => kind === null || (query.kinds?.includes(kind) ?? true));
+  const parts = wanted.map((source) => sql`(${read(source, query)})`);
+  const { rows } = await sql<EntryRow>`
+    select e.*, p.slug as project, (extract(epoch from e.at) * 1000000)::bigint as at_us
+    from (${sql.join(parts, sql` union all `)}) e left join project p on p.id = e.project_id
+    order by e.at desc, e.id desc limit ${query.limit}`.execute(db);
+  return rows;
+}
+
+interface Source {
+  /** Null: of several kinds, by the action. */
+  readonly kind: EntryKind | null;
+  readonly table: "activity" | "deployment" | "build" | "cron_run";
+  readonly time: "created_at" | "finished_at";
+  /** What makes a row an entry; word for word the condition of its index. */
+  readonly condition: RawBuilder<unknown>;
+  readonly columns: RawBuilder<unknown>;
+  readonly joins: RawBuilder<unknown>;
+}
+
+const nothing = sql``;
+
+const sources: readonly Source[] = [
+  {
+    kind: null,
+    table: "activity",
+    time: "created_at",
+    condition: sql`true`,
+    columns: sql`s.action, s.target, s.detail, s.actor_token_id, s.actor_name`,
+    joins: nothing,
+  },
+  {
+    kind: "deployment",
+    table: "deployment",
+    time: "finished_at",
+    condition: sql`s.finished_at is not null and s.status <> 'superseded'`,
+    columns: sql`
+      case when s.activated_at is null then 'deployment.failed' else 'deployment.activated' end as action, s.number::text as target,
+      jsonb_strip_nulls(jsonb_build_object('number', s.number, 'trigger', s.trigger, 'commit', s.commit, 'stage', s.failure->>'stage',
+        'code', s.failure->>'code', 'reason', s.failure->>'summary', 'build', s.build_id)) as detail,
+      a.actor_token_id, case s.trigger when 'variables' then 'berth' when 'rollback' then coalesce(a.actor_name, 'berth')
+        else coalesce(b.requested_by, 'berth') end as actor_name`,
+    // The change that asked for a rollback was written down in the transaction that made the deployment: at the same time exactly.
+    joins: sql`join build b on b.id = s.build_id left join lateral (
+      select a.actor_token_id, a.actor_name from activity a where s.trigger = 'rollback' and a.project_id = s.project_id
+        and a.created_at = s.created_at and a.action = 'deployment.rollback_requested' limit 1) a on true`,
+  },
+  {
+    kind: "build",
+    table: "build",
+    time: "finished_at",
+    condition: sql`s.status = 'failed' and s.finished_at is not null`,
+    columns: sql`'build.failed' as action, s.id as target,
+      jsonb_strip_nulls(jsonb_build_object('number', s.number, 'commit', s.commit, 'stage', s.failure->>'stage', 'code', s.failure->>'code',
+        'reason', s.failure->>'summary')) as detail,
+      null as actor_token_id, coalesce(s.requested_by, 'berth') as actor_name`,
+    joins: nothing,
+  },
+  {
+    kind: "cron",
+    table: "cron_run",
+    time: "finished_at",
+    condition: sql`s.status in ('failed', 'timeout', 'unknown') and s.finished_at is not null`,
+    columns: sql`'cron.run_failed' as action, j.name as target,
+      jsonb_strip_nulls(jsonb_build_object('status', s.status, 'http_status', s.http_status, 'reason', s.reason)) as detail,
+      null as actor_token_id, 'berth' as actor_name`,
+    joins: sql`join cron_job j on j.id = s.job_id`,
+  },
+];
+
+function read(source: Source, { org_id, project_id, kinds, before, limit }: EntriesQuery): RawBuilder<unknown> {
+  const time = sql.ref(`s.${source.time}`);
+  const prefixes = source.kind === null && kinds !== undefined ? prefixesOf(kinds) : undefined;
+  const at = before && sql`'epoch'::timestamptz + ${before.at_us}::bigint * interval '1 microsecond'`;
+  return sql`
+    select s.id, s.org_id, s.project_id, ${time} as at, ${source.columns}
+    from ${sql.table(source.table)} s ${source.joins}
+    where s.org_id = ${org_id} and ${source.condition}
+      ${project_id === undefined ? nothing : sql`and s.project_id = ${project_id}`}
+      ${prefixes === undefined ? nothing : sql`and split_part(s.action, '.', 1) = any(${prefixes})`}
+      ${at === undefined ? nothing : sql`and (${time}, s.id) < (${at}, ${before?.id})`}
+    order by ${time} desc, s.id desc limit ${limit}`;
+}

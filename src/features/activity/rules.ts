@@ -1,0 +1,164 @@
+import type { entryKinds } from "../../contract/activity.ts";
+import type { Result } from "../../contract/routes.ts";
+
+export type EntryKind = (typeof entryKinds)[number];
+type Entry = Result<"activity.list">["activity"][number];
+
+/** Something that happened, as it is read from the database. */
+export interface EntryRow {
+  readonly id: string;
+  readonly at: string;
+  /** The same moment in microseconds, as exact as the database has it. */
+  readonly at_us: number;
+  readonly action: string;
+  readonly target: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly actor_token_id: string | null;
+  readonly actor_name: string;
+  readonly project: string | null;
+}
+
+/** What an action is about, by the noun that it begins with. */
+const kinds: Readonly<Record<string, EntryKind>> = {
+  project: "project",
+  deployment: "deployment",
+  build: "build",
+  replica: "replica",
+  env: "env",
+  domain: "domain",
+  cron: "cron",
+  database: "database",
+  data: "data",
+  backup: "backup",
+  restore: "backup",
+  verification: "backup",
+  token: "access",
+  ssh_key: "access",
+  approval: "access",
+  org: "organization",
+};
+
+/** The nouns of actions that are of these kinds. */
+export function prefixesOf(wanted: readonly EntryKind[]): string[] {
+  return Object.keys(kinds).filter((prefix) => wanted.includes(kinds[prefix] as EntryKind));
+}
+
+/** What an action is about. */
+export function kindOf(action: string): EntryKind {
+  return kinds[action.slice(0, action.indexOf("."))] ?? "organization";
+}
+
+/** Where a page of entries ended. */
+export interface EntryCursor {
+  readonly at_us: number;
+  readonly id: string;
+}
+
+/** A place in the list as a cursor's text. */
+export function formatEntryCursor({ at_us, id }: EntryCursor): string {
+  return `${at_us}:${id}`;
+}
+
+/** The place that a cursor's text names; undefined for a text that is no such cursor. */
+export function parseEntryCursor(text: string): EntryCursor | undefined {
+  const found = /^(\d{1,16}):([a-z]{3}_[0-9a-z]{1,40})$/.exec(text);
+  return found ? { at_us: Number(found[1]), id: found[2] as string } : undefined;
+}
+
+/** An entry as the API shows it. */
+export function presentEntry(row: EntryRow): Entry {
+  const { id, at, action, target, project, actor_name: name, actor_token_id: token_id } = row;
+  const isPlatform = token_id === null && name === "berth";
+  const type = token_id === null ? (isPlatform ? ("platform" as const) : ("person" as const)) : ("token" as const);
+  const actor = { type, name, token_id };
+  const kind = kindOf(action);
+  return {
+    id,
+    at,
+    kind,
+    action,
+    summary: summaryOf(row),
+    actor,
+    project,
+    target,
+    detail: row.detail,
+    link: linkOf(row),
+  };
+}
+
+type Telling = Pick<EntryRow, "target" | "detail">;
+
+const deploymentName = ({ detail }: Telling) =>
+  `Deployment ${detail["number"]} (${detail["trigger"]}, ${short(detail["commit"])})`;
+const named = (detail: EntryRow["detail"]) => (typeof detail["name"] === "string" ? ` "${detail["name"]}"` : "");
+const because = ({ detail }: Telling) => (typeof detail["reason"] === "string" ? `: ${detail["reason"]}` : "");
+const short = (commit: unknown) => String(commit).slice(0, 8);
+
+/** The sentences of actions that need more than their own words. */
+const sentences: Readonly<Record<string, (row: Telling) => string>> = {
+  "deployment.activated": (row) => `${deploymentName(row)} went live`,
+  "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
+  "deployment.requested": ({ detail }) => `Redeploy of ${short(detail["commit"])} requested`,
+  "deployment.rollback_requested": ({ detail }) => `Rollback requested; it is deployment ${detail["number"]}`,
+  "build.failed": (row) => `Build ${row.detail["number"]} of ${short(row.detail["commit"])} failed${because(row)}`,
+  "cron.run_failed": ({ target, detail }) => {
+    const answer =
+      detail["http_status"] === undefined ? (detail["reason"] ?? detail["status"]) : `status ${detail["http_status"]}`;
+    return `Cron job ${target} failed: ${String(answer)}`;
+  },
+  "replica.crashed": ({ target, detail }) =>
+    `Crashed: ${target}, exit code ${detail["exit_code"] ?? "unknown"}; it is started again`,
+  "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; it is started again`,
+  "project.scaled": ({ detail }) => `Scaled to ${detail["replicas"]} replicas`,
+  "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
+  "env.set": ({ target }) => `Variable ${target} set`,
+  "env.deleted": ({ target }) => `Variable ${target} removed`,
+  "domain.not_served": ({ target }) => `${target} is no longer served`,
+  "domain.lost": ({ target }) => `The DNS records of ${target} no longer lead here`,
+  "domain.moved_away": ({ target }) => `${target} moved to another organization, which proved that it owns the name`,
+  "data.inserted": ({ target }) => `Row added to ${target}`,
+  "data.deleted": ({ target }) => `Row deleted from ${target}`,
+  "token.created": ({ detail }) => `Token${named(detail)} created`,
+  "token.deleted": ({ detail }) => `Token${named(detail)} revoked`,
+  "ssh_key.created": ({ detail }) => `SSH key${named(detail)} added`,
+  "ssh_key.deleted": ({ detail }) => `SSH key${named(detail)} removed`,
+};
+
+function listed(value: unknown): string {
+  return Array.isArray(value) ? value.join(", ") : "";
+}
+
+/** What happened, as a sentence without its full stop. */
+function summaryOf(row: EntryRow): string {
+  const sentence = sentences[row.action]?.(row);
+  if (sentence !== undefined) return sentence;
+  const words = row.action.replace(/[._]/g, " ").replace(/^ssh/, "SSH");
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${row.target === null ? "" : `: ${row.target}`}`;
+}
+
+/** Below a project's path. */
+const places: Readonly<Partial<Record<EntryKind, string>>> = {
+  project: "",
+  deployment: "/deployments",
+  build: "/builds",
+  replica: "/logs",
+  env: "/env",
+  domain: "/domains",
+  cron: "/cron",
+  database: "/database",
+  data: "/data/tables",
+  backup: "/backups",
+};
+
+const placesOfOrganization: Readonly<Record<string, string>> = {
+  token: "/v1/api-tokens",
+  ssh_key: "/v1/ssh-keys",
+  approval: "/v1/approvals",
+};
+
+function linkOf({ action, target, project }: EntryRow): string | null {
+  if (target !== null && /^bld_/.test(target)) return `/v1/builds/${target}`;
+  const place = places[kindOf(action)];
+  if (project !== null && place !== undefined) return `/v1/projects/${project}${place}`;
+  return placesOfOrganization[action.slice(0, action.indexOf("."))] ?? null;
+}

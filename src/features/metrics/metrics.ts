@@ -1,0 +1,3 @@
+export { addReplicaSamples, addTraffic, pruneMetrics, type MetricRetention, type ReplicaSample } from "./sampling.ts";
+export { addLook, enlistLooks, takeDueLooks, type DueLook, type PageLook } from "./looks.ts";
+export { saveStorageSize, takeDueStorage } from "./storage-sizes.ts";

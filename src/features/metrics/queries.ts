@@ -1,0 +1,110 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Bucket } from "./rules.ts";
+
+/** Whose metrics, from when on, in buckets of which width. */
+export interface MetricsKey {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly bucket_seconds: number;
+  readonly from: Date;
+}
+
+/** The buckets that have something in them, by their start. */
+export async function selectBuckets(db: Db | Tx, key: MetricsKey): Promise<ReadonlyMap<string, Bucket>> {
+  const { rows } = await sql<Bucket & { at: string }>`
+    select at, requests, errors, to_json(classes) as classes, bytes_in, bytes_out, to_json(latencies) as latencies, latency_sum_ms,
+      looks, failed_looks, dns_looks, dns_ms, connect_ms, first_byte_ms, total_ms, slowest_ms
+    from project_metric
+    where org_id = ${key.org_id} and project_id = ${key.project_id} and bucket_seconds = ${key.bucket_seconds} and at >= ${key.from}`.execute(
+    db,
+  );
+  return new Map(rows.map((row) => [row.at, row]));
+}
+
+export interface ReplicaBucket {
+  readonly at: string;
+  readonly ordinal: number;
+  readonly samples: number;
+  readonly cpu_seconds: number;
+  readonly seconds: number;
+  readonly memory_bytes_sum: number;
+  readonly memory_bytes_most: number;
+  readonly processes_most: number;
+}
+
+export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promise<readonly ReplicaBucket[]> {
+  return db
+    .selectFrom("replica_metric")
+    .select([
+      "at",
+      "ordinal",
+      "samples",
+      "cpu_seconds",
+      "seconds",
+      "memory_bytes_sum",
+      "memory_bytes_most",
+      "processes_most",
+    ])
+    .where("org_id", "=", key.org_id)
+    .where("project_id", "=", key.project_id)
+    .where("bucket_seconds", "=", key.bucket_seconds)
+    .where(sql<boolean>`at >= ${key.from}`)
+    .execute();
+}
+
+/** Ends of replicas that were followed by another start, counted by bucket. */
+export async function selectRestarts(db: Db | Tx, key: MetricsKey) {
+  const { rows } = await sql<{ at: string; ordinal: number; restarts: number }>`
+    select date_bin(make_interval(secs => ${key.bucket_seconds}), created_at, 'epoch'::timestamptz) as at,
+      coalesce(substring(target from 'replica (\\d+)')::integer, 0) as ordinal, count(*)::integer as restarts
+    from activity where project_id = ${key.project_id} and org_id = ${key.org_id} and created_at >= ${key.from}
+      and action in ('replica.crashed', 'replica.out_of_memory')
+    group by 1, 2`.execute(db);
+  return rows;
+}
+
+/** The replicas that the active deployment has or ought to have, with their newest measurement. */
+export async function selectReplicas(db: Db | Tx, orgId: string, projectId: string) {
+  const { rows } = await sql<{
+    ordinal: number;
+    deployment: number;
+    ready: boolean;
+    restarts: number;
+    measured_at: string | null;
+    memory_bytes: number | null;
+    processes: number | null;
+  }>`
+    select o.ordinal, d.number as deployment, coalesce(r.ready_attempt > r.crashed_attempt, false) as ready,
+      coalesce(r.restarts, 0) as restarts, u.measured_at, u.memory_bytes, u.processes
+    from project p join deployment d on d.project_id = p.id and d.status = 'active'
+    cross join generate_series(0, p.replicas - 1) as o(ordinal)
+    left join replica r on r.deployment_id = d.id and r.ordinal = o.ordinal
+    left join replica_usage u on u.deployment_id = d.id and u.ordinal = o.ordinal
+    where p.org_id = ${orgId} and p.id = ${projectId} order by o.ordinal`.execute(db);
+  return rows;
+}
+
+/** What went live since a moment, oldest first. */
+export async function selectMarkers(db: Db | Tx, key: Omit<MetricsKey, "bucket_seconds">) {
+  return db
+    .selectFrom("deployment")
+    .select(["id", "number", "trigger", "commit"])
+    .select(sql<string>`activated_at`.as("at"))
+    .where("org_id", "=", key.org_id)
+    .where("project_id", "=", key.project_id)
+    .where(sql<boolean>`finished_at >= ${key.from} and activated_at >= ${key.from}`)
+    .orderBy("activated_at")
+    .execute();
+}
+
+/** The newest look at the first page; undefined before there was one. */
+export async function selectPage(db: Db | Tx, orgId: string, projectId: string) {
+  return db
+    .selectFrom("page_look")
+    .select(["looked_at", "http_status", "failure", "dns_ms", "connect_ms", "first_byte_ms", "total_ms"])
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("looked_at", "is not", null)
+    .executeTakeFirst();
+}

@@ -1,0 +1,138 @@
+import { sql } from "kysely";
+import type { EdgeUsage } from "../../ports/edge.ts";
+import type { Db } from "../../store/database.ts";
+import { countsOf } from "./rules.ts";
+
+/**
+ * Adds what edges counted since anybody last looked to the buckets at `at`. Counters grow only, so whoever looks at the same edge at
+ * the same time, and how often, nothing is counted twice; what is older than the last look adds nothing. Unknown projects are left out.
+ */
+export async function addTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): Promise<void> {
+  if (usages.length === 0) return;
+  const counters = [...new Set(usages.map((usage) => usage.counter))].sort();
+  await db.transaction().execute(async (tx) => {
+    // Two first looks at a counter would find no row to wait at.
+    for (const counter of counters)
+      await sql`select pg_advisory_xact_lock(hashtextextended(${counter}, 0))`.execute(tx);
+    await sql`
+      with given as (
+        select g.*, p.org_id from jsonb_to_recordset(${JSON.stringify(usages.map(countsOf))}::jsonb) as g(counter text, project_id text,
+          requests bigint, classes bigint[], bytes_in bigint, bytes_out bigint, latencies bigint[], latency_sum_ms double precision)
+        join project p on p.id = g.project_id),
+      increase as (
+        select g.project_id, g.org_id, g.requests - coalesce(b.requests, 0) as requests, ${difference("classes")} as classes,
+          g.bytes_in - coalesce(b.bytes_in, 0) as bytes_in, g.bytes_out - coalesce(b.bytes_out, 0) as bytes_out,
+          ${difference("latencies")} as latencies, g.latency_sum_ms - coalesce(b.latency_sum_ms, 0) as latency_sum_ms
+        from given g left join edge_counter b on b.counter = g.counter and b.project_id = g.project_id
+        where b.counter is null or (g.requests >= b.requests and g.bytes_in >= b.bytes_in and g.bytes_out >= b.bytes_out)),
+      remembered as (
+        insert into edge_counter (counter, project_id, requests, classes, bytes_in, bytes_out, latencies, latency_sum_ms)
+        select counter, project_id, requests, classes, bytes_in, bytes_out, latencies, latency_sum_ms from given
+        on conflict (counter, project_id) do update set requests = excluded.requests, classes = excluded.classes, bytes_in = excluded.bytes_in,
+          bytes_out = excluded.bytes_out, latencies = excluded.latencies, latency_sum_ms = excluded.latency_sum_ms, seen_at = now()
+        where excluded.requests >= edge_counter.requests and excluded.bytes_in >= edge_counter.bytes_in
+          and excluded.bytes_out >= edge_counter.bytes_out)
+      insert into project_metric as m (project_id, org_id, bucket_seconds, at, requests, errors, classes, bytes_in, bytes_out, latencies, latency_sum_ms)
+      select i.project_id, i.org_id, w.seconds, ${bucketAt(at)}, i.requests, i.classes[5], i.classes, i.bytes_in, i.bytes_out, i.latencies, i.latency_sum_ms
+      from (${sum()}) i cross join (values (60), (900), (3600)) as w(seconds)
+      where i.requests + i.bytes_in + i.bytes_out > 0
+      on conflict (project_id, bucket_seconds, at) do update set requests = m.requests + excluded.requests, errors = m.errors + excluded.errors,
+        classes = add_counts(m.classes, excluded.classes), bytes_in = m.bytes_in + excluded.bytes_in, bytes_out = m.bytes_out + excluded.bytes_out,
+        latencies = add_counts(m.latencies, excluded.latencies), latency_sum_ms = m.latency_sum_ms + excluded.latency_sum_ms`.execute(
+      tx,
+    );
+  });
+}
+
+/** One measurement of a replica. CPU seconds grow from the start of the attempt. */
+export interface ReplicaSample {
+  readonly deployment_id: string;
+  readonly ordinal: number;
+  readonly attempt: number;
+  readonly cpu_seconds: number;
+  readonly memory_bytes: number;
+  readonly processes: number;
+}
+
+// Of a replica that was not looked at for longer, nobody knows when it used its processor time.
+const longestGapSeconds = 300;
+
+/** Adds measurements of replicas to the buckets at `at`. The processor time since the last one counts, whoever took that. */
+export async function addReplicaSamples(db: Db, samples: readonly ReplicaSample[], at: Date): Promise<void> {
+  if (samples.length === 0) return;
+  await sql`
+    with given as (
+      select g.*, d.org_id, d.project_id from jsonb_to_recordset(${JSON.stringify(samples)}::jsonb) as g(deployment_id text, ordinal integer,
+        attempt integer, cpu_seconds double precision, memory_bytes bigint, processes integer)
+      join deployment d on d.id = g.deployment_id),
+    used as (
+      select g.*, case when b.attempt = g.attempt and g.cpu_seconds >= b.cpu_seconds then g.cpu_seconds - b.cpu_seconds else 0 end as cpu,
+        case when b.attempt = g.attempt then extract(epoch from ${at}::timestamptz - b.measured_at) else 0 end as gap
+      from given g left join replica_usage b on b.deployment_id = g.deployment_id and b.ordinal = g.ordinal),
+    remembered as (
+      insert into replica_usage (deployment_id, ordinal, org_id, project_id, attempt, cpu_seconds, memory_bytes, processes, measured_at)
+      select deployment_id, ordinal, org_id, project_id, attempt, cpu_seconds, memory_bytes, processes, ${at} from given
+      on conflict (deployment_id, ordinal) do update set attempt = excluded.attempt, cpu_seconds = excluded.cpu_seconds,
+        memory_bytes = excluded.memory_bytes, processes = excluded.processes, measured_at = excluded.measured_at)
+    insert into replica_metric as m (project_id, org_id, bucket_seconds, at, ordinal, samples, cpu_seconds, seconds, memory_bytes_sum,
+      memory_bytes_most, processes_most)
+    select project_id, org_id, w.seconds, ${bucketAt(at)}, ordinal, count(*),
+      sum(cpu) filter (where gap between 0 and ${longestGapSeconds}), sum(gap) filter (where gap between 0 and ${longestGapSeconds}),
+      sum(memory_bytes), max(memory_bytes), max(processes)
+    from used cross join (values (60), (900), (3600)) as w(seconds) group by project_id, org_id, ordinal, w.seconds
+    on conflict (project_id, bucket_seconds, at, ordinal) do update set samples = m.samples + excluded.samples,
+      cpu_seconds = m.cpu_seconds + excluded.cpu_seconds, seconds = m.seconds + excluded.seconds,
+      memory_bytes_sum = m.memory_bytes_sum + excluded.memory_bytes_sum,
+      memory_bytes_most = greatest(m.memory_bytes_most, excluded.memory_bytes_most),
+      processes_most = greatest(m.processes_most, excluded.processes_most)`.execute(db);
+}
+
+/** How long buckets are kept, by their width. Those of an hour are what the longest range shows. */
+export interface MetricRetention {
+  readonly hoursOfMinutes: number;
+  readonly hoursOfQuarters: number;
+  readonly days: number;
+}
+
+/** Deletes what is older than it is to be kept; answers with the number of rows. */
+export async function pruneMetrics(
+  db: Db,
+  { hoursOfMinutes, hoursOfQuarters, days }: MetricRetention,
+): Promise<number> {
+  let deleted = 0n;
+  const kept = [
+    [60, hoursOfMinutes * 3600],
+    [900, hoursOfQuarters * 3600],
+    [3600, days * 86_400],
+  ] as const;
+  for (const table of ["project_metric", "replica_metric"] as const) {
+    for (const [width, keptSeconds] of kept) {
+      const done = await sql`delete from ${sql.table(table)} where bucket_seconds = ${width}
+        and at < now() - make_interval(secs => ${keptSeconds})`.execute(db);
+      deleted += done.numAffectedRows ?? 0n;
+    }
+  }
+  // An edge that ended shows its counts for an hour.
+  await sql`delete from edge_counter where seen_at < now() - interval '2 days'`.execute(db);
+  await sql`delete from replica_usage u using deployment d where d.id = u.deployment_id and d.status <> 'active'
+    and u.measured_at < now() - interval '1 hour'`.execute(db);
+  return Number(deleted);
+}
+
+function bucketAt(at: Date) {
+  return sql`date_bin(make_interval(secs => w.seconds), ${at}::timestamptz, 'epoch'::timestamptz)`;
+}
+
+/** What a counter's array grew by, element by element. */
+function difference(column: "classes" | "latencies") {
+  const now = sql.ref(`g.${column}`);
+  const before = sql.ref(`b.${column}`);
+  return sql`(select array_agg(t.now - coalesce(t.before, 0) order by t.n) from unnest(${now}, ${before}) with ordinality as t(now, before, n))`;
+}
+
+/** A project may have several counters: an edge and the one that it replaced. */
+function sum() {
+  return sql`select project_id, org_id, sum(requests)::bigint as requests, sum_counts(classes) as classes, sum(bytes_in)::bigint as bytes_in,
+    sum(bytes_out)::bigint as bytes_out, sum_counts(latencies) as latencies, sum(latency_sum_ms) as latency_sum_ms
+    from increase group by project_id, org_id`;
+}

@@ -1,0 +1,63 @@
+import type { attentions } from "../../contract/overview.ts";
+import type { Result } from "../../contract/routes.ts";
+import type { Handlers, Surroundings } from "../context.ts";
+import { selectOrganization, selectOverview, type OverviewRow } from "./queries.ts";
+
+export const overview: Handlers<"overview"> = {
+  async get(ctx) {
+    const { caller, world } = ctx;
+    // The minute that is under way and the 59 before it.
+    const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 59) * 60_000);
+    const [rows, organization] = await Promise.all([
+      selectOverview(ctx.tx, caller.org_id, hourFrom),
+      selectOrganization(ctx.tx, caller.org_id),
+    ]);
+    const projects = rows.map((row) => presentRow(world, row));
+    const sum = (pick: (row: OverviewRow) => number) => rows.reduce((total, row) => total + pick(row), 0);
+    return {
+      organization: { slug: caller.org_slug, name: caller.org_name, max_projects: organization.max_projects },
+      totals: {
+        projects: rows.length,
+        serving: rows.filter((row) => row.ready > 0).length,
+        needing_attention: projects.filter((project) => project.attention.length > 0).length,
+        requests_last_hour: sum((row) => row.requests),
+        errors_last_hour: sum((row) => row.errors),
+        storage_bytes: sum((row) => row.storage_bytes ?? 0),
+        approvals_pending: organization.approvals_pending,
+      },
+      projects,
+    };
+  },
+};
+
+type Shown = Result<"overview.get">["projects"][number];
+
+function presentRow({ addresses }: Pick<Surroundings, "addresses">, row: OverviewRow): Shown {
+  const { id, slug, name, hostname, ready, requests, errors, database, storage_bytes } = row;
+  return {
+    id,
+    slug,
+    name,
+    state: row.deleted_at === null ? "active" : "deleted",
+    url: addresses.appUrl(hostname),
+    active_deployment: row.active,
+    last_deployment: row.last,
+    replicas: { ready, wanted: row.active === null ? 0 : row.replicas },
+    last_hour: { requests, errors },
+    database,
+    last_backup: row.backup,
+    storage_bytes,
+    attention: attentionOf(row),
+  };
+}
+
+function attentionOf(row: OverviewRow): (typeof attentions)[number][] {
+  const reasons: Readonly<Record<(typeof attentions)[number], boolean>> = {
+    deploy_failed: row.last?.status === "failed",
+    build_failed: row.build_failed,
+    replicas_missing: row.active !== null && row.ready < row.replicas,
+    database_failed: row.database === "failed",
+    backup_failed: row.backup?.status === "failed",
+  };
+  return (Object.keys(reasons) as (typeof attentions)[number][]).filter((reason) => reasons[reason]);
+}

@@ -1,0 +1,85 @@
+import { sql } from "kysely";
+import type { BackupStatus, DatabaseStatus, DeploymentStatus } from "../../contract/states.ts";
+import type { Db, Tx } from "../../store/database.ts";
+
+/** A project as the overview has it. */
+export interface OverviewRow {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly hostname: string;
+  readonly deleted_at: string | null;
+  readonly replicas: number;
+  readonly ready: number;
+  readonly active: DeploymentFacts | null;
+  readonly last: DeploymentFacts | null;
+  readonly build_failed: boolean;
+  readonly requests: number;
+  readonly errors: number;
+  readonly database: DatabaseStatus | null;
+  readonly backup: { readonly id: string; readonly status: BackupStatus; readonly at: string } | null;
+  readonly storage_bytes: number | null;
+}
+
+export interface DeploymentFacts {
+  readonly id: string;
+  readonly number: number;
+  readonly status: DeploymentStatus;
+  readonly commit: string;
+  readonly at: string;
+}
+
+/**
+ * All living projects of an organization with what a dashboard shows of them, newest first, in one statement. Measured with 1,000 projects
+ * and a full hour of minutes for each.
+ */
+export async function selectOverview(db: Db | Tx, orgId: string, hourFrom: Date): Promise<readonly OverviewRow[]> {
+  const { rows } = await sql<OverviewRow>`
+    with traffic as (
+      select project_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors from project_metric
+      where org_id = ${orgId} and bucket_seconds = 60 and at >= ${hourFrom} group by project_id),
+    ready as (
+      select r.deployment_id, count(*)::integer as ready from replica r join deployment d on d.id = r.deployment_id and d.status = 'active'
+        join project p on p.id = d.project_id
+      where r.org_id = ${orgId} and r.ready_attempt > r.crashed_attempt and r.ordinal < p.replicas group by r.deployment_id)
+    select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.replicas, coalesce(r.ready, 0) as ready,
+      ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
+      coalesce(b.status = 'failed', false) as build_failed,
+      coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, db.status as database,
+      case when k.id is null then null else jsonb_build_object('id', k.id, 'status', k.status, 'at', ${wire("k.at")}) end as backup,
+      s.size_bytes as storage_bytes
+    from project p
+    left join deployment a on a.project_id = p.id and a.status = 'active'
+    left join lateral (select l.*, coalesce(l.finished_at, l.created_at) as at from deployment l
+      where l.org_id = p.org_id and l.project_id = p.id order by l.number desc limit 1) l on true
+    left join lateral (select b.status from build b
+      where b.org_id = p.org_id and b.project_id = p.id order by b.number desc limit 1) b on true
+    left join lateral (select k.id, k.status, coalesce(k.finished_at, k.created_at) as at from backup k
+      where k.org_id = p.org_id and k.project_id = p.id and k.expired_at is null order by k.id desc limit 1) k on true
+    left join project_database db on db.project_id = p.id
+    left join ready r on r.deployment_id = a.id
+    left join traffic t on t.project_id = p.id
+    left join storage_size s on s.project_id = p.id
+    where p.org_id = ${orgId} and p.deleted_at is null order by p.id desc`.execute(db);
+  return rows;
+}
+
+/** What is said about the organization as a whole. */
+export async function selectOrganization(db: Db | Tx, orgId: string) {
+  const { rows } = await sql<{ max_projects: number; approvals_pending: number }>`
+    select o.max_projects, (select count(*) from approval a where a.org_id = o.id and a.status = 'pending' and a.expires_at > now())::integer
+      as approvals_pending
+    from organization o where o.id = ${orgId}`.execute(db);
+  return rows[0] ?? { max_projects: 0, approvals_pending: 0 };
+}
+
+function facts(table: "a" | "l", time: "activated_at" | "at") {
+  const column = (name: string) => sql.ref(`${table}.${name}`);
+  return sql`case when ${column("id")} is null then null else jsonb_build_object('id', ${column("id")}, 'number', ${column("number")},
+    'status', ${column("status")}, 'commit', ${column("commit")}, 'at', ${wire(`${table}.${time}`)}) end`;
+}
+
+/** RFC 3339 with milliseconds inside of JSON, as the driver makes it of a column. */
+function wire(column: string) {
+  return sql`to_char(date_trunc('milliseconds', ${sql.ref(column)} at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
