@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { until } from "../../src/kit/retry.ts";
+import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
+
+let platform: TestPlatform;
+
+const answering = `require("node:http").createServer((request, response) => {
+  const known = request.headers.authorization === "Bearer " + process.env.CRON_SECRET;
+  response.writeHead(known ? 200 : 401).end([request.method, request.url, request.headers.host, known].join(" "));
+}).listen(process.env.PORT);`;
+
+before(async () => {
+  platform = await startPlatform();
+  const app = await createApp(platform, "demo", { ...nodeApp("x"), "server.js": answering });
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+});
+after(() => platform.destroy());
+
+interface Run {
+  readonly trigger: string;
+  readonly status: string;
+  readonly http_status: number | null;
+  readonly scheduled_at: string;
+  readonly response_excerpt: string | null;
+}
+
+async function ended(trigger: string, timeoutMs: number): Promise<Run | undefined> {
+  return until(
+    async () => {
+      const { body } = await platform.call<{ runs: Run[] }>("GET", "/v1/projects/demo/cron/tick/runs");
+      return body.runs.find((run) => run.trigger === trigger && run.status !== "running");
+    },
+    { timeoutMs, atMostMs: 1000 },
+  );
+}
+
+test("a job calls the deployed application by hand and at its minute, and the application can tell who calls", async () => {
+  const body = { schedule: "* * * * *", path: "/tick?now=1" };
+  assert.equal((await platform.call("PUT", "/v1/projects/demo/cron/tick", body)).status, 201);
+  assert.equal((await platform.call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);
+  for (const run of [await ended("manual", 20_000), await ended("schedule", 90_000)]) {
+    assert.deepEqual(
+      [run?.status, run?.http_status, run?.response_excerpt],
+      ["succeeded", 200, "GET /tick?now=1 demo.localhost true"],
+    );
+  }
+});
