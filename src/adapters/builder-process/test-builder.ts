@@ -106,7 +106,7 @@ export async function visit(test: TestBuilder, image: Image, path = "/"): Promis
 }
 
 async function ask(url: string) {
-  const response = await fetch(url).catch(() => undefined);
+  const response = await fetch(url, { signal: AbortSignal.timeout(5000) }).catch(() => undefined);
   return response && { status: response.status, text: await response.text() };
 }
 
