@@ -10,8 +10,11 @@ import { edgeTask } from "../reconcile/tasks/edge.ts";
 import { imagesTask } from "../reconcile/tasks/images.ts";
 import { logsTask } from "../reconcile/tasks/logs.ts";
 import { notificationsTask } from "../reconcile/tasks/notifications.ts";
+import { metricsTask } from "../reconcile/tasks/metrics.ts";
+import { pageLooksTask } from "../reconcile/tasks/page-looks.ts";
 import { releasesTask } from "../reconcile/tasks/releases.ts";
 import { repositoriesTask } from "../reconcile/tasks/repositories.ts";
+import { storageSizesTask } from "../reconcile/tasks/storage-sizes.ts";
 import type { World } from "../reconcile/world.ts";
 
 /** All tasks of the reconcile role, ready to start. */
@@ -27,6 +30,9 @@ export function createReconcilers(world: World): Driver {
       buildsTask(world, () => wake("builds")),
       backupsTask(world, () => wake("backups")),
       logsTask(world),
+      metricsTask(world),
+      pageLooksTask(world),
+      storageSizesTask(world),
       imagesTask(world),
       cronTask(world),
       repositoriesTask(world),

@@ -157,6 +157,12 @@ function settingsOf(config: Config): World["settings"] {
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),
     appPort: config.appPort,
+    metrics: {
+      retention: { hoursOfMinutes: 3, hoursOfQuarters: 48, days: config.metricsDays },
+      pageLooks: { everySeconds: config.pageLookSeconds, timeoutMs: 10_000 },
+      storageEverySeconds: 3600,
+    },
+    logLinesPerSecond: config.logLinesPerSecond,
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),
       concurrent: config.concurrentCronCalls,

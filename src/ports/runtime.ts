@@ -37,6 +37,8 @@ export interface Runtime {
   removeImage(image: ProjectImage): Promise<void>;
   /** CPU, memory and process counts of living instances. */
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
+  /** What a project's storage folder takes on disk, in bytes. Reads all of it: to be asked rarely. Null when that took too long. */
+  storageBytes(project: StorageOwner): Promise<number | null>;
 }
 
 export interface Workload {
@@ -54,6 +56,11 @@ export interface Workload {
   readonly limits: WorkloadLimits;
   /** Services on this host that the application reaches at 127.0.0.1:<port>, in every network mode. */
   readonly reach: readonly LocalService[];
+}
+
+export interface StorageOwner {
+  readonly project_id: string;
+  readonly project_number: number;
 }
 
 export interface ProjectImage {

@@ -1,4 +1,5 @@
 import type { DomainSettings } from "../features/domains/domains.ts";
+import type { MetricRetention } from "../features/metrics/metrics.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -56,6 +57,16 @@ export interface ReconcileSettings {
   /** The port that applications are asked to listen on when their project sets none. */
   readonly appPort: number;
   readonly cron: CronSettings;
+  readonly metrics: MetricsSettings;
+  /** How many lines an application's log takes in a second; what comes beyond is dropped and counted. */
+  readonly logLinesPerSecond: number;
+}
+
+export interface MetricsSettings {
+  readonly retention: MetricRetention;
+  /** 0 switches them off. */
+  readonly pageLooks: { readonly everySeconds: number; readonly timeoutMs: number };
+  readonly storageEverySeconds: number;
 }
 
 export interface CronSettings {

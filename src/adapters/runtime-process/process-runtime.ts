@@ -6,6 +6,7 @@ import type {
   OutputChunk,
   ProjectImage,
   Runtime,
+  StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -17,6 +18,7 @@ import { removeRelease } from "./release.ts";
 import { runOnce } from "./run-once.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
+import { storageSize } from "./storage-size.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
 import { workloadLocks } from "./workload-locks.ts";
@@ -155,6 +157,10 @@ class SandboxedProcesses implements ProcessRuntime {
   async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
     const running = this.#folders.latest(workloadId).filter(isRunning);
     return running.flatMap((folder) => this.#usage(folder) ?? []);
+  }
+
+  storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
+    return storageSize(this.#options.storageDir(project_id, project_number));
   }
 
   close(): void {

@@ -1,0 +1,94 @@
+import { addReplicaSamples, addTraffic, pruneMetrics, type ReplicaSample } from "../../features/metrics/metrics.ts";
+import type { EdgeUsage } from "../../ports/edge.ts";
+import type { Task } from "../driver.ts";
+import type { World } from "../world.ts";
+
+const everyMs = 15_000;
+const pruneEveryMs = 10 * 60_000;
+// An unchanged counter is stored from time to time too, so that it isn't taken for one whose edge is long gone.
+const retellEveryMs = 3_600_000;
+// Without control groups a measurement reads all of /proc. Who isn't reached in this time comes first the next time.
+const usageBudgetMs = 3000;
+
+/** Counts traffic, processor time and memory of applications into buckets, and deletes old ones. */
+export function metricsTask(world: World): Task {
+  const seen = createSeenCounters();
+  const rotation = createRotation();
+  let prunedAtMs = -Infinity;
+  return {
+    name: "metrics",
+    periodMs: everyMs,
+    topics: [],
+    async run(signal) {
+      const now = world.clock.now();
+      // What was counted lies between the last look and this one.
+      const at = new Date(now.getTime() - everyMs / 2);
+      const changed = seen.changed(await world.ports.edge.measure());
+      await addTraffic(world.db, changed, at);
+      seen.stored(changed);
+      const samples = await measureReplicas(world, rotation, signal);
+      await addReplicaSamples(world.db, samples, now);
+      if (performance.now() - prunedAtMs > pruneEveryMs) {
+        prunedAtMs = performance.now();
+        await pruneMetrics(world.db, world.settings.metrics.retention);
+      }
+      const sinceBoundaryMs = world.clock.now().getTime() % everyMs;
+      return {
+        detail: `${changed.length} counters changed, ${samples.length} replicas`,
+        againMs: everyMs - sinceBoundaryMs,
+      };
+    },
+  };
+}
+
+/** Knows which counters have been stored, so that those which rest cost nothing. */
+function createSeenCounters() {
+  let known = new Map<string, number>();
+  let toldAtMs = performance.now();
+  const keyOf = (usage: EdgeUsage) => `${usage.counter} ${usage.project_id}`;
+  const signOf = (usage: EdgeUsage) => usage.requests + usage.bytes_in + usage.bytes_out;
+  return {
+    changed(usages: readonly EdgeUsage[]): readonly EdgeUsage[] {
+      if (performance.now() - toldAtMs > retellEveryMs) {
+        known = new Map();
+        toldAtMs = performance.now();
+      }
+      return usages.filter((usage) => known.get(keyOf(usage)) !== signOf(usage));
+    },
+    stored(usages: readonly EdgeUsage[]): void {
+      for (const usage of usages) known.set(keyOf(usage), signOf(usage));
+    },
+  };
+}
+
+/** Whose turn it is: those that were left out come first. */
+function createRotation() {
+  let next = 0;
+  return {
+    order<T>(items: readonly T[]): readonly T[] {
+      const start = items.length === 0 ? 0 : next % items.length;
+      return [...items.slice(start), ...items.slice(0, start)];
+    },
+    advance(count: number): void {
+      next += count;
+    },
+  };
+}
+
+async function measureReplicas(
+  world: World,
+  rotation: ReturnType<typeof createRotation>,
+  signal: AbortSignal,
+): Promise<readonly ReplicaSample[]> {
+  const samples: ReplicaSample[] = [];
+  const begunAtMs = performance.now();
+  let reached = 0;
+  for (const id of rotation.order(await world.ports.runtime.list())) {
+    if (signal.aborted || performance.now() - begunAtMs > usageBudgetMs) break;
+    reached += 1;
+    for (const { workload_id, ...usage } of await world.ports.runtime.measure(id))
+      samples.push({ ...usage, deployment_id: workload_id, memory_bytes: Math.round(usage.memory_bytes) });
+  }
+  rotation.advance(reached);
+  return samples;
+}
