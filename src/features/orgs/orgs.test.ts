@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testProject } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { scopes } from "../../contract/access.ts";
+
+let api: TestApi;
+let home: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  home = await testOrganization(api.database.db, "main");
+});
+after(() => api.close());
+
+const operate = (method: string, path: string, body?: unknown) =>
+  api.call(method, path, { token: home.operator, ...(body === undefined ? {} : { body }) });
+
+test("a new organization comes with an owner token that is shown once and may do everything in it", async () => {
+  const { status, body } = await operate("POST", "/v1/orgs", { slug: "acme", name: "Acme", max_projects: 2 });
+  assert.equal(status, 201);
+  const { owner_token: token, ...organization } = body;
+  const { id, created_at, ...rest } = organization;
+  assert.match(String(id), /^org_/);
+  assert.equal(typeof created_at, "string");
+  const shown = { slug: "acme", name: "Acme", state: "active", max_projects: 2, projects: 0, suspended_at: null };
+  assert.deepEqual(rest, shown);
+  const me = await api.call("GET", "/v1/me", { token: String(token) });
+  assert.deepEqual([me.body["role"], me.body["platform_admin"]], ["owner", false]);
+  const { scopes: held, expires_at } = me.body["token"] as { scopes: string[]; expires_at: string };
+  assert.deepEqual([...held].sort(), [...scopes].sort());
+  assert.ok(Math.abs(Date.parse(expires_at) - Date.now() - 90 * 86_400_000) < 60_000);
+  const { text } = await operate("GET", "/v1/orgs");
+  assert.doesNotMatch(text, /berth_/);
+});
+
+test("a slug is taken by one organization", async () => {
+  await operate("POST", "/v1/orgs", { slug: "twice", name: "One" });
+  const { status, body } = await operate("POST", "/v1/orgs", { slug: "twice", name: "Two" });
+  assert.deepEqual([status, body["code"]], [409, "slug_taken"]);
+  for (const slug of ["Upper", "-x", "api", ""])
+    assert.equal((await operate("POST", "/v1/orgs", { slug, name: "x" })).status, 400);
+});
+
+test("50 projects made at once stop at the organization's limit, and so does an undelete", async () => {
+  const { body } = await operate("POST", "/v1/orgs", { slug: "small", name: "Small", max_projects: 3 });
+  const token = String(body["owner_token"]);
+  const create = (slug: string) => api.call("POST", "/v1/projects", { token, body: { slug, name: slug } });
+  const all = await Promise.all(Array.from({ length: 50 }, (_, i) => create(`p${i}`)));
+  const made = all.filter(({ status }) => status === 201).map((called) => String(called.body["slug"]));
+  assert.equal(made.length, 3);
+  assert.ok(all.every(({ status, body: said }) => status === 201 || said["code"] === "project_limit_reached"));
+  await api.call("DELETE", `/v1/projects/${made[0]}`, { token });
+  assert.equal((await create("fourth")).status, 201);
+  const undeleted = await api.call("POST", `/v1/projects/${made[0]}/undelete`, { token });
+  assert.deepEqual([undeleted.status, undeleted.body["code"]], [403, "project_limit_reached"]);
+});
+
+test("a suspended organization's tokens answer org_suspended within a second, and work again when it is enabled", async () => {
+  const org = await testOrganization(api.database.db, "stopped");
+  await testProject(api.world, org, "demo");
+  const read = () => api.call("GET", "/v1/projects/demo", { token: org.member });
+  assert.equal((await read()).status, 200);
+  const disabled = await operate("POST", "/v1/orgs/stopped/disable");
+  assert.deepEqual([disabled.status, disabled.body["state"]], [200, "suspended"]);
+  const deadline = performance.now() + 1000;
+  for (let called = await read(); called.status !== 403; called = await read()) assert.ok(performance.now() < deadline);
+  assert.equal((await read()).body["code"], "org_suspended");
+  assert.equal((await operate("POST", "/v1/orgs/stopped/enable")).body["state"], "active");
+  for (let called = await read(); called.status !== 200; called = await read())
+    assert.ok(performance.now() < deadline + 1000);
+});
+
+test("suspending twice changes nothing the second time, and nobody suspends the organization they act from", async () => {
+  await testOrganization(api.database.db, "again");
+  const [first, second] = [
+    await operate("POST", "/v1/orgs/again/disable"),
+    await operate("POST", "/v1/orgs/again/disable"),
+  ];
+  assert.deepEqual(first.body, second.body);
+  const own = await operate("POST", "/v1/orgs/main/disable");
+  assert.deepEqual([own.status, own.body["code"]], [409, "conflict"]);
+  assert.equal((await operate("POST", "/v1/orgs/never/disable")).status, 404);
+});
+
+test("the organization itself sees in its activity that it was made, suspended and enabled", async () => {
+  const { rows } = await api.database.pool.query(
+    `select a.action from activity a join organization o on o.id = a.org_id where o.slug in ('acme', 'stopped') order by a.id`,
+  );
+  const actions = rows.map(({ action }: { action: string }) => action);
+  for (const action of ["org.created", "org.disabled", "org.enabled"]) assert.ok(actions.includes(action), action);
+});

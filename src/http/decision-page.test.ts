@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
+import { emptyTables } from "../../test/support/empty-tables.ts";
+import { testDomain, testThings, type Things } from "../../test/support/things.ts";
+import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let things: Things;
+let agent: string;
+let asked = 0;
+let aheadMs = 0;
+
+before(async () => {
+  const table = {
+    schema: "public",
+    name: "orders",
+    kind: "table",
+    estimated_rows: 4321,
+    size_bytes: 3 * 1024 * 1024,
+  } as const;
+  const listTables = async () => ({ outcome: "done", found: { tables: [table], total: 1 } }) as const;
+  api = await testApi({
+    ports: { notifiers: [quietNotifier], tenantDatabase: { ...emptyTables, listTables } },
+    clock: { now: () => new Date(Date.now() + aheadMs) },
+  });
+  const { db } = api.database;
+  org = await testOrganization(db, "acme");
+  things = await testThings(api.world, org);
+  await testDomain(api.world, { org_id: org.id, project_id: things.project.id }, "shop.example.test");
+  agent = (await testToken(db, org.id, { role: "owner", approval_mode: true })).text;
+});
+after(() => api.close());
+
+/** A new request that waits, and the path of its page. */
+async function askTo(method: string, path: string, body?: unknown): Promise<{ id: string; page: string }> {
+  const called = await api.call(method, path, { token: agent, ...(body === undefined ? {} : { body }) });
+  const { id } = called.body["approval"] as { id: string };
+  return { id, page: await decisionPath(api, id) };
+}
+
+const askForToken = (name = `t${(asked += 1)}`) => askTo("POST", "/v1/api-tokens", { name });
+const open = async (page: string) => {
+  const response = await fetch(`${api.baseUrl}${page}`);
+  return { status: response.status, headers: response.headers, html: await response.text() };
+};
+const statusOf = async (id: string) => (await api.call("GET", `/v1/approvals/${id}`, { token: agent })).body["status"];
+
+test("shows who asks, for what, and what it reaches", async () => {
+  const { page } = await askTo("DELETE", `/v1/projects/${things.project.slug}`);
+  const { status, html } = await open(page);
+  assert.equal(status, 200);
+  const expected = [
+    "acme",
+    "test",
+    `DELETE /v1/projects/${things.project.slug}`,
+    "shop.example.test",
+    "4321 rows in 1 tables",
+    "3.0 MiB",
+  ];
+  for (const text of expected) assert.ok(html.includes(text), text);
+});
+
+test("shows what was sent, and nothing of it is markup", async () => {
+  const { page } = await askForToken('<script>alert(1)</script>"&');
+  const { html } = await open(page);
+  assert.ok(html.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
+  assert.doesNotMatch(html, /<script/i);
+});
+
+test("runs and loads nothing, is never stored or framed, and tells nobody where the reader came from", async () => {
+  const { page } = await askForToken();
+  const { headers, html } = await open(page);
+  const policy = headers.get("content-security-policy") ?? "";
+  for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"])
+    assert.ok(policy.includes(part), part);
+  assert.equal(headers.get("cache-control"), "no-store");
+  assert.equal(headers.get("referrer-policy"), "no-referrer");
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+  assert.doesNotMatch(html, /src=|href=|https?:/);
+});
+
+test("opening it, any number of times and by any method that only looks, decides nothing", async () => {
+  const { id, page } = await askForToken();
+  for (const method of ["GET", "GET", "HEAD", "OPTIONS"]) await fetch(`${api.baseUrl}${page}`, { method });
+  await fetch(`${api.baseUrl}${page}?choice=approved`);
+  assert.equal(await statusOf(id), "pending");
+});
+
+test("decides only by its own form: with its nonce, its origin and an explicit choice", async () => {
+  const { id, page } = await askForToken();
+  const nonce = nonceIn((await open(page)).html);
+  const other = nonceIn((await open((await askForToken()).page)).html);
+  const origin = api.world.addresses.controlUrl;
+  const choice = "approved";
+  const refused: [Record<string, string>, Record<string, string>, number][] = [
+    [{ choice }, { origin }, 403],
+    [{ choice, nonce: other }, { origin }, 403],
+    [{ choice, nonce: `${nonce.slice(0, -2)}AA` }, { origin }, 403],
+    [{ choice, nonce }, {}, 403],
+    [{ choice, nonce }, { origin: "null" }, 403],
+    [{ choice, nonce }, { origin: "https://evil.test" }, 403],
+    [{ nonce }, { origin }, 400],
+    [{ nonce, choice: "consumed" }, { origin }, 400],
+  ];
+  for (const [form, headers, status] of refused)
+    assert.equal((await pressButton(api, page, form, headers)).status, status, JSON.stringify([form, headers]));
+  const json = { "content-type": "application/json", origin };
+  const posted = await fetch(`${api.baseUrl}${page}`, {
+    method: "POST",
+    headers: json,
+    body: JSON.stringify({ choice, nonce }),
+  });
+  assert.equal(posted.status, 400);
+  assert.equal(await statusOf(id), "pending");
+  // A tunnel or a proxy gives the page another name, which both sides agree on.
+  assert.equal((await pressButton(api, page, { choice, nonce }, { origin: api.baseUrl })).status, 200);
+  assert.equal(await statusOf(id), "approved");
+});
+
+test("a page that was open for more than an hour decides nothing", async () => {
+  const { id, page } = await askForToken();
+  const nonce = nonceIn((await open(page)).html);
+  aheadMs = 61 * 60_000;
+  const late = await pressButton(api, page, { choice: "approved", nonce });
+  aheadMs = 0;
+  assert.equal(late.status, 403);
+  assert.equal(await statusOf(id), "pending");
+});
+
+test("works once, also for two who press different buttons at once", async () => {
+  const { id, page } = await askForToken();
+  const nonce = nonceIn((await open(page)).html);
+  const both = await Promise.all(["approved", "denied"].map((choice) => pressButton(api, page, { choice, nonce })));
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 410]);
+  const decided = await statusOf(id);
+  assert.equal((await open(page)).status, 410);
+  assert.equal((await pressButton(api, page, { choice: "approved", nonce })).status, 410);
+  assert.equal(await statusOf(id), decided);
+});
+
+test("who decided is in the activity, without the link", async () => {
+  const { id } = await askForToken();
+  await decideBy(api, id, "denied");
+  const { rows } = await api.database.pool.query(
+    "select action, actor_name from activity where detail->>'approval_id' = $1 order by id",
+    [id],
+  );
+  assert.deepEqual(rows, [
+    { action: "approval.requested", actor_name: "test" },
+    { action: "approval.denied", actor_name: "decision page" },
+  ]);
+});
+
+test("a link that leads nowhere is not found, whatever it looks like", async () => {
+  for (const link of ["a".repeat(43), "a", "%00", "%zz", `${"b".repeat(43)}/x`]) {
+    const { status } = await open(`/decide/${link}`);
+    assert.ok(status === 404 || status === 400, `${link}: ${status}`);
+  }
+});
+
+test("a suspended organization's requests cannot be decided", async () => {
+  const { id, page } = await askForToken();
+  const setSuspended = (at: Date | null) =>
+    api.database.db.updateTable("organization").set({ suspended_at: at }).where("id", "=", org.id).execute();
+  await setSuspended(new Date());
+  assert.equal((await open(page)).status, 410);
+  await setSuspended(null);
+  await decideBy(api, id, "approved");
+});

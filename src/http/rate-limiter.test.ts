@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import { addressKey } from "./rate-limiter.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi({ http: { limits: { readsPerMinute: 5, writesPerMinute: 3, refusedPerMinute: 4 } } });
+  org = await testOrganization(api.database.db, "acme");
+});
+after(() => api.close());
+
+const read = (token?: string) => api.call("GET", "/v1/projects", { token });
+
+test("a token may read so often in a minute and write so often; each answer says what is left", async () => {
+  for (const left of ["4", "3", "2", "1", "0"]) {
+    const { status, headers } = await read(org.owner);
+    assert.deepEqual([status, headers.get("ratelimit-limit"), headers.get("ratelimit-remaining")], [200, "5", left]);
+    const seconds = Number(headers.get("ratelimit-reset"));
+    assert.ok(seconds > 0 && seconds <= 60);
+  }
+  const refused = await read(org.owner);
+  assert.deepEqual([refused.status, refused.body["code"]], [429, "rate_limited"]);
+  assert.equal(refused.headers.get("retry-after"), refused.headers.get("ratelimit-reset"));
+  // Errors count and are counted, too.
+  for (const status of [400, 400, 400, 429]) {
+    const called = await api.call("POST", "/v1/projects", { token: org.owner, body: {} });
+    assert.equal(called.status, status);
+    assert.equal(called.headers.get("ratelimit-limit"), "3");
+  }
+});
+
+test("one token's limit is not another's", async () => {
+  assert.equal((await read(org.member)).status, 200);
+});
+
+test("guessing is limited by address, and locks nobody out who has a token", async () => {
+  const guesses = await Promise.all(Array.from({ length: 10 }, () => read("berth_o_wrong")));
+  assert.equal(guesses.filter(({ status }) => status === 401).length, 4);
+  assert.equal(guesses.filter(({ status }) => status === 429).length, 6);
+  assert.equal((await read(org.operator)).status, 200);
+});
+
+test("what needs no token is limited by address", async () => {
+  const all = await Promise.all(Array.from({ length: 7 }, () => api.call("GET", "/v1/capabilities")));
+  assert.equal(all.filter(({ status }) => status === 200).length, 5);
+});
+
+test("an address is the whole of IPv4, and the network of IPv6", () => {
+  assert.equal(addressKey("192.0.2.7"), "192.0.2.7");
+  assert.equal(addressKey("::ffff:192.0.2.7"), "192.0.2.7");
+  assert.equal(addressKey("2001:db8:1:2:3:4:5:6"), addressKey("2001:db8:1:2::9"));
+  assert.notEqual(addressKey("2001:db8:1:2::9"), addressKey("2001:db8:1:3::9"));
+  assert.equal(addressKey("fe80::1%eth0"), addressKey("fe80::2"));
+});

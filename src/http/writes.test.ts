@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { rehearsal } from "../contract/rehearsal.ts";
+import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
+import { emptyTables } from "../../test/support/empty-tables.ts";
+import { testThings, type Things } from "../../test/support/things.ts";
+import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let things: Things;
+let aheadMs = 0;
+let inserts = 0;
+let insertion: () => Promise<void> = async () => {};
+
+before(async () => {
+  const insertRow = async () => {
+    inserts += 1;
+    await insertion();
+    return { outcome: "done", found: { row: { id: inserts }, cut: [] } } as const;
+  };
+  api = await testApi({
+    ports: { notifiers: [quietNotifier], tenantDatabase: { ...emptyTables, insertRow } },
+    clock: { now: () => new Date(Date.now() + aheadMs) },
+  });
+  org = await testOrganization(api.database.db, "acme", { maxProjects: 1000 });
+  things = await testThings(api.world, org);
+});
+after(() => api.close());
+
+let keys = 0;
+const newKey = () => `key-${(keys += 1)}`;
+
+function send(method: string, path: string, more: { body?: unknown; key?: string; token?: string } = {}) {
+  const { key, token = org.owner, body } = more;
+  return api.call(method, path, {
+    token,
+    ...(body === undefined ? {} : { body }),
+    ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
+  });
+}
+
+const createProject = (slug: string, key?: string) =>
+  send("POST", "/v1/projects", { body: { slug, name: "New" }, ...(key === undefined ? {} : { key }) });
+const rename = (slug: string) =>
+  api.database.db
+    .updateTable("project")
+    .set({ slug: `${slug}-before`, hostname: `${slug}-before.test` })
+    .where("slug", "=", slug)
+    .execute();
+const insertPath = () => `/v1/projects/${things.project.slug}/data/tables/public/notes/rows`;
+
+describe("a write with an Idempotency-Key", () => {
+  test("is done once, and answered alike ever after", async () => {
+    const key = newKey();
+    const first = await createProject("once", key);
+    const again = await createProject("once", key);
+    assert.deepEqual([first.status, first.text], [again.status, again.text]);
+    assert.deepEqual(
+      [first, again].map(({ headers }) => headers.get("idempotency-replayed")),
+      [null, "true"],
+    );
+    assert.equal((await createProject("once")).body["code"], "slug_taken");
+  });
+
+  test("is done once by 20 senders at once", async () => {
+    const key = newKey();
+    const all = await Promise.all(Array.from({ length: 20 }, () => createProject("parallel", key)));
+    for (const { status, body } of all)
+      assert.ok(status === 201 || body["code"] === "idempotency_in_progress", JSON.stringify(body));
+    const made = all.filter(({ status, headers }) => status === 201 && headers.get("idempotency-replayed") === null);
+    assert.equal(made.length, 1);
+  });
+
+  test("is refused when the key was another request's, by body, path, query or method", async () => {
+    const key = newKey();
+    await createProject("mine", key);
+    const others = [
+      () => createProject("other", key),
+      () => send("POST", "/v1/projects?x=1", { body: { slug: "mine", name: "New" }, key }),
+      () => send("DELETE", "/v1/projects/mine", { key }),
+    ];
+    for (const other of others) {
+      const refused = await other();
+      assert.deepEqual([refused.status, refused.body["code"]], [422, "idempotency_mismatch"]);
+    }
+  });
+
+  test("keeps its key to its token", async () => {
+    const key = newKey();
+    await createProject("shared", key);
+    const other = await send("POST", "/v1/projects", { body: { slug: "shared", name: "New" }, key, token: org.member });
+    assert.equal(other.body["code"], "slug_taken");
+  });
+
+  test("leaves the key free when it was refused", async () => {
+    const key = newKey();
+    await createProject("taken");
+    assert.equal((await createProject("taken", key)).status, 409);
+    await rename("taken");
+    assert.equal((await createProject("taken", key)).status, 201);
+  });
+
+  test("goes through with the same key once a human has approved", async () => {
+    const agent = (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
+    const key = newKey();
+    const remove = () => send("DELETE", `/v1/ssh-keys/${things.key}`, { key, token: agent });
+    const { id } = (await remove()).body["approval"] as { id: string };
+    await decideBy(api, id, "approved");
+    assert.equal((await remove()).status, 204);
+    const replayed = await remove();
+    assert.deepEqual([replayed.status, replayed.headers.get("idempotency-replayed")], [204, "true"]);
+  });
+
+  test("gives a created token's text again, which the database alone does not", async () => {
+    const key = newKey();
+    const create = () => send("POST", "/v1/api-tokens", { body: { name: "kept" }, key });
+    const [first, again] = [await create(), await create()];
+    assert.equal(first.body["token"], again.body["token"]);
+    const rows = await api.database.db.selectFrom("idempotency_key").selectAll().where("key", "=", key).execute();
+    const stored = Buffer.concat([
+      Buffer.from(JSON.stringify(rows)),
+      ...rows.flatMap((row) => row.sealed_answer ?? []),
+    ]);
+    assert.ok(!stored.includes(String(first.body["token"])));
+  });
+
+  test("is remembered for a day", async () => {
+    const key = newKey();
+    await createProject("daily", key);
+    aheadMs = 24 * 3_600_000 + 1000;
+    const after = await createProject("daily", key);
+    aheadMs = 0;
+    assert.equal(after.body["code"], "slug_taken");
+  });
+
+  test("is not done again when it was lost behind its change", async () => {
+    const key = newKey();
+    const insert = () => send("POST", insertPath(), { body: { values: { id: 1 } }, key });
+    insertion = () => Promise.reject(new Error("the process ended here"));
+    assert.equal((await insert()).status, 500);
+    insertion = async () => {};
+    const before = inserts;
+    aheadMs = 3_600_000;
+    const again = await insert();
+    aheadMs = 0;
+    assert.equal(again.body["code"], "idempotency_in_progress");
+    assert.ok(again.headers.get("retry-after"));
+    assert.equal(inserts, before);
+  });
+
+  test("is done again when it was lost before its change", async () => {
+    const key = newKey();
+    await createProject("lost", key);
+    const lost = { sealed_answer: null, status_code: null, committed: false };
+    await api.database.db.updateTable("idempotency_key").set(lost).where("key", "=", key).execute();
+    await rename("lost");
+    assert.equal((await createProject("lost", key)).body["code"], "idempotency_in_progress");
+    aheadMs = 120_000;
+    const retried = await createProject("lost", key);
+    aheadMs = 0;
+    assert.equal(retried.status, 201);
+  });
+
+  test("names a wrong key", async () => {
+    for (const key of ["with space", "x".repeat(256)]) {
+      const { status, body } = await createProject("wrong-key", key);
+      assert.equal(status, 400);
+      assert.deepEqual((body["details"] as { path: string }[])[0]?.path, "Idempotency-Key");
+    }
+  });
+});
+
+describe("a write with ?dry_run=true", () => {
+  const rehearse = async (method: string, path: string, body?: unknown, token?: string) => {
+    const more = { ...(body === undefined ? {} : { body }), ...(token === undefined ? {} : { token }) };
+    const called = await send(method, `${path}?dry_run=true`, more);
+    return { ...called, said: called.status === 200 ? rehearsal.parse(called.body) : undefined };
+  };
+
+  test("says what would happen and changes nothing", async () => {
+    const { slug } = things.project;
+    const { said } = await rehearse("DELETE", `/v1/projects/${slug}`);
+    assert.equal(said?.route, "projects.delete");
+    assert.deepEqual(said.would_change, { action: "project.deleted", target: slug, detail: {} });
+    assert.deepEqual([said.would_answer, said.needs_approval], [200, false]);
+    assert.deepEqual(said.affects?.hostnames, [things.domain]);
+    assert.equal((await send("GET", `/v1/projects/${slug}`)).body["state"], "active");
+    const { rows } = await api.database.pool.query(
+      "select 1 from activity where action = 'project.deleted' and target = $1",
+      [slug],
+    );
+    assert.equal(rows.length, 0);
+  });
+
+  test("is refused as the write itself would be", async () => {
+    await createProject("gone");
+    await send("DELETE", "/v1/projects/gone");
+    assert.equal((await rehearse("DELETE", "/v1/projects/gone")).body["code"], "project_deleted");
+    assert.equal((await rehearse("DELETE", "/v1/projects/never")).status, 404);
+    assert.equal((await rehearse("POST", "/v1/projects", { slug: "UPPER", name: "x" })).status, 400);
+    assert.equal((await send("DELETE", "/v1/projects/gone?dry_run=yes")).status, 400);
+  });
+
+  test("makes no token, asks no human, and reaches nothing outside", async () => {
+    const agent = (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
+    const made = await rehearse("POST", "/v1/api-tokens", { name: "none" }, agent);
+    assert.deepEqual([made.said?.needs_approval, made.said?.would_answer], [true, 201]);
+    assert.doesNotMatch(made.text, /berth_/);
+    const before = inserts;
+    assert.equal((await rehearse("POST", insertPath(), { values: { id: 1 } })).said?.would_answer, 201);
+    assert.equal(inserts, before);
+    const waiting = await api.call("GET", "/v1/approvals?status=pending", { token: agent });
+    assert.deepEqual(waiting.body["approvals"], []);
+  });
+});
+
+test("an error says what to call next, with the names of the request", async () => {
+  await createProject("bare");
+  await send("DELETE", "/v1/projects/bare");
+  const { body } = await send("GET", "/v1/projects/bare/env");
+  assert.deepEqual(body["next"], { route: "projects.undelete", method: "POST", path: "/v1/projects/bare/undelete" });
+});

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { openMessage } from "../../src/features/notifications/notifications.ts";
+import type { Notifier } from "../../src/ports/notifier.ts";
+import type { TestApi } from "./world.ts";
+
+/** A channel that nobody delivers to: what waits for it is read from its rows. */
+export const quietNotifier: Notifier = { name: "quiet", deliver: async () => ({ outcome: "delivered" }) };
+
+/** The path of the link of an approval's decision, as the operator gets it. */
+export async function decisionPath(api: TestApi, approvalId: string): Promise<string> {
+  const rows = await api.database.db.selectFrom("notification").selectAll().orderBy("created_at").execute();
+  const approval = await api.database.db
+    .selectFrom("approval")
+    .select("created_at")
+    .where("id", "=", approvalId)
+    .executeTakeFirstOrThrow();
+  const row = rows.find((each) => each.created_at === approval.created_at && each.sealed_message !== null);
+  assert.ok(row, "nobody was told of the approval");
+  const { url } = openMessage(api.world.vault, { id: row.id, sealed_message: row.sealed_message as Buffer });
+  return new URL(url ?? "").pathname;
+}
+
+/** Opens the page of a decision and presses one of its buttons, as a browser does. */
+export async function decideBy(api: TestApi, approvalId: string, choice: "approved" | "denied") {
+  const path = await decisionPath(api, approvalId);
+  const page = await fetch(`${api.baseUrl}${path}`);
+  const nonce = nonceIn(await page.text());
+  return pressButton(api, path, { choice, nonce });
+}
+
+/** The nonce of a page's form. */
+export function nonceIn(html: string): string {
+  return /name="nonce" value="([\w-]+)"/.exec(html)?.[1] ?? "";
+}
+
+export async function pressButton(
+  api: TestApi,
+  path: string,
+  form: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = { origin: api.world.addresses.controlUrl },
+) {
+  const response = await fetch(`${api.baseUrl}${path}`, { method: "POST", body: new URLSearchParams(form), headers });
+  return { status: response.status, text: await response.text() };
+}
