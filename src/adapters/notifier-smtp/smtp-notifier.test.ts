@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+// @ts-expect-error: the package brings no types along.
+import { simpleParser } from "mailparser";
+import { SMTPServer } from "smtp-server";
+import { notifierSuite } from "../../ports/notifier.suite.ts";
+import { createSmtpNotifier } from "./smtp-notifier.ts";
+
+const message = {
+  id: "ntf_9",
+  kind: "alert",
+  subject: "s",
+  text: "t",
+  url: null,
+  created_at: "2026-01-02T03:04:05.678Z",
+};
+const never = new AbortController().signal;
+const people = { from: "berth@example.test", to: ["ada@example.test", "grace@example.test"] };
+
+/** What is read of a mail. */
+interface ParsedMail {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string | false;
+  readonly messageId: string;
+  readonly date?: Date;
+}
+
+/** A real mail server that takes mail from one user. */
+async function mailServer() {
+  const mails: ParsedMail[] = [];
+  const receivers: string[] = [];
+  const state = { refuses: false };
+  const server = new SMTPServer({
+    disabledCommands: ["STARTTLS"],
+    allowInsecureAuth: true,
+    onAuth: ({ username, password }, _, done) =>
+      username === "berth" && password === "secret"
+        ? done(null, { user: username })
+        : done(new Error("wrong password")),
+    onRcptTo({ address }, _, done) {
+      receivers.push(address);
+      done(state.refuses ? Object.assign(new Error("no such mailbox"), { responseCode: 550 }) : null);
+    },
+    onData(stream, _, done) {
+      (simpleParser(stream) as Promise<ParsedMail>).then((mail) => {
+        mails.push(mail);
+        done();
+      }, done);
+    },
+  });
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  const { port } = server.server.address() as AddressInfo;
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { mails, receivers, state, url: `smtp://berth:secret@127.0.0.1:${port}`, port, close };
+}
+
+notifierSuite(async () => {
+  const server = await mailServer();
+  return {
+    notifier: createSmtpNotifier({ url: server.url, ...people }),
+    received: async () => server.mails.map((mail) => [mail.subject, mail.text].join("\n")),
+    breakDown: async () => void (server.state.refuses = true),
+    close: server.close,
+  };
+});
+
+test("a mail goes to all receivers, as plain text, and each attempt has the same message id", async () => {
+  const server = await mailServer();
+  const notifier = createSmtpNotifier({ url: server.url, ...people });
+  for (let attempt = 0; attempt < 2; attempt += 1) await notifier.deliver(message, never);
+  const [first, second] = server.mails as [ParsedMail, ParsedMail];
+  assert.deepEqual(server.receivers.slice(0, 2), people.to);
+  assert.equal(first.subject, "[Berth] s");
+  assert.equal(first.html, false);
+  assert.deepEqual([first.messageId, second.messageId], ["<ntf_9@berth>", "<ntf_9@berth>"]);
+  assert.equal(first.date?.toISOString(), "2026-01-02T03:04:05.000Z");
+  await server.close();
+});
+
+test("a wrong password is told without the password", async () => {
+  const server = await mailServer();
+  const url = server.url.replace("secret", "guessed-secret");
+  const delivery = await createSmtpNotifier({ url, ...people }).deliver(message, never);
+  assert.equal(delivery.outcome, "failed");
+  assert.match(JSON.stringify(delivery), /EAUTH, it answered 535/);
+  assert.ok(!JSON.stringify(delivery).includes("guessed"));
+  await server.close();
+});
+
+test("no server is a failure", async () => {
+  const server = await mailServer();
+  await server.close();
+  const delivery = await createSmtpNotifier({ url: server.url, ...people }).deliver(message, never);
+  assert.equal(delivery.outcome, "failed");
+});
