@@ -77,7 +77,7 @@ export async function addReplicaSamples(db: Db, samples: readonly ReplicaSample[
     insert into replica_metric as m (project_id, org_id, bucket_seconds, at, ordinal, samples, cpu_seconds, seconds, memory_bytes_sum,
       memory_bytes_most, processes_most)
     select project_id, org_id, w.seconds, ${bucketAt(at)}, ordinal, count(*),
-      sum(cpu) filter (where gap between 0 and ${longestGapSeconds}), sum(gap) filter (where gap between 0 and ${longestGapSeconds}),
+      coalesce(sum(cpu) filter (where gap between 0 and ${longestGapSeconds}), 0), coalesce(sum(gap) filter (where gap between 0 and ${longestGapSeconds}), 0),
       sum(memory_bytes), max(memory_bytes), max(processes)
     from used cross join (values (60), (900), (3600)) as w(seconds) group by project_id, org_id, ordinal, w.seconds
     on conflict (project_id, bucket_seconds, at, ordinal) do update set samples = m.samples + excluded.samples,

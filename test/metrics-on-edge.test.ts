@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import type { Result } from "../src/contract/routes.ts";
+import { markReady } from "../src/features/deployments/deployments.ts";
+import { silentLog } from "../src/kit/log.ts";
+import { until } from "../src/kit/retry.ts";
+import { syncEdge } from "../src/reconcile/edge-sync.ts";
+import { metricsTask } from "../src/reconcile/tasks/metrics.ts";
+import { pageLooksTask } from "../src/reconcile/tasks/page-looks.ts";
+import type { World } from "../src/reconcile/world.ts";
+import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/world.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let edge: BuiltinEdge;
+let app: Server;
+let world: World;
+let folder: string;
+let slug: string;
+let hostname: string;
+const agents: (string | undefined)[] = [];
+const running = new AbortController().signal;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "home");
+  folder = await mkdtemp(join(tmpdir(), "berth-metrics-"));
+  edge = makeEdge();
+  app = createServer((incoming, response) => {
+    agents.push(incoming.headers["user-agent"]);
+    response.writeHead(incoming.url === "/broken" ? 500 : 200).end("page");
+  });
+  await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
+  const deployment = await deployedProject();
+  const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
+  const instance = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running", address };
+  const used = { workload_id: deployment, ordinal: 0, attempt: 1, cpu_seconds: 1, memory_bytes: 2e6, processes: 2 };
+  const runtime = { observe: async () => [instance], list: async () => [deployment], measure: async () => [used] };
+  const retention = { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 };
+  const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 }, storageEverySeconds: 3600 };
+  world = {
+    ...api.world,
+    log: silentLog,
+    settings: { metrics },
+    ports: { ...api.world.ports, edge, runtime },
+  } as unknown as World;
+  await syncEdge(world);
+});
+after(async () => {
+  await edge.stop(0);
+  await api.close();
+  app.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function makeEdge(drainLimitMs?: number): BuiltinEdge {
+  const options = { listenHost: "127.0.0.1", listenPort: 0, stateDir: folder, log: silentLog };
+  return createBuiltinEdge({ ...options, ...(drainLimitMs === undefined ? {} : { drainLimitMs }) });
+}
+
+async function deployedProject(): Promise<string> {
+  const project = await testProject(api.world, org);
+  slug = project.slug;
+  hostname = `${project.id}.test`;
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  await markReady(api.world.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
+  return id;
+}
+
+async function visit(path = "/"): Promise<number> {
+  const { listen } = await edge.observe();
+  const port = Number(listen?.split(":").at(-1));
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port, path, headers: { host: hostname }, agent: false }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode ?? 0));
+    });
+    asked.on("error", reject);
+    asked.end();
+  });
+}
+
+async function shown(): Promise<Result<"metrics.get">> {
+  const called = await api.call("GET", `/v1/projects/${slug}/metrics`, { token: org.member });
+  assert.equal(called.status, 200, called.text);
+  return called.body as unknown as Result<"metrics.get">;
+}
+
+test("requests through the edge are counted, by two control planes that share it too", async () => {
+  for (let i = 0; i < 10; i += 1) await visit();
+  await visit("/broken");
+  await Promise.all([metricsTask(world).run(running), metricsTask(world).run(running)]);
+  const { total, replicas } = await shown();
+  assert.equal(total.requests, 11);
+  assert.deepEqual([total.answers["2xx"], total.answers["5xx"], total.errors], [10, 1, 1]);
+  assert.ok(total.bytes_out >= 44);
+  assert.ok(total.latency_ms.p99 !== null && total.latency_ms.p50 !== null);
+  assert.deepEqual([replicas[0]?.memory_bytes, replicas[0]?.processes], [2e6, 2]);
+});
+
+test("an edge that is replaced without a lost request loses no count either, and one that is killed begins anew", async () => {
+  const task = metricsTask(world);
+  const before = (await shown()).total.requests;
+  for (let i = 0; i < 4; i += 1) await visit();
+  edge.detach();
+  edge = makeEdge(1000);
+  world = { ...world, ports: { ...world.ports, edge } };
+  await syncEdge(world);
+  for (let i = 0; i < 3; i += 1) await visit();
+  await task.run(running);
+  await metricsTask(world).run(running);
+  assert.equal((await shown()).total.requests, before + 7);
+  const pid = await currentPid();
+  process.kill(pid, "SIGKILL");
+  const back = await until(async () => ((await visit().catch(() => 0)) === 200 ? true : undefined), {
+    timeoutMs: 20_000,
+  });
+  assert.equal(back, true);
+  assert.notEqual(await currentPid(), pid);
+  await metricsTask(world).run(running);
+  const after = (await shown()).total.requests;
+  assert.ok(after >= before + 8, `${after} after ${before}`);
+});
+
+test("the platform looks at the first page through the edge without counting as a visitor", async () => {
+  await metricsTask(world).run(running);
+  const before = (await shown()).total.requests;
+  agents.length = 0;
+  await pageLooksTask(world).run(running);
+  await api.database.db
+    .updateTable("page_look")
+    .set({ next_at: new Date(0) })
+    .execute();
+  const task = pageLooksTask(world);
+  await task.run(running);
+  await task.settle?.();
+  await metricsTask(world).run(running);
+  const { total, page } = await shown();
+  assert.ok(agents.includes("berth-probe/1.0"));
+  assert.equal(total.requests, before);
+  assert.equal(page?.ok, true);
+  assert.equal(page?.http_status, 200);
+  assert.ok(page?.connect_ms !== null && page?.first_byte_ms !== null && page?.total_ms !== null);
+  assert.equal(page?.tls_ms, null);
+  assert.equal(total.page_load.looks, 1);
+});
+
+async function currentPid(): Promise<number> {
+  const record = JSON.parse(await readFile(join(folder, "current.json"), "utf8")) as { identity: { pid: number } };
+  return record.identity.pid;
+}
