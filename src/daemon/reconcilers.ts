@@ -9,6 +9,7 @@ import { domainsTask } from "../reconcile/tasks/domains.ts";
 import { edgeTask } from "../reconcile/tasks/edge.ts";
 import { imagesTask } from "../reconcile/tasks/images.ts";
 import { logsTask } from "../reconcile/tasks/logs.ts";
+import { monitorsTask } from "../reconcile/tasks/monitors.ts";
 import { notificationsTask } from "../reconcile/tasks/notifications.ts";
 import { metricsTask } from "../reconcile/tasks/metrics.ts";
 import { pageLooksTask } from "../reconcile/tasks/page-looks.ts";
@@ -18,7 +19,7 @@ import { storageSizesTask } from "../reconcile/tasks/storage-sizes.ts";
 import type { World } from "../reconcile/world.ts";
 
 /** All tasks of the reconcile role, ready to start. */
-export function createReconcilers(world: World): Driver {
+export function createReconcilers(world: World, git: () => { readonly host: string; readonly port: number } | null): Driver {
   const wake = (name: string) => driver.wake(name);
   const driver: Driver = createDriver({
     tasks: [
@@ -38,6 +39,7 @@ export function createReconcilers(world: World): Driver {
       repositoriesTask(world),
       approvalsTask(world),
       notificationsTask(world, () => wake("notifications")),
+      monitorsTask(world, { tasks: () => driver.status(), git }),
     ],
     wakeups: world.wakeups,
     log: world.log,

@@ -59,8 +59,8 @@ export async function startPlatform(
   const world = await wire({ config, parts, database, wakeups, log });
   shutdown.onEnd("applications, edge and databases", () => endWorld(config, world));
   const isNew = await ensureFirstOrganization(world.db, pathsIn(config.dataDir).adminToken);
-  const reconcilers = createReconcilers(world);
   const git = await openGit(config, parts, world);
+  const reconcilers = createReconcilers(world, () => (git.port > 0 ? { host: config.listen, port: git.port } : null));
   const api = createHttpServer({
     world: surroundings(config, world),
     log,

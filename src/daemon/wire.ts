@@ -1,4 +1,6 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
 import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
@@ -169,6 +171,23 @@ function settingsOf(config: Config): World["settings"] {
       concurrentPerProject: config.projectCronCalls,
       runsKept: config.cronRunsKept,
     },
+    monitors: monitorSettingsOf(config),
+  };
+}
+
+function monitorSettingsOf(config: Config): World["settings"]["monitors"] {
+  const { ownPostgres, databases, repositories, releases, builds, caches, storage, logs, backups } = pathsIn(config.dataDir);
+  return {
+    everyMs: config.monitorSeconds * 1000,
+    coolDownMs: config.alertPauseMinutes * 60_000,
+    machine: hostname(),
+    version: packageJson.version,
+    dataDir: config.dataDir,
+    folders: { control_database: ownPostgres, databases, repositories, releases, builds, caches, storage, logs, backups },
+    disk: { warnPercent: config.diskWarnPercent, failPercent: config.diskFullPercent },
+    memory: { warnPercent: config.memoryWarnPercent, failPercent: config.memoryFullPercent },
+    loadWarn: config.loadWarn,
+    backupAgeMs: config.backupAgeHours * 3_600_000,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
+import { alerts } from "../features/alerts/handlers.ts";
 import { approvals } from "../features/approvals/handlers.ts";
 import { findApproval } from "../features/approvals/approvals.ts";
 import { activity } from "../features/activity/handlers.ts";
@@ -17,11 +18,13 @@ import { me } from "../features/me/handlers.ts";
 import { metrics } from "../features/metrics/handlers.ts";
 import { orgs } from "../features/orgs/handlers.ts";
 import { overview } from "../features/overview/handlers.ts";
+import { platform } from "../features/platform/handlers.ts";
 import { projects } from "../features/projects/handlers.ts";
 import { findProject } from "../features/projects/projects.ts";
 import { selfDescription } from "../features/self-description/handlers.ts";
 import { sshKeys } from "../features/ssh-keys/handlers.ts";
 import { findKey } from "../features/ssh-keys/ssh-keys.ts";
+import { status } from "../features/status/handlers.ts";
 import { timeline } from "../features/timeline/handlers.ts";
 import { tokens } from "../features/tokens/handlers.ts";
 import { findToken } from "../features/tokens/tokens.ts";
@@ -62,6 +65,9 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   "ssh-keys": sshKeys,
   orgs,
   approvals,
+  status,
+  alerts,
+  platform,
 };
 
 /**

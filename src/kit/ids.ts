@@ -16,7 +16,8 @@ export type IdPrefix =
   | "evt"
   | "dbs"
   | "dom"
-  | "ntf";
+  | "ntf"
+  | "alt";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -24,6 +24,7 @@ export interface TaskReport {
 
 export interface TaskStatus {
   readonly name: string;
+  readonly period_ms: number;
   readonly last_run_at: string | null;
   readonly last_ok_at: string | null;
   readonly detail: string;
@@ -63,6 +64,7 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
   const log = options.log.child({ task: task.name });
   const status = {
     name: task.name,
+    period_ms: task.periodMs,
     last_run_at: null as string | null,
     last_ok_at: null as string | null,
     detail: "not run yet",

@@ -57,6 +57,7 @@ export interface ReconcileSettings {
   /** The port that applications are asked to listen on when their project sets none. */
   readonly appPort: number;
   readonly cron: CronSettings;
+  readonly monitors: MonitorSettings;
   readonly metrics: MetricsSettings;
   /** How many lines an application's log takes in a second; what comes beyond is dropped and counted. */
   readonly logLinesPerSecond: number;
@@ -87,6 +88,24 @@ export interface BackupSettings {
   readonly concurrent: number;
   /** How long one backup, restore or verification may take. */
   readonly timeoutMs: number;
+}
+
+export interface MonitorSettings {
+  readonly everyMs: number;
+  /** An alert that comes back sooner than this after it was resolved is told when the time is over. */
+  readonly coolDownMs: number;
+  /** What this machine is called in the status. */
+  readonly machine: string;
+  readonly version: string;
+  readonly dataDir: string;
+  /** Folders of the data folder by the kind of data in them. */
+  readonly folders: Readonly<Record<string, string>>;
+  readonly disk: { readonly warnPercent: number; readonly failPercent: number };
+  readonly memory: { readonly warnPercent: number; readonly failPercent: number };
+  /** The load per processor that is too much. */
+  readonly loadWarn: number;
+  /** How old a database's newest backup may be. */
+  readonly backupAgeMs: number;
 }
 
 export interface HealthSettings {

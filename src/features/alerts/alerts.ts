@@ -1,0 +1,95 @@
+import { newId } from "../../kit/ids.ts";
+import type { Tx } from "../../store/database.ts";
+import { sendMessage, type Sending } from "../notifications/notifications.ts";
+import { deleteOldAlerts, insertAlert, lastResolved, openAlerts, updateAlert, type AlertRow } from "./queries.ts";
+import { calledFor, isWorse, messageOf, tellAt, type Patience, type Standing } from "./rules.ts";
+
+export { countOpen } from "./queries.ts";
+export type { Patience } from "./rules.ts";
+
+/** What raising alerts needs of the world. */
+export interface Alerting extends Sending {
+  readonly settings: { readonly monitors: { readonly coolDownMs: number } };
+}
+
+interface Thing {
+  readonly name: string;
+  readonly machine: string;
+  readonly subject: string;
+}
+
+type SeenThing = Thing & Standing & { readonly detail: string; readonly hint: string | null };
+
+/** What one check watches, as it stands now; `gone` is no longer bad or no longer there. */
+export interface Watched {
+  readonly patience: Patience;
+  readonly findings: readonly { readonly subject: string; readonly quiet?: boolean }[];
+  readonly rows: readonly SeenThing[];
+  readonly gone: readonly Thing[];
+}
+
+/**
+ * Opens alerts for what has been bad for long enough, makes them graver, resolves those that are over, and tells the operator
+ * of what changed in one message. To be called by one at a time, in the transaction that writes down what was seen.
+ */
+export async function raiseAlerts(world: Alerting, tx: Tx, seen: { readonly watched: readonly Watched[]; readonly now: Date }): Promise<void> {
+  const open = new Map((await openAlerts(tx)).map((alert) => [keyOf(alert), alert]));
+  const resolved: AlertRow[] = [];
+  const resolve = async (thing: Thing) => {
+    const alert = open.get(keyOf(thing));
+    if (alert === undefined) return;
+    await updateAlert(tx, alert.id, { resolved_at: seen.now });
+    if (alert.told_severity !== null) resolved.push(alert);
+  };
+  for (const { patience, findings, rows, gone } of seen.watched) {
+    const quiet = new Set(findings.filter((finding) => finding.quiet).map(({ subject }) => subject));
+    for (const row of rows) {
+      const severity = quiet.has(row.subject) ? undefined : calledFor(row, patience, seen.now);
+      if (severity !== undefined) await raise({ world, tx, now: seen.now }, open.get(keyOf(row)), { ...row, severity });
+      else if (row.status === "ok" || quiet.has(row.subject)) await resolve(row);
+    }
+    for (const thing of gone) await resolve(thing);
+  }
+  await tell({ world, tx, now: seen.now }, resolved);
+  await deleteOldAlerts(tx);
+}
+
+interface Raising {
+  readonly world: Alerting;
+  readonly tx: Tx;
+  readonly now: Date;
+}
+
+type Called = SeenThing & { readonly severity: AlertRow["severity"] };
+
+async function raise({ world, tx, now }: Raising, alert: AlertRow | undefined, called: Called): Promise<void> {
+  const { name, machine, subject, severity, detail: summary, hint } = called;
+  if (alert === undefined) {
+    const notify_at = tellAt(await lastResolved(tx, called), world.settings.monitors.coolDownMs, now);
+    const id = newId("alt", now.getTime());
+    return insertAlert(tx, { id, name, machine, subject, severity, summary, hint, opened_at: now, notify_at });
+  }
+  // An alert that was grave stays so until it is over.
+  const graver = isWorse(alert.severity, severity) ? severity : alert.severity;
+  if (graver === alert.severity && summary === alert.summary) return;
+  await updateAlert(tx, alert.id, { severity: graver, summary, hint });
+}
+
+// An alert that could not be delivered for a day is seen on the page by then.
+const deliverMs = 24 * 60 * 60 * 1000;
+
+/** Sends one message about all that is open and not told yet, or graver than was told, and about what was told and is over. */
+async function tell({ world, tx, now }: Raising, resolved: readonly AlertRow[]): Promise<void> {
+  const news = (await openAlerts(tx)).filter(
+    (alert) => isWorse(alert.told_severity, alert.severity) && Date.parse(alert.notify_at) <= now.getTime(),
+  );
+  const message = messageOf(news, resolved);
+  if (message === undefined) return;
+  for (const { id, severity } of news) await updateAlert(tx, id, { told_severity: severity });
+  const expires_at = new Date(now.getTime() + deliverMs);
+  await sendMessage(world, tx, { ...message, org_id: null, created_at: now, expires_at });
+}
+
+function keyOf({ name, machine, subject }: Thing): string {
+  return `${name}\n${machine}\n${subject}`;
+}

@@ -1,0 +1,76 @@
+import { sql } from "kysely";
+import type { AlertSeverity } from "../../contract/alerts.ts";
+import type { Db, Tx } from "../../store/database.ts";
+
+const columns = ["id", "name", "machine", "subject", "severity", "summary", "hint", "opened_at", "resolved_at", "notify_at", "told_severity"] as const;
+
+/** Every open alert. */
+export async function openAlerts(tx: Tx) {
+  return tx.selectFrom("alert").select(columns).where("resolved_at", "is", null).orderBy("id").execute();
+}
+
+export type AlertRow = Awaited<ReturnType<typeof openAlerts>>[number];
+
+export async function countOpen(tx: Db | Tx): Promise<number> {
+  const query = tx.selectFrom("alert").select((of) => of.fn.countAll<number>().as("count"));
+  return (await query.where("resolved_at", "is", null).executeTakeFirstOrThrow()).count;
+}
+
+/** Newest first; `beforeId` is the last one of the page before. */
+export async function listAlerts(tx: Tx, page: { readonly all: boolean; readonly beforeId: string | undefined; readonly limit: number }) {
+  return tx
+    .selectFrom("alert")
+    .select(columns)
+    .$if(!page.all, (query) => query.where("resolved_at", "is", null))
+    .$if(page.beforeId !== undefined, (query) => query.where("id", "<", page.beforeId ?? ""))
+    .orderBy("id", "desc")
+    .limit(page.limit)
+    .execute();
+}
+
+interface AlertKey {
+  readonly name: string;
+  readonly machine: string;
+  readonly subject: string;
+}
+
+/** When the last alert of the same thing was resolved; null when there was none. */
+export async function lastResolved(tx: Tx, { name, machine, subject }: AlertKey): Promise<string | null> {
+  const row = await tx
+    .selectFrom("alert")
+    .select("resolved_at")
+    .where("name", "=", name)
+    .where("machine", "=", machine)
+    .where("subject", "=", subject)
+    .where("resolved_at", "is not", null)
+    .orderBy("resolved_at", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.resolved_at ?? null;
+}
+
+export interface NewAlert extends AlertKey {
+  readonly id: string;
+  readonly severity: AlertSeverity;
+  readonly summary: string;
+  readonly hint: string | null;
+  readonly opened_at: Date;
+  readonly notify_at: Date;
+}
+
+export async function insertAlert(tx: Tx, alert: NewAlert): Promise<void> {
+  await tx.insertInto("alert").values(alert).execute();
+}
+
+export async function updateAlert(
+  tx: Tx,
+  id: string,
+  change: { severity?: AlertSeverity; summary?: string; hint?: string | null; resolved_at?: Date; told_severity?: AlertSeverity },
+): Promise<void> {
+  await tx.updateTable("alert").set(change).where("id", "=", id).execute();
+}
+
+/** Forgets what was resolved long ago. */
+export async function deleteOldAlerts(tx: Tx): Promise<void> {
+  await tx.deleteFrom("alert").where("resolved_at", "<", sql<string>`now() - interval '90 days'`).execute();
+}

@@ -1,0 +1,80 @@
+import type { AlertSeverity } from "../../contract/alerts.ts";
+import type { CheckStatus } from "../../contract/status.ts";
+
+/** How long something must be bad before there is an alert; null: there is none. */
+export interface Patience {
+  readonly warnMs: number | null;
+  readonly failMs: number | null;
+}
+
+/** How something stands, as far as alerts care. */
+export interface Standing {
+  readonly status: CheckStatus;
+  /** Of the present status. */
+  readonly since: string;
+  /** Since when it is not ok; null while it is. */
+  readonly bad_since: string | null;
+}
+
+// A look that fails once or twice says more about the look than about what is looked at.
+const unknownMs = 300_000;
+
+/** Which alert a standing calls for now; undefined for none. */
+export function calledFor({ status, since, bad_since }: Standing, patience: Patience, now: Date): AlertSeverity | undefined {
+  if (status === "ok" || bad_since === null) return undefined;
+  const isOlder = (moment: string, ms: number | null) => ms !== null && now.getTime() - Date.parse(moment) >= ms;
+  switch (status) {
+    case "fail":
+      if (isOlder(since, patience.failMs)) return "critical";
+      // It swings between failing and something less: that is worth a warning at least.
+      return isOlder(bad_since, patience.warnMs ?? patience.failMs) ? "warning" : undefined;
+    case "warn":
+      return isOlder(bad_since, patience.warnMs) ? "warning" : undefined;
+    case "unknown":
+      return isOlder(bad_since, unknownMs) ? "warning" : undefined;
+  }
+}
+
+/** Whether the second is worse than the first. */
+export function isWorse(told: AlertSeverity | null, severity: AlertSeverity): boolean {
+  return told === null || (told === "warning" && severity === "critical");
+}
+
+/** When a new alert may be told: at once, or when the pause after the last one of the same thing is over. */
+export function tellAt(lastResolvedAt: string | null, coolDownMs: number, now: Date): Date {
+  if (lastResolvedAt === null) return now;
+  return new Date(Math.max(now.getTime(), Date.parse(lastResolvedAt) + coolDownMs));
+}
+
+/** An alert as it is told. */
+export interface ToldAlert {
+  readonly name: string;
+  readonly machine: string;
+  readonly subject: string;
+  readonly severity: AlertSeverity;
+  readonly summary: string;
+  readonly hint: string | null;
+  readonly opened_at: string;
+}
+
+/** One message about everything that began and ended; undefined when there is nothing to tell. */
+export function messageOf(opened: readonly ToldAlert[], resolved: readonly ToldAlert[]) {
+  const [first] = [...opened, ...resolved];
+  if (first === undefined) return undefined;
+  const others = opened.length + resolved.length - 1;
+  const state = opened.length > 0 ? first.severity : "resolved";
+  const subject = `Berth, ${state}: ${whatOf(first)}${others === 0 ? "" : ` and ${others} more`}`;
+  const text = [...opened.map((alert) => linesOf(alert.severity, alert)), ...resolved.map((alert) => linesOf("resolved", alert))];
+  return { kind: "alert", subject, text: `${text.join("\n\n")}\n\n\`berth status\` shows everything that is watched.\n`, url: null };
+}
+
+function whatOf({ name, machine, subject }: ToldAlert): string {
+  const of = [subject, machine].filter((part) => part !== "");
+  return of.length === 0 ? name : `${name} (${of.join(", ")})`;
+}
+
+function linesOf(state: string, alert: ToldAlert): string {
+  const lines = [`${state}: ${whatOf(alert)}`, alert.summary, `Since ${alert.opened_at}.`];
+  if (alert.hint !== null && state !== "resolved") lines.push(alert.hint);
+  return lines.join("\n");
+}

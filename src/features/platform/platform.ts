@@ -1,0 +1,1 @@
+export { saveMachine, type MachineDescription } from "./queries.ts";

@@ -1,0 +1,143 @@
+import { sql, type RawBuilder } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+/** A machine as the control plane on it describes it. */
+export interface MachineDescription {
+  readonly version: string;
+  readonly cpus: number;
+  readonly memory_bytes: number;
+  readonly runtime: string;
+  readonly network: string;
+  readonly isolation: readonly string[];
+  readonly missing: readonly { readonly part: string; readonly effect: string; readonly remedy: string }[];
+  readonly disk: {
+    readonly total_bytes: number;
+    readonly available_bytes: number;
+    /** Of the data folder, by kind of data; null until it was measured. */
+    readonly used_bytes: Readonly<Record<string, number>> | null;
+    readonly measured_at: string | null;
+  };
+  /** What one replica may use at most. */
+  readonly replica: { readonly memory_bytes: number; readonly cpus: number };
+}
+
+/** Writes down what a machine is, and that its control plane lives. */
+export async function saveMachine(
+  db: Db,
+  machine: { readonly name: string; readonly started_at: Date; readonly description: MachineDescription },
+): Promise<void> {
+  const { name, started_at } = machine;
+  const changing = { description: JSON.stringify(machine.description), started_at, seen_at: sql<string>`clock_timestamp()` };
+  await db
+    .insertInto("machine")
+    .values({ name, ...changing })
+    .onConflict((on) => on.column("name").doUpdateSet(changing))
+    .execute();
+}
+
+/** The machines that were heard of within a day. */
+export async function listMachines(tx: Tx) {
+  const rows = await tx.selectFrom("machine").select(["name", "description", "started_at", "seen_at"]).orderBy("name").execute();
+  return rows.map((row) => ({ ...row, description: row.description as unknown as MachineDescription }));
+}
+
+async function one<T>(tx: Tx, query: RawBuilder<T>): Promise<T> {
+  return (await query.execute(tx)).rows[0] as T;
+}
+
+/** Organizations, projects, replicas. */
+export async function countProjects(tx: Tx) {
+  return one(
+    tx,
+    sql<{ organizations: number; suspended: number; projects: number; deleted: number; serving: number; replicas: number }>`
+      select (select count(*)::int from organization) as organizations,
+        (select count(*)::int from organization where suspended_at is not null) as suspended,
+        count(*) filter (where p.deleted_at is null)::int as projects,
+        count(*) filter (where p.deleted_at is not null)::int as deleted,
+        count(*) filter (where s.serves)::int as serving,
+        coalesce(sum(p.replicas) filter (where s.serves), 0)::int as replicas
+      from project p join organization o on o.id = p.org_id
+      cross join lateral (select p.deleted_at is null and o.suspended_at is null
+        and exists (select from deployment d where d.project_id = p.id and d.status = 'active') as serves) s`,
+  );
+}
+
+/** Deployments that were begun since midnight, UTC. */
+export async function countDeployments(tx: Tx) {
+  return one(
+    tx,
+    sql<{ total: number; succeeded: number; failed: number; in_progress: number }>`
+      select count(*)::int as total, count(*) filter (where activated_at is not null)::int as succeeded,
+        count(*) filter (where status = 'failed')::int as failed,
+        count(*) filter (where status in ('pending', 'starting'))::int as in_progress
+      from deployment where created_at >= date_trunc('day', now())`,
+  );
+}
+
+/** What else belongs to projects. */
+export async function countBelongings(tx: Tx) {
+  return one(
+    tx,
+    sql<{
+      databases: number;
+      ready: number;
+      failed: number;
+      backups: number;
+      backup_bytes: number;
+      domains: number;
+      serving: number;
+      cron_jobs: number;
+    }>`select (select count(*)::int from project_database) as databases,
+        (select count(*)::int from project_database where status = 'ready') as ready,
+        (select count(*)::int from project_database where status = 'failed') as failed,
+        (select count(*)::int from backup where status = 'completed' and expired_at is null) as backups,
+        (select coalesce(sum(size_bytes), 0)::bigint from backup where status = 'completed') as backup_bytes,
+        (select count(*)::int from domain) as domains,
+        (select count(*)::int from domain where verified_at is not null) as serving,
+        (select count(*)::int from cron_job) as cron_jobs`,
+  );
+}
+
+const listed = 10;
+
+/** The projects with the most failures of the last 24 hours. */
+export async function mostFailing(tx: Tx) {
+  const { rows } = await sql<{
+    organization: string;
+    project: string;
+    errors: number;
+    crashes: number;
+    failed_deployments: number;
+    failed_cron_runs: number;
+  }>`with failures as (
+      select project_id, sum(errors)::bigint as errors, 0 as crashes, 0 as deployments, 0 as runs from project_metric
+        where bucket_seconds = 3600 and at > now() - interval '24 hours' group by project_id
+      union all select project_id, 0, count(*), 0, 0 from activity
+        where action in ('replica.crashed', 'replica.out_of_memory') and created_at > now() - interval '24 hours' group by project_id
+      union all select project_id, 0, 0, count(*), 0 from deployment
+        where status = 'failed' and created_at > now() - interval '24 hours' group by project_id
+      union all select project_id, 0, 0, 0, count(*) from cron_run
+        where status in ('failed', 'timeout', 'unknown') and finished_at > now() - interval '24 hours' group by project_id)
+    select o.slug as organization, p.slug as project, sum(f.errors)::bigint as errors, sum(f.crashes)::int as crashes,
+      sum(f.deployments)::int as failed_deployments, sum(f.runs)::int as failed_cron_runs
+    from failures f join project p on p.id = f.project_id join organization o on o.id = p.org_id
+    group by o.slug, p.slug
+    having sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) > 0
+    order by sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) desc, o.slug, p.slug limit ${listed}`.execute(tx);
+  return rows;
+}
+
+// A mean over a handful of requests says nothing.
+const fewestRequests = 10;
+
+/** The projects whose answers took longest on average, of the last 24 hours. */
+export async function slowest(tx: Tx) {
+  const { rows } = await sql<{ organization: string; project: string; requests: number; mean_ms: number }>`
+    select o.slug as organization, p.slug as project, sum(m.requests)::bigint as requests,
+      round((sum(m.latency_sum_ms) / sum(m.requests))::numeric, 1)::double precision as mean_ms
+    from project_metric m join project p on p.id = m.project_id join organization o on o.id = p.org_id
+    where m.bucket_seconds = 3600 and m.at > now() - interval '24 hours'
+    group by o.slug, p.slug having sum(m.requests) >= ${fewestRequests}
+    order by mean_ms desc, o.slug, p.slug limit ${listed}`.execute(tx);
+  return rows;
+}

@@ -1,0 +1,154 @@
+import { sql } from "kysely";
+import type { Db } from "../../store/database.ts";
+
+/** The age of a moment by the database's clock, in seconds. */
+const age = (moment: string) => sql`extract(epoch from clock_timestamp() - ${sql.raw(moment)})::double precision`;
+
+/** A project's name as the operator sees it. */
+const named = sql`o.slug || '/' || p.slug`;
+
+async function rowsOf<T>(db: Db, query: ReturnType<typeof sql<T>>): Promise<readonly T[]> {
+  return (await query.execute(db)).rows;
+}
+
+/** The database's clock, and how many connections there are and may be. */
+export async function ownDatabase(db: Db) {
+  const [row] = await rowsOf(
+    db,
+    sql<{ now: string; connections: number; most: number }>`select clock_timestamp() as now,
+      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as most`,
+  );
+  return row as { now: string; connections: number; most: number };
+}
+
+/** The last version of a route table that was drawn. */
+export async function lastRouteVersion(db: Db): Promise<number> {
+  const [row] = await rowsOf(db, sql<{ last_value: number }>`select last_value from route_version`);
+  return row?.last_value ?? 0;
+}
+
+/** Databases of projects that are not ready; `seconds` is how long they have been waited for. */
+export async function troubledDatabases(db: Db) {
+  return rowsOf(
+    db,
+    sql<{ subject: string; status: "provisioning" | "failed"; seconds: number }>`
+      select ${named} as subject, d.status, ${age("d.created_at")} as seconds
+      from project_database d join project p on p.id = d.project_id join organization o on o.id = d.org_id
+      where d.status <> 'ready' order by d.created_at`,
+  );
+}
+
+/** Databases that ought to answer, each with what its project is called. */
+export async function readyDatabaseNames(db: Db): Promise<ReadonlyMap<string, string>> {
+  const rows = await rowsOf(
+    db,
+    sql<{ id: string; subject: string }>`select d.id, ${named} as subject
+      from project_database d join project p on p.id = d.project_id join organization o on o.id = d.org_id where d.status = 'ready'`,
+  );
+  return new Map(rows.map(({ id, subject }) => [id, subject]));
+}
+
+/** Hostnames that are served though their records no longer lead here, and how many look-ups are late. */
+export async function troubledDomains(db: Db) {
+  return rowsOf(
+    db,
+    sql<{ subject: string; kind: "lost" | "late" | "certificate"; seconds: number; detail: string | null }>`
+      select hostname as subject, 'lost' as kind, ${age("lost_at")} as seconds, null as detail
+      from domain where verified_at is not null and lost_at is not null
+      union all
+      select hostname, 'late', ${age("next_check_at")}, null from domain where next_check_at < clock_timestamp() - interval '10 minutes'
+      union all
+      select hostname, 'certificate', ${age("created_at")}, ssl_detail from domain where ssl_status = 'failed' and verified_at is not null
+      order by 1`,
+  );
+}
+
+/** How many hostnames there are, and how many have a certificate. */
+export async function countDomains(db: Db) {
+  const [row] = await rowsOf(
+    db,
+    sql<{ served: number; certificates: number }>`select count(*) filter (where verified_at is not null)::int as served,
+      count(*) filter (where ssl_status = 'active')::int as certificates from domain`,
+  );
+  return row as { served: number; certificates: number };
+}
+
+/** Of each project with a database: how old its newest completed backup is, and what its last verification said. */
+export async function backupAges(db: Db) {
+  return rowsOf(
+    db,
+    sql<{ subject: string; database_seconds: number; backup_seconds: number | null; verification: string | null }>`
+      select ${named} as subject, ${age("coalesce(d.ready_at, d.created_at)")} as database_seconds,
+        ${age("last.created_at")} as backup_seconds, last.verification
+      from project_database d
+      join project p on p.id = d.project_id and p.deleted_at is null
+      join organization o on o.id = d.org_id and o.suspended_at is null
+      left join lateral (select b.created_at, b.verification from backup b where b.org_id = d.org_id and b.project_id = d.project_id
+        and b.status = 'completed' and b.expired_at is null order by b.id desc limit 1) last on true
+      where d.status = 'ready' order by last.created_at nulls first`,
+  );
+}
+
+/** How late the scheduler is: the longest due minute that nobody has dealt with, and the longest wait of a run for its call. */
+export async function cronLateness(db: Db) {
+  const [row] = await rowsOf(
+    db,
+    sql<{ jobs: number; due_seconds: number | null; waiting_seconds: number | null }>`
+      select (select count(*)::int from cron_job) as jobs,
+        (select ${age("min(next_run_at)")} from cron_job where next_run_at <= clock_timestamp()) as due_seconds,
+        (select ${age("min(scheduled_at)")} from cron_run where status = 'running' and started_at is null) as waiting_seconds`,
+  );
+  return row as { jobs: number; due_seconds: number | null; waiting_seconds: number | null };
+}
+
+/** Serving deployments with crashes of the last five minutes, or with a replica that keeps crashing. */
+export async function crashes(db: Db) {
+  return rowsOf(
+    db,
+    sql<{ subject: string; number: number; crashes: number; restarts: number; seconds: number | null }>`
+      select ${named} as subject, d.number,
+        (select count(*)::int from activity a where a.project_id = p.id and a.action in ('replica.crashed', 'replica.out_of_memory')
+          and a.created_at > clock_timestamp() - interval '5 minutes'
+          and a.target like 'deployment ' || d.number || ', %') as crashes,
+        r.restarts, r.seconds
+      from deployment d
+      join project p on p.id = d.project_id and p.deleted_at is null
+      join organization o on o.id = d.org_id and o.suspended_at is null
+      join lateral (select max(restarts) as restarts, min(${age("exited_at")}) as seconds
+        from replica where deployment_id = d.id and exited_at is not null) r on r.seconds < 300
+      where d.status = 'active' order by r.restarts desc`,
+  );
+}
+
+/** Work that is open longer than it may be: builds and deployments under way, and what nobody takes up. */
+export async function openWork(db: Db) {
+  return rowsOf(
+    db,
+    sql<{ subject: string; kind: "build" | "deployment"; number: number; is_running: boolean; seconds: number; abandoned_seconds: number | null }>`
+      select ${named} as subject, 'build' as kind, b.number, b.status = 'running' as is_running,
+        ${age("coalesce(b.started_at, b.created_at)")} as seconds, ${age("b.lease_until")} as abandoned_seconds
+      from build b join project p on p.id = b.project_id join organization o on o.id = b.org_id where b.status in ('queued', 'running')
+      union all
+      select ${named}, 'deployment', d.number, d.status = 'starting', ${age("d.created_at")}, ${age("d.lease_until")}
+      from deployment d join project p on p.id = d.project_id join organization o on o.id = d.org_id where d.status in ('pending', 'starting')
+      order by seconds desc`,
+  );
+}
+
+/** Messages to the operator that do not arrive. */
+export async function lateNotifications(db: Db) {
+  return rowsOf(
+    db,
+    sql<{ notifier: string; waiting: number; given_up: number; seconds: number | null }>`
+      select notifier, count(*) filter (where status = 'queued' and attempts > 0)::int as waiting,
+        count(*) filter (where status = 'given_up' and finished_at > clock_timestamp() - interval '1 hour')::int as given_up,
+        ${age("min(created_at) filter (where status = 'queued')")} as seconds
+      from notification where status <> 'delivered' group by notifier order by notifier`,
+  );
+}
+
+/** When each machine was last heard of. */
+export async function machineAges(db: Db) {
+  return rowsOf(db, sql<{ name: string; seconds: number }>`select name, ${age("seen_at")} as seconds from machine order by name`);
+}

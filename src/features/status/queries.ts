@@ -1,0 +1,59 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import type { CheckKey, CheckRow } from "./rules.ts";
+
+// Any number will do, as long as nothing else in this database locks it: "watch" in ASCII.
+const lockNumber = "512970878824";
+
+/** Until the transaction ends, nobody else writes down what checks found. */
+export async function lockMonitoring(tx: Tx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${sql.lit(lockNumber)})`.execute(tx);
+}
+
+const columns = ["name", "machine", "subject", "status", "detail", "hint", "since", "bad_since", "last_ok_at", "checked_at"] as const;
+
+/** The rows of one check on one machine. */
+export async function checksOf(tx: Tx, { name, machine }: Omit<CheckKey, "subject">): Promise<readonly CheckRow[]> {
+  return tx.selectFrom("monitor_check").select(columns).where("name", "=", name).where("machine", "=", machine).execute();
+}
+
+/** Every row, in an order that stays. */
+export async function allChecks(db: Db | Tx): Promise<readonly CheckRow[]> {
+  return db.selectFrom("monitor_check").select(columns).orderBy("name").orderBy("machine").orderBy("subject").execute();
+}
+
+export async function upsertChecks(tx: Tx, rows: readonly CheckRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await tx
+    .insertInto("monitor_check")
+    .values([...rows])
+    .onConflict((on) =>
+      on.columns(["name", "machine", "subject"]).doUpdateSet((of) => ({
+        status: of.ref("excluded.status"),
+        detail: of.ref("excluded.detail"),
+        hint: of.ref("excluded.hint"),
+        since: of.ref("excluded.since"),
+        bad_since: of.ref("excluded.bad_since"),
+        last_ok_at: of.ref("excluded.last_ok_at"),
+        checked_at: of.ref("excluded.checked_at"),
+      })),
+    )
+    .execute();
+}
+
+export async function deleteChecks(tx: Tx, keys: readonly CheckKey[]): Promise<void> {
+  for (const { name, machine, subject } of keys) {
+    const query = tx.deleteFrom("monitor_check").where("name", "=", name).where("machine", "=", machine);
+    await query.where("subject", "=", subject).execute();
+  }
+}
+
+/** Forgets machines that nobody has heard of for a day, and what nobody looked at for as long; answers with what that was. */
+export async function forgetMachines(tx: Tx): Promise<readonly CheckKey[]> {
+  await tx.deleteFrom("machine").where("seen_at", "<", sql<string>`now() - interval '1 day'`).execute();
+  return tx
+    .deleteFrom("monitor_check")
+    .where("checked_at", "<", sql<string>`now() - interval '1 day'`)
+    .returning(["name", "machine", "subject"])
+    .execute();
+}

@@ -1,0 +1,53 @@
+import { sql } from "kysely";
+import type { CheckStatus } from "../../contract/status.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { raiseAlerts, type Alerting, type Watched } from "../alerts/alerts.ts";
+import { allChecks, checksOf, deleteChecks, forgetMachines, lockMonitoring, upsertChecks } from "./queries.ts";
+import { nextRows, shownStatus, worstOf, type CheckReport } from "./rules.ts";
+
+export {
+  backupAges,
+  countDomains,
+  crashes,
+  cronLateness,
+  lastRouteVersion,
+  lateNotifications,
+  machineAges,
+  openWork,
+  ownDatabase,
+  readyDatabaseNames,
+  troubledDatabases,
+  troubledDomains,
+} from "./evidence.ts";
+export { worstOf, type CheckReport, type Finding } from "./rules.ts";
+
+/**
+ * Writes down what checks found, and opens and resolves the alerts that follow, in one transaction. Several control planes
+ * may do it at once: one waits for the other, and each thing that is watched has one row and at most one open alert.
+ */
+export async function recordReports(world: Alerting & { readonly db: Db }, reports: readonly CheckReport[]): Promise<void> {
+  await world.db.transaction().execute(async (tx) => {
+    await lockMonitoring(tx);
+    const now = await databaseTime(tx);
+    const watched: Watched[] = [];
+    for (const report of reports) {
+      const { rows, gone } = nextRows(report, await checksOf(tx, report), now);
+      await upsertChecks(tx, rows);
+      await deleteChecks(tx, gone);
+      watched.push({ patience: report.patience, findings: report.findings, rows, gone });
+    }
+    watched.push({ patience: { warnMs: null, failMs: null }, findings: [], rows: [], gone: await forgetMachines(tx) });
+    await raiseAlerts(world, tx, { watched, now });
+  });
+}
+
+/** The worst of all checks as they stand now. */
+export async function overallStatus(tx: Tx, now: Date): Promise<CheckStatus> {
+  return worstOf((await allChecks(tx)).map((row) => shownStatus(row, now).status));
+}
+
+// Not the transaction's start: whoever waited for the lock must not write earlier times than who held it.
+async function databaseTime(tx: Tx): Promise<Date> {
+  const { rows } = await sql<{ now: string }>`select clock_timestamp() as now`.execute(tx);
+  return new Date((rows[0] as { now: string }).now);
+}
