@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { rehearsal } from "./rehearsal.ts";
 import { routes, type RouteName, type RouteNamed } from "./routes.ts";
 import type { Row } from "./table.ts";
 
@@ -52,6 +53,8 @@ export interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, QueryValue | undefined>>;
   readonly body?: unknown;
+  /** Makes a repetition of a write answer as the first one did, without doing it again. */
+  readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -127,8 +130,9 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
   const signal = input.signal === undefined ? timeout : AbortSignal.any([timeout, input.signal]);
   const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf(input.query ?? {});
   try {
-    const response = await (options.fetch ?? fetch)(url, { ...requestOf(options, row, input.body), signal });
-    return await readAnswer(response, row, options.baseUrl);
+    const response = await (options.fetch ?? fetch)(url, { ...requestOf(options, row, input), signal });
+    const shape = String(input.query?.["dry_run"]) === "true" && row.method !== "GET" ? rehearsal : row.result;
+    return await readAnswer(response, shape, options.baseUrl);
   } catch (fault) {
     if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;
     if (input.signal?.aborted) throw input.signal.reason;
@@ -141,15 +145,16 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
 }
 
 // A followed redirect could turn a PUT into a GET and carry the token to another place, so none is followed.
-function requestOf(options: ClientOptions, row: Row, body: unknown): RequestInit {
+function requestOf(options: ClientOptions, row: Row, { body, idempotencyKey }: AnyInput): RequestInit {
   const headers: Record<string, string> = { accept: "application/json" };
+  if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
   if (options.token !== undefined) headers["authorization"] = `Bearer ${options.token}`;
   if (body === undefined) return { method: row.method, headers, redirect: "manual" };
   headers["content-type"] = "application/json";
   return { method: row.method, headers, redirect: "manual", body: JSON.stringify(body) };
 }
 
-async function readAnswer(response: Response, row: Row, baseUrl: string): Promise<unknown> {
+async function readAnswer(response: Response, shape: z.ZodType | null, baseUrl: string): Promise<unknown> {
   if (response.status === 204) return undefined;
   const document = parseJson(await response.text());
   if (!response.ok) {
@@ -162,7 +167,7 @@ async function readAnswer(response: Response, row: Row, baseUrl: string): Promis
       },
     );
   }
-  if (document === undefined || row.result?.safeParse(document).success === false) {
+  if (document === undefined || shape?.safeParse(document).success === false) {
     throw new ConnectionError("unexpected_answer", `${baseUrl} answered in a shape that this version does not know.`, {
       hint: "Compare the versions of the platform and of this client.",
     });
