@@ -10,6 +10,7 @@ export const exitCodes = {
   conflict: 5,
   unavailable: 6,
   deploymentFailed: 7,
+  approvalRequired: 8,
   interrupted: 130,
 } as const;
 
@@ -45,6 +46,7 @@ export function exitCodeOf(fault: unknown): ExitCode {
 
 function exitCodeOfAnswer({ status, code }: ApiError): ExitCode {
   if (code === "previous_unhealthy") return exitCodes.deploymentFailed;
+  if (code === "approval_required") return exitCodes.approvalRequired;
   if (status >= 500 || status === 429) return exitCodes.unavailable;
   if (status === 400) return exitCodes.usage;
   if (status === 401) return exitCodes.unauthorized;

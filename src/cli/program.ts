@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addApi } from "./commands/api.ts";
+import { addApprovals } from "./commands/approvals.ts";
 import { addBackups } from "./commands/backups.ts";
 import { addBuilds } from "./commands/builds.ts";
 import { addCompletion } from "./commands/completion.ts";
@@ -17,6 +18,7 @@ import { addLogin, addLogout } from "./commands/login.ts";
 import { addLogs } from "./commands/logs.ts";
 import { addMe } from "./commands/me.ts";
 import { addOpen } from "./commands/open.ts";
+import { addOrgs } from "./commands/orgs.ts";
 import { addProjects } from "./commands/projects.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
@@ -29,14 +31,14 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOpen],
   ["Deploying:", addDeployments, addBuilds, addLogs],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups],
-  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens],
-  ["The platform:", addApi, addSelfDescription, addCompletion, addGitCredential],
+  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
+  ["The platform:", addOrgs, addApi, addSelfDescription, addCompletion, addGitCredential],
 ];
 
 const footnote = `
 Every command takes --help. The project is --project, BERTH_PROJECT, or the one that the git remote "berth" names.
 BERTH_URL and BERTH_TOKEN stand in for a login.
-Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in, 4 not found, 5 conflict, 6 unavailable, 7 deployment failed, 130 interrupted.`;
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in, 4 not found, 5 conflict, 6 unavailable, 7 deployment failed, 8 needs an approval, 130 interrupted.`;
 
 /** The whole command tree. Nothing is read or sent before a command runs. */
 export function buildProgram(ctx: CliContext): Command {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { routes } from "../../contract/routes.ts";
 import type { AnyInput } from "../../contract/client.ts";
-import type { Row } from "../../contract/table.ts";
+import { changes, type Row } from "../../contract/table.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -17,6 +17,7 @@ interface ApiOptions {
   param?: string[];
   query?: string[];
   body?: string;
+  idempotencyKey?: string;
 }
 
 /** `berth api`: any row of the contract, by its name. The help of each row is made from the row. */
@@ -25,6 +26,7 @@ export function addApi(program: Command, ctx: CliContext): void {
     "berth api --list",
     "berth api projects.settings --help",
     "berth api logs.list --param slug=demo --query limit=5",
+    "berth api projects.delete -p demo --query dry_run=true",
     `berth api projects.create --body '{"slug":"demo","name":"Demo"}'`,
     "berth api env.set -p demo --param key=API_KEY --body @value.json",
   ];
@@ -38,6 +40,7 @@ export function addApi(program: Command, ctx: CliContext): void {
     .option("--param <name=value>", "a path parameter; `slug` is the current project if left out", collect)
     .option("--query <name=value>", "a query parameter", collect)
     .option("--body <json>", "the body: JSON, @file, or - for stdin")
+    .option("--idempotency-key <key>", "a repetition of this write within a day is answered alike and not done again")
     .action(async (name: string | undefined, options: ApiOptions) => {
       if (options.list === true || name === undefined) return printList(ctx);
       const row = findRow(name);
@@ -80,11 +83,15 @@ function findRow(name: string): Row {
 async function readCall(ctx: CliContext, row: Row, options: ApiOptions): Promise<AnyInput> {
   const params = pairs(options.param, "--param", Object.keys(row.params.shape));
   if ("slug" in row.params.shape && params["slug"] === undefined) params["slug"] = await currentProject(ctx);
-  const query = pairs(options.query, "--query", Object.keys(row.query.shape));
+  const query = pairs(options.query, "--query", [
+    ...Object.keys(row.query.shape),
+    ...(changes(row) ? ["dry_run"] : []),
+  ]);
   const missing = Object.keys(row.params.shape).find((name) => params[name] === undefined);
   if (missing !== undefined) throw usageError(`${row.name} needs --param ${missing}=…`);
   const body = await readBody(ctx, row, options.body);
-  return body === undefined ? { params, query } : { params, query, body };
+  const key = options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey };
+  return { params, query, ...(body === undefined ? {} : { body }), ...key };
 }
 
 function pairs(given: readonly string[] = [], option: string, known: readonly string[]): Record<string, string> {

@@ -39,10 +39,18 @@ function describe(fault: unknown): ToldError {
 }
 
 function hintFor(fault: ApiError): string | undefined {
+  if (fault.code === "approval_required") return approvalHint(fault);
   if (fault.hint !== undefined) return fault.hint;
   if (fault.code === "unauthorized") return "Run `berth login` with a valid token.";
   if (fault.retryAfterSeconds !== undefined) return `Try again in ${fault.retryAfterSeconds} s.`;
   return undefined;
+}
+
+// What the API says is for programs that call it; here a command does the waiting.
+function approvalHint({ body, hint }: ApiError): string | undefined {
+  const { id } = (body["approval"] ?? {}) as { readonly id?: unknown };
+  if (typeof id !== "string") return hint;
+  return `Run \`berth approvals wait ${id}\`, and the same command again once it is approved.`;
 }
 
 function inWords(ctx: CliContext, told: ToldError): string {

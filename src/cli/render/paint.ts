@@ -31,6 +31,9 @@ const inkOfStatus: Readonly<Record<string, Ink>> = {
   starting: "yellow",
   provisioning: "yellow",
   issuing: "yellow",
+  approved: "green",
+  denied: "red",
+  suspended: "red",
 };
 
 /** A status in the colour of how well it is; what is over and done is dim. */

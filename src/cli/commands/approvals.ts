@@ -1,0 +1,115 @@
+import { Option, type Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { approvalStates, statesOf } from "../../contract/states.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { CliError } from "../failures.ts";
+import { patiently } from "../follow.ts";
+import { wholeNumber } from "../input.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
+import { withProgress } from "../render/progress.ts";
+import { columns, table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth approvals`: what tokens in approval mode ask for. Deciding is done by the link that the operator gets, never here. */
+export function addApprovals(program: Command, ctx: CliContext): void {
+  const approvals = addGroup(program, "approvals", "List, show and wait for approval requests");
+  addList(approvals, ctx);
+  addShow(approvals, ctx);
+  addWait(approvals, ctx);
+}
+
+type Approval = Answer<"approvals.get">;
+
+function addList(approvals: Command, ctx: CliContext): void {
+  addCommand(approvals, {
+    usage: "list",
+    summary: "List the organization's requests, newest first",
+    isDefault: true,
+    examples: ["berth approvals", "berth approvals list --status pending --json"],
+  })
+    .addOption(new Option("--status <status>", "only these").choices(statesOf(approvalStates)))
+    .action(async (options: { status?: Approval["status"] }) => {
+      const document = await (await ctx.client()).call("approvals.list", { query: { status: options.status } });
+      ctx.output.result(document, (paint) => {
+        const rows = document.approvals.map((approval) => [
+          approval.id,
+          paintStatus(paint, approval.status),
+          oneLine(`${approval.method} ${approval.path}`, 60),
+          oneLine(approval.requested_by.token_name, 30),
+          relativeTime(approval.created_at),
+          relativeTime(approval.expires_at),
+        ]);
+        return table(paint, ["ID", "STATUS", "REQUEST", "TOKEN", "ASKED", "ENDS"], rows, "Nothing was asked for.");
+      });
+    });
+}
+
+function addShow(approvals: Command, ctx: CliContext): void {
+  addCommand(approvals, {
+    usage: "show <id>",
+    summary: "Show one request",
+    examples: ["berth approvals show apr_01jd…"],
+  }).action(async (id: string) => {
+    const approval = await (await ctx.client()).call("approvals.get", { params: { id } });
+    ctx.output.result(approval, (paint) => describe(paint, approval));
+  });
+}
+
+function addWait(approvals: Command, ctx: CliContext): void {
+  addCommand(approvals, {
+    usage: "wait <id>",
+    summary: "Wait for the decision; exit code 0 when it is approved",
+    examples: ["berth approvals wait apr_01jd… && berth projects delete demo --yes"],
+  })
+    .option("--timeout <minutes>", "how long to wait", "60")
+    .action(async (id: string, options: { timeout: string }) => {
+      const limitMs = wholeNumber(options.timeout, "--timeout", { least: 1, most: 1440 }) * 60_000;
+      const client = await ctx.client();
+      const approval = await withProgress(ctx, "Waiting for a human", () =>
+        awaitDecision(ctx, client, { id, limitMs }),
+      );
+      ctx.output.result(approval, (paint) => describe(paint, approval));
+      if (approval.status !== "approved") throw notApproved(approval);
+    });
+}
+
+// Below what clients and proxies take for a dead connection.
+const waitSeconds = 20;
+
+async function awaitDecision(
+  ctx: CliContext,
+  client: Client,
+  { id, limitMs }: { id: string; limitMs: number },
+): Promise<Approval> {
+  const end = Date.now() + limitMs;
+  for (let wait = waitSeconds; ;) {
+    const ask = () => client.call("approvals.get", { params: { id }, query: { wait }, signal: ctx.signal });
+    const approval = await patiently(ctx, ask);
+    wait = Math.min(waitSeconds, Math.ceil((end - Date.now()) / 1000));
+    if (approval.status !== "pending" || wait <= 0) return approval;
+  }
+}
+
+function notApproved({ status }: Approval): CliError {
+  if (status === "pending")
+    return new CliError("approvalRequired", "timeout", {
+      message: "Nobody has decided yet.",
+      hint: "Wait again; a request ends by itself a day after it was made.",
+    });
+  return new CliError("refused", `approval_${status}`, { message: `The request is ${status}.` });
+}
+
+function describe(paint: Paint, approval: Approval): string {
+  const { id, status, method, path, target, requested_by, created_at, expires_at, decided_at } = approval;
+  return columns([
+    ["Approval", paint.bold(id)],
+    ["Status", paintStatus(paint, status)],
+    ["Request", oneLine(`${method} ${path}`)],
+    ...(target === null ? [] : [["Target", oneLine(target)]]),
+    ["Token", oneLine(requested_by.token_name)],
+    ["Asked", relativeTime(created_at)],
+    ...(decided_at === null ? [] : [["Decided", relativeTime(decided_at)]]),
+    ...(expires_at === null ? [] : [["Ends", relativeTime(expires_at)]]),
+  ]);
+}
