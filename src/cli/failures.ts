@@ -11,6 +11,7 @@ export const exitCodes = {
   unavailable: 6,
   deploymentFailed: 7,
   approvalRequired: 8,
+  checkFailed: 9,
   interrupted: 130,
 } as const;
 

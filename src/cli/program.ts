@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { addAlerts } from "./commands/alerts.ts";
 import { addApi } from "./commands/api.ts";
 import { addApprovals } from "./commands/approvals.ts";
 import { addBackups } from "./commands/backups.ts";
@@ -19,9 +20,11 @@ import { addLogs } from "./commands/logs.ts";
 import { addMe } from "./commands/me.ts";
 import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
+import { addPlatform } from "./commands/platform.ts";
 import { addProjects } from "./commands/projects.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
+import { addStatus } from "./commands/status.ts";
 import { addTokens } from "./commands/tokens.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
 
@@ -32,13 +35,13 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Deploying:", addDeployments, addBuilds, addLogs],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
-  ["The platform:", addOrgs, addApi, addSelfDescription, addCompletion, addGitCredential],
+  ["The platform:", addStatus, addAlerts, addPlatform, addOrgs, addApi, addSelfDescription, addCompletion, addGitCredential],
 ];
 
 const footnote = `
 Every command takes --help. The project is --project, BERTH_PROJECT, or the one that the git remote "berth" names.
 BERTH_URL and BERTH_TOKEN stand in for a login.
-Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in, 4 not found, 5 conflict, 6 unavailable, 7 deployment failed, 8 needs an approval, 130 interrupted.`;
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in, 4 not found, 5 conflict, 6 unavailable, 7 deployment failed, 8 needs an approval, 9 a check fails, 130 interrupted.`;
 
 /** The whole command tree. Nothing is read or sent before a command runs. */
 export function buildProgram(ctx: CliContext): Command {

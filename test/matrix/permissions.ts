@@ -20,6 +20,7 @@ const inProject = (rest: string) => (things: Things) => `${project(things)}${res
 const member = { access: "member" } as const;
 const ofProject = { ...member, names: "project" } as const;
 const ofNothing = { ...member, names: null } as const;
+const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
 
 let counter = 0;
 const fresh = () => `new-${(counter += 1)}-${process.pid}`;
@@ -318,6 +319,9 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ approval }) => `/v1/approvals/${approval}`,
     allowed: 200,
   },
+  "status.get": { ...operator, path: () => "/v1/status" },
+  "alerts.list": { ...operator, path: () => "/v1/alerts?all=true" },
+  "platform.overview": { ...operator, path: () => "/v1/platform/overview" },
 };
 
 /** An ed25519 key that nobody has: 32 bytes make one. */

@@ -16,12 +16,17 @@ export function monitorsTask(world: World, probes: Probes): Task {
   const due = dueChecks([...machineChecks(world), ...partChecks(world, probes), ...projectChecks(world)]);
   const describe = machineDescriber(world);
   const startedAt = new Date();
+  let begun = false;
   return {
     name: "monitors",
     periodMs: monitors.everyMs,
     topics: [],
     async run() {
+      const isFirst = begun === false;
+      begun = true;
       await saveMachine(world.db, { name: monitors.machine, started_at: startedAt, description: await describe.now() });
+      // The others are being started at the same moment: what is not there yet is no failure, and nobody shall wait for a slow look.
+      if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
       const reports = await Promise.all(due().map((check) => lookAt(check, monitors.machine, world.log)));
       await recordReports(world, reports);
       const bad = reports.flatMap(({ findings }) => findings).filter(({ status }) => status === "fail" || status === "unknown");
@@ -30,6 +35,8 @@ export function monitorsTask(world: World, probes: Probes): Task {
     settle: () => describe.settle(),
   };
 }
+
+const firstLookMs = 3000;
 
 /** The checks whose turn it is, each time it is asked. */
 function dueChecks(checks: readonly Check[]): () => readonly Check[] {

@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import type { Answer } from "../../contract/client.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { CliError } from "../failures.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
+import { table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth status`: how the platform is. */
+export function addStatus(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "status",
+    summary: "Show how the platform is; exit code 9 when a check fails (for its operator)",
+    examples: ["berth status", "berth status --bad", "berth status --json"],
+  })
+    .option("--bad", "only what is not ok")
+    .action(async (options: { bad?: boolean }) => {
+      const document = await (await ctx.client()).call("status.get");
+      ctx.output.result(document, (paint) => describe(paint, document, options.bad === true));
+      const failing = document.checks.filter(({ status }) => status === "fail").length;
+      if (document.status !== "fail") return;
+      throw new CliError("checkFailed", "check_failed", {
+        message: failing === 1 ? "One check fails." : `${failing} checks fail.`,
+        hint: "`berth alerts` shows what the operator was told of.",
+      });
+    });
+}
+
+type Status = Answer<"status.get">;
+
+function describe(paint: Paint, { status, checked_at, open_alerts, checks }: Status, badOnly: boolean): string {
+  const shown = badOnly ? checks.filter((check) => check.status !== "ok") : checks;
+  const rows = shown.map((check) => [
+    paintStatus(paint, check.status),
+    [check.check, check.subject].filter((part) => part !== null).join(" "),
+    check.machine ?? "",
+    relativeTime(check.since),
+    oneLine(check.detail, 120),
+  ]);
+  const hints = shown.filter((check) => check.status !== "ok" && check.hint !== null);
+  const head = `The platform: ${paintStatus(paint, status)}, ${open_alerts} open alerts, looked at ${relativeTime(checked_at)}.`;
+  const parts = [head, table(paint, ["STATUS", "CHECK", "MACHINE", "SINCE", "DETAIL"], rows, "Everything is ok.")];
+  const helps = hints.map((check) => `${check.check}${check.subject === null ? "" : ` ${check.subject}`}: ${oneLine(check.hint ?? "")}`);
+  return [...parts, ...(helps.length === 0 ? [] : [helps.join("\n")])].join("\n\n");
+}
