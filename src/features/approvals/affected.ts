@@ -1,6 +1,8 @@
+import { newestVerifiedAt } from "../backups/backups.ts";
 import type { Surroundings } from "../context.ts";
 import { databaseOf, specOf } from "../database/database.ts";
 import { hostnamesOf } from "../domains/domains.ts";
+import { countRequests } from "../metrics/metrics.ts";
 
 /** What a change to a project would reach. Null: not known at this moment. */
 export interface Affected {
@@ -17,8 +19,15 @@ export async function affectedBy(
   world: Surroundings,
   project: { readonly org_id: string; readonly project_id: string },
 ): Promise<Affected> {
-  const [hostnames, database] = await Promise.all([hostnamesOf(world, project), contentOf(world, project)]);
-  return { hostnames, database, last_verified_backup_at: null, requests_last_hour: null };
+  const { org_id, project_id } = project;
+  const hourAgo = new Date(world.clock.now().getTime() - 3_600_000);
+  const [hostnames, database, verifiedAt, requests_last_hour] = await Promise.all([
+    hostnamesOf(world, project),
+    contentOf(world, project),
+    newestVerifiedAt(world.db, org_id, project_id),
+    countRequests(world.db, project, hourAgo),
+  ]);
+  return { hostnames, database, last_verified_backup_at: verifiedAt ?? null, requests_last_hour };
 }
 
 const mostTables = 500;

@@ -5,7 +5,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
 
-export { dailyStates, deleteExpired, endedBackups, expireBackup, expiredRows, newestSize } from "./queries.ts";
+export { dailyStates, deleteExpired, endedBackups, expireBackup, expiredRows, newestSize, newestVerifiedAt } from "./queries.ts";
 export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases, type RestoredDatabase } from "./restored.ts";
 export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
 export {

@@ -51,6 +51,21 @@ export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
 export type BackupRow = Awaited<ReturnType<typeof listBackups>>[number];
 export type WholeBackupRow = NonNullable<Awaited<ReturnType<typeof selectBackup>>>;
 
+/** When the newest backup was taken that proved whole; undefined when there is none. */
+export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("backup")
+    .select("created_at")
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("verification", "=", "verified")
+    .where("expired_at", "is", null)
+    .orderBy("id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.created_at;
+}
+
 /** The newest completed backup of a project, or undefined. */
 export async function newestCompleted(db: Db | Tx, orgId: string, projectId: string) {
   return shown(db, orgId)

@@ -108,3 +108,20 @@ export async function selectPage(db: Db | Tx, orgId: string, projectId: string) 
     .where("looked_at", "is not", null)
     .executeTakeFirst();
 }
+
+/** How many requests the project's application got since then. */
+export async function countRequests(
+  db: Db | Tx,
+  project: { readonly org_id: string; readonly project_id: string },
+  since: Date,
+): Promise<number> {
+  const { sum } = await db
+    .selectFrom("project_metric")
+    .select(sql<number>`coalesce(sum(requests), 0)::bigint`.as("sum"))
+    .where("org_id", "=", project.org_id)
+    .where("project_id", "=", project.project_id)
+    .where("bucket_seconds", "=", 60)
+    .where(sql<boolean>`at >= ${since}`)
+    .executeTakeFirstOrThrow();
+  return sum;
+}
