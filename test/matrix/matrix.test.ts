@@ -158,6 +158,7 @@ function neverMade(like: Things): Things {
   return {
     project,
     build: other(like.build),
+    backup: other(like.backup),
     key: other(like.key),
     approval: other(like.approval),
     org: other(like.org),

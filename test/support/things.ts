@@ -16,6 +16,8 @@ export interface Things {
   /** The slug of a further organization. */
   readonly org: string;
   readonly variable: string;
+  /** One that failed; the project has a database `restored` beside its live one. */
+  readonly backup: string;
   /** A hostname of the project. */
   readonly domain: string;
   /** The name of a cron job. */
@@ -61,6 +63,15 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
     .insertInto("project_database")
     .values({ ...owner, ...database, sealed_password })
     .execute();
+  const backup = newId("bak");
+  await db
+    .insertInto("backup")
+    .values({ ...owner, id: backup, origin: "manual", status: "failed", problem_code: "refused", problem: "No." })
+    .execute();
+  await db
+    .insertInto("restored_database")
+    .values({ ...owner, name: "restored", backup_id: backup })
+    .execute();
   const key = {
     id: newId("key"),
     org_id: org.id,
@@ -74,7 +85,7 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   const approval = await testApproval(world, { org_id: org.id, token_id: token.id });
   const other = `o-${randomBytes(5).toString("hex")}`;
   await db.insertInto("organization").values({ id: newId("org"), slug: other, name: other }).execute();
-  return { project, build, key: key.id, token: token.id, approval, org: other, variable: "COLOUR", domain, cron: job.name };
+  return { project, build, backup, key: key.id, token: token.id, approval, org: other, variable: "COLOUR", domain, cron: job.name };
 }
 
 /** Makes a project directly in the database. */

@@ -1,4 +1,5 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
+import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
@@ -17,6 +18,7 @@ const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "api", lacks: apiBenchLacks, measure: async () => [await measureApi()] },
+  { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "cron", measure: measureCron },
   { name: "data", lacks: dataBenchLacks, measure: measureData },
   { name: "git", measure: async () => [await measureGitPush()] },

@@ -22,6 +22,7 @@ export const exceptions = {
   texts: {} as Exceptions,
   /** `noun.part`: what a noun of the contract lacks (see test/layout.test.ts). */
   layout: {
+    "backups.page": "the dashboard is not written yet",
     "builds.page": "the dashboard is not written yet",
     "data.page": "the dashboard is not written yet",
     "cron.page": "the dashboard is not written yet",

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -45,7 +46,15 @@ export function clientCommand(programs: ClientPrograms, call: ClientCall): { com
     ...(call.options === undefined ? {} : { PGOPTIONS: call.options }),
   };
   const bindings = { config: instanceFiles(programs.dir).config, sockets: login.host, program: dirname(dirname(file)) };
-  return { command: confinedClient(programs.confinement, { file, args: call.args }, bindings), env };
+  const command = call.program === "pg_dump" ? inLargePieces({ file, args: call.args }) : { file, args: call.args };
+  return { command: confinedClient(programs.confinement, command, bindings), env };
+}
+
+const stdbuf = "/usr/bin/stdbuf";
+
+// Measured: pg_dump writes a few kilobytes at a time into a pipe; in large pieces it takes a third of the processor time to move them.
+function inLargePieces(command: Command): Command {
+  return existsSync(stdbuf) ? { file: stdbuf, args: ["--output=1M", command.file, ...command.args] } : command;
 }
 
 const keptErrorBytes = 64 * 1024;

@@ -80,7 +80,7 @@ async function syncFolders(top: string, bottom: string): Promise<void> {
 async function openFile(dir: string, key: string): Promise<Readable> {
   const file = await open(fileOf(dir, key), "r").catch(ignoreMissing);
   if (file === undefined) throw new StorageMissing(key);
-  return createReadStream("", { fd: file, highWaterMark: 256 * 1024 });
+  return createReadStream("", { fd: file, highWaterMark: 1024 * 1024 });
 }
 
 async function remove(dir: string, key: string): Promise<void> {
