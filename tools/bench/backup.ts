@@ -1,0 +1,141 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
+import { runOk } from "../../src/kit/exec.ts";
+import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
+import type { DatabaseEndpoint, DatabaseSpec } from "../../src/ports/postgres-host.ts";
+import { checkArchive, packArchive, unpackArchive } from "../../src/reconcile/backup-archive.ts";
+import { median, timeRow, type BenchRow } from "./row.ts";
+
+const zstd = "/usr/bin/zstd";
+const rounds = 5;
+const rowCount = 2_000_000;
+const goal = 1.1;
+
+/** What is missing here to measure backups; undefined when nothing is. */
+export function backupBenchLacks(): string | undefined {
+  if (missingPart !== false) return missingPart;
+  return existsSync(zstd) ? undefined : "the zstd program, which compresses the bare dumps";
+}
+
+/**
+ * A backup as the platform makes it (dump, counts of every table in the same snapshot, checksum, durable file) against pg_dump and
+ * zstd alone, of the same format and compression into the same folder; and the way back against pg_restore.
+ */
+export async function measureBackups(): Promise<readonly BenchRow[]> {
+  const place = makeTestPlace();
+  const dir = await mkdtemp(join(tmpdir(), "berth-bench-"));
+  const host = createLocalPostgresHost(place.options);
+  const spec = newDatabaseSpec();
+  try {
+    const endpoint = await host.ensure(spec);
+    await fill(endpoint, spec);
+    const bare = { bin: place.options.binDir, endpoint, spec, dir };
+    return [await measureDump(host, bare), await measureRestore(host, bare)];
+  } finally {
+    await host.destroy(spec.id);
+    place.remove();
+    await rm(dir, { recursive: true });
+  }
+}
+
+interface Bare {
+  readonly bin: string;
+  readonly endpoint: DatabaseEndpoint;
+  readonly spec: DatabaseSpec;
+  readonly dir: string;
+}
+
+const { signal } = new AbortController();
+
+async function fill(endpoint: DatabaseEndpoint, spec: DatabaseSpec): Promise<void> {
+  const session = await login(endpoint, loginOf(spec));
+  await session.query(`set statement_timeout = 0;
+    create table events (id bigint primary key, at timestamptz, kind text, body text);
+    insert into events select i, now() - i * interval '1 second', (array['view','click','order'])[1 + i % 3], md5(i::text) || md5((i * 7)::text)
+      from generate_series(1, ${rowCount}) i;
+    create table people (id int primary key, name text, email text);
+    insert into people select i, 'Person ' || i, 'person' || i || '@example.test' from generate_series(1, ${rowCount / 10}) i;`);
+  await session.end();
+}
+
+async function measureDump(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchRow> {
+  const storage = createDiskStorage({ dir: bare.dir });
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    theirs.push(await timed(() => dumpBare(bare, join(bare.dir, "bare.zst"))));
+    ours.push(
+      await timed(() =>
+        host.dump(bare.spec, {
+          signal,
+          consume: async (archive) => void (await packArchive(archive, { storage, key: "ours", signal, onBytes: () => {} })),
+        }),
+      ),
+    );
+  }
+  const times = { ours: median(ours), theirs: median(theirs), goal };
+  return timeRow(`backup of ${rowCount / 1_000_000} million rows, with counts and checksum`, "pg_dump -Fc -Z0 | zstd -3", times);
+}
+
+async function measureRestore(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchRow> {
+  const file = { storage: createDiskStorage({ dir: bare.dir }), key: "ours", signal, onBytes: () => {} };
+  const consume = async (archive: Readable) => void (made = await packArchive(archive, file));
+  let made = { sha256: "" };
+  await host.dump(bare.spec, { signal, consume });
+  const ours = { ...file, sha256: made.sha256 };
+  const [times, theirTimes]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds - 2; round += 1) {
+    theirTimes.push(await inFresh(host, bare.spec, (name) => restoreBare(bare, join(bare.dir, "bare.zst"), name)));
+    times.push(
+      await inFresh(host, bare.spec, async (name) => {
+        await checkArchive(ours);
+        await host.restore(bare.spec, name, { archive: await unpackArchive(ours), signal });
+      }),
+    );
+  }
+  const both = { ours: median(times), theirs: median(theirTimes), goal: null };
+  return timeRow("restore, the file checked first", "zstd -d | pg_restore", both);
+}
+
+async function inFresh(host: ReturnType<typeof createLocalPostgresHost>, spec: DatabaseSpec, work: (name: string) => Promise<unknown>): Promise<number> {
+  await host.createDatabase(spec, "fresh");
+  try {
+    return await timed(() => work("fresh"));
+  } finally {
+    await host.dropDatabase(spec, "fresh");
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await work();
+  return performance.now() - from;
+}
+
+// A shell's pipe is what this is measured against; its text is fixed, and what differs comes as arguments.
+async function dumpBare(bare: Bare, path: string): Promise<void> {
+  const script = '"$1" -Fc -Z0 | "$2" -3 -q -f -o "$3"';
+  await runOk({ file: "/bin/sh", args: ["-c", script, "sh", join(bare.bin, "pg_dump"), zstd, path] }, { env: libpq(bare) });
+}
+
+async function restoreBare(bare: Bare, path: string, name: string): Promise<void> {
+  const script = '"$1" -d -q -c "$2" | "$3" --dbname="$4" --single-transaction --no-owner --no-acl';
+  const args = ["-c", script, "sh", zstd, path, join(bare.bin, "pg_restore"), name];
+  await runOk({ file: "/bin/sh", args }, { env: libpq(bare) });
+}
+
+function libpq({ endpoint, spec }: Bare): Record<string, string> {
+  return {
+    PATH: "/usr/bin:/bin",
+    PGHOST: dirname(endpoint.socket_path),
+    PGPORT: String(endpoint.port),
+    PGUSER: spec.role_name,
+    PGPASSWORD: spec.password,
+    PGDATABASE: spec.database_name,
+  };
+}
