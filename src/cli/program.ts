@@ -17,6 +17,7 @@ import { addEnv } from "./commands/env.ts";
 import { addGitCredential } from "./commands/git-credential.ts";
 import { addLogin, addLogout } from "./commands/login.ts";
 import { addLogs } from "./commands/logs.ts";
+import { addMcp } from "./commands/mcp.ts";
 import { addMe } from "./commands/me.ts";
 import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
@@ -35,7 +36,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Deploying:", addDeployments, addBuilds, addLogs],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
-  ["The platform:", addStatus, addAlerts, addPlatform, addOrgs, addApi, addSelfDescription, addCompletion, addGitCredential],
+  ["The platform:", addStatus, addAlerts, addPlatform, addOrgs, addApi, addMcp, addSelfDescription, addCompletion, addGitCredential],
 ];
 
 const footnote = `

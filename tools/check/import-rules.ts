@@ -114,7 +114,7 @@ export const importRules: readonly ImportRule[] = [
     comment: "the command line may import contract, kit and its own packages",
     from: { path: "^src/cli/", pathNot: tests() },
     to: {
-      pathNot: "^(?:src/(?:cli|contract|kit)/|node_modules/(?:commander|zod)/)",
+      pathNot: "^(?:src/(?:cli|contract|kit)/|node_modules/(?:commander|zod|@modelcontextprotocol/sdk)/)",
       dependencyTypesNot: ["core"],
     },
   },

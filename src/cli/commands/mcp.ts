@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { InvalidArgumentError, type Command } from "commander";
+import { createClient } from "../../contract/client.ts";
+import { addCommand } from "../command-tree.ts";
+import { findPlatform } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { CliError } from "../failures.ts";
+
+interface McpCommandOptions {
+  http?: boolean;
+  port: number;
+  readOnly?: boolean;
+  allow?: string[];
+}
+
+/** `berth mcp`: the API as tools for a model's client, over stdin and stdout or over HTTP on this machine. */
+export function addMcp(program: Command, ctx: CliContext): void {
+  const collect = (slug: string, before?: string[]) => [...(before ?? []), slug];
+  addCommand(program, {
+    usage: "mcp",
+    summary: "Serve the API as tools for coding agents (Model Context Protocol)",
+    examples: [
+      "berth mcp",
+      "berth mcp --read-only -p shop",
+      "berth mcp --allow shop --allow blog",
+      "berth mcp --http --port 4100",
+    ],
+  })
+    .option("--read-only", "offer no tool that changes anything")
+    .option("--allow <slug>", "reach this project alone; may be repeated", collect)
+    .option("--http", "serve over HTTP on 127.0.0.1 instead of stdin and stdout")
+    .option("--port <number>", "the port for --http; 0 chooses a free one", portNumber, 4100)
+    .action((options: McpCommandOptions) => serve(ctx, options, program.version() ?? ""));
+}
+
+async function serve(ctx: CliContext, options: McpCommandOptions, version: string): Promise<void> {
+  const { url, token } = await findPlatform(ctx.surroundings, ctx.options);
+  if (token === undefined)
+    throw new CliError("unauthorized", "not_logged_in", {
+      message: `You are not logged in to ${url}.`,
+      hint: "Run `berth login`, or set BERTH_TOKEN.",
+    });
+  const client = createClient({ baseUrl: url, token, timeoutMs: 90_000 });
+  const project = ctx.options.project ?? ctx.surroundings.project;
+  const offer = { readOnly: options.readOnly === true, allowed: options.allow ?? null, project };
+  // Loaded here, because no other command should wait for the packages behind it.
+  const { createMcpServer } = await import("../mcp/server.ts");
+  const open = () => createMcpServer({ client, offer, version, token });
+  await (options.http === true ? overHttp(ctx, options.port, open) : overStdio(ctx, open));
+}
+
+type Open = () => McpServer;
+
+async function overStdio(ctx: CliContext, open: Open): Promise<void> {
+  const { StdioServerTransport } = await import("@modelcontextprotocol/sdk/server/stdio.js");
+  const { stdin, stdout } = ctx.surroundings;
+  const server = open();
+  await server.connect(new StdioServerTransport(stdin, stdout));
+  await ended(ctx, new Promise<void>((resolve) => stdin.once("end", resolve).once("close", resolve)));
+  await server.close();
+}
+
+async function overHttp(ctx: CliContext, port: number, open: Open): Promise<void> {
+  const { serveHttp } = await import("../mcp/serve-http.ts");
+  const keyFile = join(dirname(ctx.surroundings.configFile), "mcp-key");
+  const served = await serveHttp({ port, key: await readKey(keyFile), open });
+  ctx.surroundings.stderr.write(
+    `Tools at ${served.url}; clients send the content of ${keyFile} as their bearer token.\n`,
+  );
+  await ended(ctx, new Promise<never>(() => {}));
+  await served.close();
+}
+
+/** Waits for one of both: the other side leaves, or Ctrl-C. */
+async function ended(ctx: CliContext, left: Promise<void>): Promise<void> {
+  const interrupted = new Promise<void>((resolve) =>
+    ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
+  await Promise.race([left, interrupted]);
+}
+
+// The key stays the same, so that a client's settings stay right; whoever can read it can read the login beside it.
+async function readKey(file: string): Promise<string> {
+  const known = await readFile(file, "utf8").catch(() => "");
+  if (known.trim() !== "") return known.trim();
+  const made = randomBytes(32).toString("base64url");
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeFile(file, `${made}\n`, { mode: 0o600 });
+  return made;
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError("a whole number up to 65535 is wanted.");
+  return port;
+}

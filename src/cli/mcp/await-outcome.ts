@@ -1,0 +1,58 @@
+import type { Client } from "../../contract/client.ts";
+import type { Row } from "../../contract/table.ts";
+import { backupStates, buildStates, deploymentStates } from "../../contract/states.ts";
+import { until } from "../../kit/retry.ts";
+import { CliError } from "../failures.ts";
+import type { Session } from "./session.ts";
+
+interface Begun {
+  readonly document: unknown;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+// A build may take 15 minutes.
+const outcomeLimitMs = 20 * 60_000;
+
+/** What became of work that goes on after its call was answered. Throws `CliError` when it takes too long to wait for. */
+export async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<unknown> {
+  const look = row.name === "backups.create" ? backupEnd(session, begun) : deploymentEnd(session, begun);
+  const { signal } = session;
+  const end = await until(look, { timeoutMs: outcomeLimitMs, firstMs: 300, atMostMs: 2000, signal });
+  signal.throwIfAborted();
+  if (end !== undefined) return end;
+  throw new CliError("unavailable", "timeout", {
+    message: "It takes too long to wait for, and goes on.",
+    hint: "Look at its state later.",
+  });
+}
+
+function backupEnd({ client, say, signal }: Session, { document }: Begun): () => Promise<unknown> {
+  const { id } = document as { id: string };
+  return async () => {
+    const backup = await client.call("backups.get", { params: { id }, signal });
+    const { operation } = backup;
+    if (operation !== null) say(`${operation.phase}, ${operation.bytes_done} bytes`);
+    return backupStates[backup.status].length === 0 ? backup : undefined;
+  };
+}
+
+function deploymentEnd(session: Session, { document, params }: Begun): () => Promise<unknown> {
+  const { client, say, signal } = session;
+  const { build_id: id } = document as { build_id: string };
+  const slug = params["slug"] as string;
+  return async () => {
+    const build = await client.call("builds.get", { params: { id }, signal });
+    if (buildStates[build.status].length > 0) return void say(`build ${build.number} is ${build.status}`);
+    if (build.status !== "succeeded") return { build };
+    const deployment = await deploymentOf(client, slug, id);
+    if (deployment === undefined) return undefined;
+    say(`deployment ${deployment.number} is ${deployment.status}`);
+    const isDecided = deployment.status === "active" || deploymentStates[deployment.status].length === 0;
+    return isDecided ? { build, deployment } : undefined;
+  };
+}
+
+async function deploymentOf(client: Client, slug: string, buildId: string) {
+  const { deployments } = await client.call("deployments.list", { params: { slug } });
+  return deployments.find((one) => one.build_id === buildId && (one.trigger === "push" || one.trigger === "redeploy"));
+}

@@ -1,0 +1,81 @@
+import type { AnyInput } from "../../contract/client.ts";
+import type { Row } from "../../contract/table.ts";
+import { usageError } from "../failures.ts";
+import { awaitOutcome } from "./await-outcome.ts";
+import { argumentsOf, awaitedRows } from "./input-schema.ts";
+import { presentAnswer, type ToolAnswer } from "./present.ts";
+import type { Session } from "./session.ts";
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** Calls a row with the arguments of a tool. Throws what the client throws, and `CliError` for arguments that the row does not take. */
+export async function callRow(session: Session, row: Row, given: Arguments): Promise<ToolAnswer> {
+  return send(session, row, { input: inputOf(session, row, given), wait: given["wait"] === true });
+}
+
+/** Calls any row with its parts as they are. */
+export async function callParts(session: Session, row: Row, parts: Arguments): Promise<ToolAnswer> {
+  const { params = {}, query = {}, body } = parts as { params?: object; query?: object; body?: unknown };
+  const ofRow = { ...params, ...query, ...(row.body === null ? {} : ((body ?? {}) as object)) };
+  const { dry_run, idempotency_key } = parts;
+  return callRow(session, row, { ...ofRow, ...given({ dry_run, idempotency_key }) });
+}
+
+function given(fields: Arguments): Arguments {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+interface Sending {
+  readonly input: AnyInput;
+  readonly wait: boolean;
+}
+
+async function send(session: Session, row: Row, { input, wait }: Sending): Promise<ToolAnswer> {
+  await session.confinement.check(row, input.params ?? {});
+  const document = await session.working(row.summary, () =>
+    session.client.send(row, { ...input, signal: session.signal }),
+  );
+  const isRehearsal = input.query?.["dry_run"] === true;
+  const end = wait && !isRehearsal && awaitedRows.includes(row.name);
+  const outcome = end ? await awaitOutcome(session, row, { document, params: input.params ?? {} }) : document;
+  return presentAnswer(row, session.confinement.filter(row, outcome));
+}
+
+const beside = ["action", "wait", "dry_run", "idempotency_key"];
+
+function inputOf({ offer }: Session, row: Row, args: Arguments): AnyInput {
+  const known = argumentsOf(row);
+  const given: Arguments = offer.project === undefined ? args : { slug: offer.project, ...args };
+  const names = known.map(({ name }) => name);
+  const unknown = Object.keys(args).find((name) => !names.includes(name) && !beside.includes(name));
+  if (unknown !== undefined)
+    throw usageError(
+      `${row.name} takes no ${JSON.stringify(unknown.slice(0, 60))}.`,
+      `It takes ${names.join(", ") || "nothing"}.`,
+    );
+  const missing = known.find(({ name, required }) => required && given[name] === undefined);
+  if (missing !== undefined) throw usageError(`${row.name} needs ${missing.name}.`);
+  const part = (where: string) =>
+    Object.fromEntries(
+      known
+        .filter((one) => one.where === where && given[one.name] !== undefined)
+        .map(({ name }) => [name, given[name]]),
+    );
+  const { dry_run, idempotency_key } = args;
+  return {
+    params: textsOf(part("params")),
+    query: { ...textsOf(part("query")), ...(row.method === "GET" || dry_run !== true ? {} : { dry_run: true }) },
+    ...(row.body === null ? {} : { body: part("body") }),
+    ...(typeof idempotency_key === "string" ? { idempotencyKey: idempotency_key } : {}),
+  };
+}
+
+function textsOf(fields: Arguments): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      if (!["string", "number", "boolean"].includes(typeof value))
+        throw usageError(`${name} must be a text or a number.`);
+      return [name, String(value)];
+    }),
+  );
+}

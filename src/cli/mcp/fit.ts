@@ -1,0 +1,63 @@
+/** How many characters an answer may have: about 10,000 tokens. */
+export const answerCharacters = 40_000;
+
+/**
+ * The JSON of a document within so many characters: its longest lists lose entries from their end until it fits, and a note says how many
+ * each lost. Always ends: what does not fit without lists is cut.
+ */
+export function fit(document: unknown, atMost = answerCharacters): { text: string; notes: readonly string[] } {
+  const lost = new Map<string, number>();
+  let shown = document;
+  let text = asText(shown);
+  while (text.length > atMost) {
+    const longest = longestList(shown);
+    if (longest === undefined)
+      return { text: `${text.slice(0, atMost)}…`, notes: [...noteAll(lost), "The rest was cut."] };
+    const { path, list } = longest;
+    const keep = Math.max(1, Math.min(list.length - 1, Math.floor((list.length * atMost) / text.length)));
+    lost.set(path.join("."), (lost.get(path.join(".")) ?? 0) + list.length - keep);
+    shown = replaceAt(shown, path, list.slice(0, keep));
+    text = asText(shown);
+  }
+  return { text, notes: noteAll(lost) };
+}
+
+/** The last lines of a text within so many characters, and whether something is missing before them. */
+export function lastLines(text: string, atMost = answerCharacters): { text: string; isCut: boolean } {
+  if (text.length <= atMost) return { text, isCut: false };
+  const end = text.slice(-atMost);
+  const start = end.indexOf("\n");
+  return { text: (start === -1 ? end : end.slice(start + 1)).toWellFormed(), isCut: true };
+}
+
+function asText(document: unknown): string {
+  return JSON.stringify(document, null, 1);
+}
+
+function noteAll(lost: ReadonlyMap<string, number>): readonly string[] {
+  return [...lost].map(
+    ([path, count]) => `${count} entries of "${path}" were left out: ask for fewer, or for the next page.`,
+  );
+}
+
+interface FoundList {
+  readonly path: readonly string[];
+  readonly list: readonly unknown[];
+}
+
+function longestList(document: unknown, path: readonly string[] = []): FoundList | undefined {
+  if (typeof document !== "object" || document === null) return undefined;
+  const inside = Object.entries(document).map(([name, value]) => longestList(value, [...path, name]));
+  const own = Array.isArray(document) && document.length > 1 ? { path, list: document as unknown[] } : undefined;
+  return [own, ...inside]
+    .filter((found) => found !== undefined)
+    .toSorted((one, other) => asText(other.list).length - asText(one.list).length)[0];
+}
+
+function replaceAt(document: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
+  if (name === undefined) return value;
+  if (Array.isArray(document))
+    return document.map((each: unknown, index) => (String(index) === name ? replaceAt(each, rest, value) : each));
+  const fields = document as Readonly<Record<string, unknown>>;
+  return { ...fields, [name]: replaceAt(fields[name], rest, value) };
+}

@@ -1,0 +1,106 @@
+import type { RouteName } from "../../contract/routes.ts";
+
+/** A noun of the API as tools: its reading rows become the tool `name`, its changing ones the tool `name_change`. */
+export interface Group {
+  readonly name: string;
+  readonly about: string;
+  /** Names of rows, by what the action is called here. */
+  readonly actions: Readonly<Record<string, RouteName>>;
+}
+
+/** How the rows of the API are handed out. What stands nowhere here is reached by `api_call`. */
+export const groups: readonly Group[] = [
+  {
+    name: "projects",
+    about: "Projects and what happened to them.",
+    actions: {
+      list: "projects.list",
+      get: "projects.get",
+      overview: "overview.get",
+      timeline: "timeline.list",
+      activity: "activity.list",
+      create: "projects.create",
+      settings: "projects.settings",
+      delete: "projects.delete",
+      undelete: "projects.undelete",
+    },
+  },
+  {
+    name: "deployments",
+    about: "Deployments, builds and their logs. A git push deploys by itself.",
+    actions: {
+      list: "deployments.list",
+      builds: "builds.list",
+      build: "builds.get",
+      build_log: "builds.logs",
+      deploy: "deployments.create",
+      rollback: "deployments.rollback",
+      scale: "deployments.scale",
+    },
+  },
+  { name: "logs", about: "Log lines of an application or of its newest build.", actions: { list: "logs.list" } },
+  {
+    name: "metrics",
+    about: "Traffic, errors, latency, processor and memory.",
+    actions: { get: "metrics.get" },
+  },
+  {
+    name: "env",
+    about: "Environment variables. Values can be written, never read.",
+    actions: { list: "env.list", set: "env.set", delete: "env.delete" },
+  },
+  {
+    name: "domains",
+    about: "Hostnames, their DNS records and certificates.",
+    actions: { list: "domains.list", attach: "domains.attach", detach: "domains.detach" },
+  },
+  {
+    name: "cron",
+    about: "Cron jobs: requests that the platform sends to the application.",
+    actions: {
+      list: "cron.list",
+      runs: "cron.runs",
+      set: "cron.set",
+      import: "cron.import",
+      run: "cron.run",
+      delete: "cron.delete",
+    },
+  },
+  {
+    name: "database",
+    about: "The project's PostgreSQL database: its state, tables and rows.",
+    actions: {
+      get: "database.get",
+      tables: "data.tables",
+      rows: "data.rows",
+      create: "database.create",
+      insert_row: "data.insert",
+      delete_row: "data.delete",
+    },
+  },
+  {
+    name: "backups",
+    about: "Backups of the database. A restore goes into a new database; the live one stays as it is.",
+    actions: {
+      list: "backups.list",
+      get: "backups.get",
+      restored: "backups.restored",
+      create: "backups.create",
+      restore: "backups.restore",
+      verify: "backups.verify",
+      promote: "backups.promote",
+      drop: "backups.drop",
+    },
+  },
+  {
+    name: "approvals",
+    about: "Requests that wait for a human's decision. They cannot be decided here.",
+    actions: { list: "approvals.list", get: "approvals.get" },
+  },
+];
+
+/** Rows whose answer holds a secret: a model's context is no place for one. */
+export const withheldRows: { readonly [N in RouteName]?: string } = {
+  "tokens.create": "Its answer holds a secret. A person runs `berth tokens create`.",
+  "orgs.create": "Its answer holds a secret. A person runs `berth orgs create`.",
+};

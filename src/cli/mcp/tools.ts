@@ -1,0 +1,123 @@
+import { routes } from "../../contract/routes.ts";
+import { changes, type Row } from "../../contract/table.ts";
+import { groups, withheldRows, type Group } from "./groups.ts";
+import { argumentsOf, inputSchema, type JsonSchema } from "./input-schema.ts";
+
+/** A tool as clients see it. */
+export interface Tool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+  /** The rows behind it, by action; empty for the tools that are not made from a group. */
+  readonly actions: ReadonlyMap<string, Row>;
+}
+
+/** What somebody who starts the server decides. */
+export interface Offer {
+  /** Only what changes nothing. */
+  readonly readOnly: boolean;
+  /** Only these projects; null: all that the token sees. */
+  readonly allowed: readonly string[] | null;
+  /** Meant when a call names no project. */
+  readonly project: string | undefined;
+}
+
+const rows = new Map<string, Row>((routes as readonly Row[]).map((row) => [row.name, row]));
+
+/** Every tool that is offered, in the order in which it is listed. */
+export function offeredTools(offer: Offer): readonly Tool[] {
+  const grouped = groups.flatMap((group) => [
+    ...groupTool(group, offer, false),
+    ...(offer.readOnly ? [] : groupTool(group, offer, true)),
+  ]);
+  return [diagnoseTool(offer), ...grouped, apiRoutesTool, apiCallTool(offer)];
+}
+
+/** The row of this name. Undefined when there is none, or none for this offer. */
+export function offeredRow(offer: Offer, name: string): Row | undefined {
+  const row = rows.get(name);
+  return row === undefined || name in withheldRows || (offer.readOnly && changes(row)) ? undefined : row;
+}
+
+function groupTool({ name, about, actions }: Group, offer: Offer, changing: boolean): readonly Tool[] {
+  const chosen = new Map(
+    Object.entries(actions).flatMap(([action, row]) => {
+      const found = offeredRow(offer, row);
+      return found !== undefined && changes(found) === changing ? [[action, found] as const] : [];
+    }),
+  );
+  if (chosen.size === 0) return [];
+  const lines = [...chosen].map(([action, row]) => describeAction(action, row, offer));
+  return [
+    {
+      name: changing ? `${name}_change` : name,
+      title: changing ? `Change ${name}` : `Read ${name}`,
+      description: [about, ...lines].join("\n"),
+      inputSchema: inputSchema(chosen, offer),
+      annotations: hints(changing),
+      actions: chosen,
+    },
+  ];
+}
+
+function describeAction(action: string, row: Row, offer: Offer): string {
+  const names = argumentsOf(row).map(({ name, required }) =>
+    required && !(name === "slug" && offer.project !== undefined) ? name : `${name}?`,
+  );
+  return `${action}(${names.join(", ")}): ${row.summary}`;
+}
+
+function hints(changing: boolean): Tool["annotations"] {
+  return { readOnlyHint: !changing, destructiveHint: changing, openWorldHint: false };
+}
+
+function diagnoseTool(offer: Offer): Tool {
+  return {
+    name: "diagnose",
+    title: "Find out what is wrong with a project",
+    description:
+      "Gathers a project's state in one call (last builds and deployments, failures, crashes, logs, hostnames, metrics, cron, database, backups) and says the likely cause and the next step. Start here.",
+    inputSchema: {
+      type: "object",
+      properties: { slug: { type: "string", description: "The project" } },
+      required: offer.project === undefined ? ["slug"] : [],
+      additionalProperties: false,
+    },
+    annotations: hints(false),
+    actions: new Map(),
+  };
+}
+
+const apiRoutesTool: Tool = {
+  name: "api_routes",
+  title: "List the API's routes",
+  description: "Lists every route of the API; with `route`, the schema of that one. Call them with api_call.",
+  inputSchema: { type: "object", properties: { route: { type: "string" } }, additionalProperties: false },
+  annotations: hints(false),
+  actions: new Map(),
+};
+
+function apiCallTool(offer: Offer): Tool {
+  const object = { type: "object", additionalProperties: true };
+  const reading = { route: { type: "string", description: "Such as me.get" }, params: object, query: object };
+  const changing = { body: object, dry_run: { type: "boolean" }, idempotency_key: { type: "string" } };
+  return {
+    name: "api_call",
+    title: offer.readOnly ? "Read any route" : "Call any route",
+    description: "Calls a route that no other tool has, by its name. api_routes lists them.",
+    inputSchema: {
+      type: "object",
+      properties: offer.readOnly ? reading : { ...reading, ...changing },
+      required: ["route"],
+      additionalProperties: false,
+    },
+    annotations: hints(!offer.readOnly),
+    actions: new Map(),
+  };
+}
