@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
@@ -51,6 +51,16 @@ describe("the output of an application", () => {
       ["more"],
       "a reader without a cursor begins where something is left",
     );
+  });
+
+  it("keeps nothing of what was discarded, however little it was", async () => {
+    write("told a secret\nhalf a li");
+    const file = new OutputFile(folder);
+    const { cursor } = readAll(file);
+    await file.discard(cursor);
+    assert.doesNotMatch(readFileSync(join(folder, "output"), "utf8"), /secret/);
+    write("ne\n");
+    assert.deepEqual(file.read(cursor, false).lines, ["half a line"]);
   });
 
   it("drops the oldest output over the cap and counts what a reader lost", async () => {

@@ -9,6 +9,7 @@ import {
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../kit/exec.ts";
@@ -22,9 +23,10 @@ const cutMark = " … [cut]";
 const worthFreeingBytes = 1024 * 1024;
 
 /**
- * The file an application appends to. Positions count from its first byte for ever: what was read is freed by punching a hole, or where
- * the file system cannot do that by truncating (the application's descriptor appends, so it goes on at the new end).
- * `freed.json` remembers up to where bytes are gone (`floor`), and how many were truncated away (`base`).
+ * The file an application appends to. Positions count from its first byte for ever: what was read is blanked at once, because it may
+ * hold secrets that the log leaves out, and freed later by punching a hole, or where the file system cannot do that by truncating (the
+ * application's descriptor appends, so it goes on at the new end). `freed.json` remembers up to where bytes are gone (`floor`), how many
+ * were truncated away (`base`), and up to where the disk was given back (`punched`).
  */
 export class OutputFile {
   readonly #path: string;
@@ -46,10 +48,12 @@ export class OutputFile {
     return { lines, cursor: `${from.position + used}${isInsideCutLine ? "c" : ""}`, dropped_bytes: droppedBytes };
   }
 
-  /** Frees what lies before the cursor, sooner or later. */
+  /** Blanks what lies before the cursor, and frees it sooner or later. */
   async discard(cursor: string): Promise<void> {
     const { position } = parseCursor(cursor, 0);
-    if (position - this.#freed().floor >= worthFreeingBytes) await this.#free(position);
+    const { punched } = this.#freed();
+    this.#blank(position);
+    if (position - punched >= worthFreeingBytes) await this.#free(position);
   }
 
   /** Frees the oldest output when more than `maxBytes` are kept; half is left. */
@@ -75,35 +79,58 @@ export class OutputFile {
 
   /** The program truncated its own output, as `> /dev/stdout` does: its new first byte follows what was read. */
   #startAnew(position: number): Buffer {
-    this.#remember({ floor: position, base: position });
+    this.#remember({ floor: position, base: position, punched: position });
     return this.#bytes(0) ?? Buffer.alloc(0);
   }
 
-  #freed(): { floor: number; base: number } {
+  #freed(): Freed {
     try {
-      return JSON.parse(readFileSync(this.#freedPath, "utf8")) as { floor: number; base: number };
+      const known = JSON.parse(readFileSync(this.#freedPath, "utf8")) as Pick<Freed, "floor" | "base"> & Partial<Freed>;
+      return { punched: known.floor, ...known };
     } catch {
-      return { floor: 0, base: 0 };
+      return { floor: 0, base: 0, punched: 0 };
     }
   }
 
-  #remember(freed: { floor: number; base: number }): void {
+  #blank(position: number): void {
+    const { floor, base, punched } = this.#freed();
+    if (position <= floor || !existsSync(this.#path)) return;
+    // The floor is known before the bytes are gone: a reader never takes blanks for output.
+    this.#remember({ floor: position, base, punched });
+    const fd = openSync(this.#path, "r+");
+    try {
+      const blanks = Buffer.alloc(Math.min(readBytes, position - floor));
+      for (let at = floor; at < position; at += blanks.length) {
+        writeSync(fd, blanks, 0, Math.min(blanks.length, position - at), at - base);
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #remember(freed: Freed): void {
     writeFileSync(`${this.#freedPath}.new`, JSON.stringify(freed), { mode: 0o600 });
     renameSync(`${this.#freedPath}.new`, this.#freedPath);
   }
 
   async #free(position: number): Promise<void> {
-    const { floor, base } = this.#freed();
-    if (position <= floor || !existsSync(this.#path)) return;
+    const { floor, base, punched } = this.#freed();
+    if (position <= punched || !existsSync(this.#path)) return;
     // The floor is known before the bytes are gone: a reader never takes a hole for output.
-    this.#remember({ floor: position, base });
+    this.#remember({ floor: Math.max(floor, position), base, punched: position });
     const args = ["--punch-hole", "--offset", "0", "--length", String(position - base), this.#path];
-    const punched = await run({ file: "fallocate", args }, { timeoutMs: 30_000 }).catch(() => undefined);
-    if (punched?.exitCode === 0) return;
+    const punch = await run({ file: "fallocate", args }, { timeoutMs: 30_000 }).catch(() => undefined);
+    if (punch?.exitCode === 0) return;
     const end = base + statSync(this.#path).size;
     truncateSync(this.#path, 0);
-    this.#remember({ floor: end, base: end });
+    this.#remember({ floor: end, base: end, punched: end });
   }
+}
+
+interface Freed {
+  readonly floor: number;
+  readonly base: number;
+  readonly punched: number;
 }
 
 interface Cursor {

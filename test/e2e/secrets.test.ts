@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { superuserConnection } from "../../src/adapters/postgres-host-local/superuser-connection.ts";
+import { routes } from "../../src/contract/routes.ts";
+import { findPostgres } from "../../src/daemon/setup/find-postgres.ts";
+import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { listProcesses } from "./processes.ts";
+import { eventually } from "./traffic.ts";
+
+const word = () => randomBytes(9).toString("hex");
+/** Variables of every shape that a log could carry in another spelling. */
+const planted = {
+  PLAIN_SECRET: `planted-plain-${word()}`,
+  ODD_SECRET: `planted "quoted" back\\slash & per%cent ${word()}`,
+  KEY_SECRET: `-----BEGIN PLANTED KEY-----\n${word()}${word()}\n${word()}${word()}\n-----END PLANTED KEY-----`,
+};
+// What a careless application prints of its environment: each value alone, all of it at once, in pieces, on both streams.
+const tell = `
+const names = Object.keys(process.env).filter((name) => /SECRET|DATABASE|PASSWORD/.test(name));
+for (const name of names) { console.log("told", name, process.env[name]); console.error(process.env[name]); }
+console.log(process.env);
+console.log(JSON.stringify(process.env));
+console.log(new URLSearchParams(process.env).toString());
+const value = process.env.PLAIN_SECRET || "";
+process.stdout.write("halves " + value.slice(0, 9));
+process.stdout.write(value.slice(9) + "\\n");
+`;
+
+function chattyApp(end: { build?: string; boot?: string } = {}): Record<string, string> {
+  return {
+    "package.json": JSON.stringify({ name: "chatty", private: true, scripts: { build: "node build.js" } }),
+    "build.js": `${tell}${end.build ?? ""}`,
+    "release.js": tell,
+    "server.js": `${tell}${end.boot ?? ""}
+require("node:http").createServer((request, response) => {
+  ${tell}
+  response.end(request.url === "/environment" ? JSON.stringify(process.env) : "hello");
+}).listen(process.env.PORT, process.env.HOST);`,
+    Procfile: "web: node server.js\nrelease: node release.js\n",
+  };
+}
+
+let platform: TestPlatform;
+let app: TestApp;
+let secrets: string[];
+let pusherSaw = "";
+const watch = watchCommandLines();
+
+before(async () => {
+  platform = await startPlatform({ BERTH_LOG_LEVEL: "debug" });
+  app = await createApp(platform, "chatty", chattyApp());
+  const token = await platform.call<{ token: string }>("POST", "/v1/api-tokens", {
+    name: "planted",
+    expires_in_days: 1,
+  });
+  await platform.call("POST", "/v1/projects/chatty/database");
+  for (const [key, value] of Object.entries(planted)) {
+    assert.equal((await platform.call("PUT", `/v1/projects/chatty/env/${key}`, { value })).status, 204);
+  }
+  await push(0);
+  const environment = JSON.parse((await platform.visit("chatty", "/environment")).body) as Record<string, string>;
+  const password = new URL(environment["DATABASE_URL"] as string).password;
+  const system = [environment["DATABASE_URL"], password, environment["CRON_SECRET"]] as string[];
+  assert.ok(system.every((value) => value.length > 20));
+  const keys = planted.KEY_SECRET.split("\n").slice(1, 3);
+  secrets = [planted.PLAIN_SECRET, planted.ODD_SECRET, ...keys, ...system, platform.token, token.body.token];
+  // Failures carry the log's tail.
+  await app.commit(chattyApp({ build: "process.exit(3);" }));
+  await push(1);
+  await app.commit(chattyApp({ boot: "process.exit(3);" }));
+  await push(1);
+  await app.commit(chattyApp());
+  await push(0);
+  await platform.call("PUT", "/v1/projects/chatty/env/LATER_SECRET", { value: planted.PLAIN_SECRET });
+  await eventually(
+    async () => (await platform.visit("chatty", "/environment")).body.includes("LATER_SECRET"),
+    "the restart",
+  );
+  const runtimeLog = async () =>
+    (await platform.call<{ lines: unknown[] }>("GET", "/v1/projects/chatty/logs?limit=5000")).body.lines.length;
+  await eventually(async () => (await runtimeLog()) > 100, "the application's output has arrived");
+});
+after(() => platform?.destroy());
+
+test("what was planted was really printed: the marks of redaction are there", async () => {
+  const logs = await platform.call("GET", "/v1/projects/chatty/logs?limit=5000");
+  assert.match(JSON.stringify(logs.body), /told PLAIN_SECRET \[redacted\]/);
+  assert.match(JSON.stringify(logs.body), /halves \[redacted\]/);
+  assert.match(pusherSaw, /told DATABASE_URL \[redacted\]/);
+});
+
+test("the pusher sees no secret", () => assertClean(pusherSaw, "the output of git push"));
+
+test("no answer of the API has one", async (t) => {
+  const bodies = await everyAnswer();
+  t.diagnostic(`${bodies.length} answers`);
+  assert.ok(bodies.length > 20);
+  for (const { path, text } of bodies) assertClean(text, path);
+});
+
+test("the platform's own output has none, even at its most talkative", () => assertClean(platform.output(), "berthd"));
+
+test("no file in the data folder has one, but those that are there to keep it", async (t) => {
+  // What an application writes is taken out of its own file within a second.
+  await sleep(2000);
+  const keepers = new Set(["admin-token"]);
+  let files = 0;
+  for (const path of filesBelow(platform.dataDir)) {
+    if (keepers.has(relative(platform.dataDir, path))) continue;
+    files += 1;
+    assertClean(readFileSync(path, "latin1"), path);
+  }
+  t.diagnostic(`${files} files`);
+});
+
+test("no process showed one in its arguments while all this ran", (t) => {
+  const seen = watch.stop();
+  t.diagnostic(`${seen.length} command lines`);
+  assert.ok(seen.some((line) => line.includes("server.js")));
+  for (const line of seen) assertClean(line, "a command line");
+});
+
+test("a dump of the control database has none", async () => {
+  const found = await findPostgres({ searchPath: systemPath, ownFolders: [] });
+  const run = readFileSync(join(platform.dataDir, "run-folder"), "utf8");
+  const address = { dir: join(platform.dataDir, "control-database"), socketDir: join(run, "control"), port: null };
+  const { host, port, user, password, database } = superuserConnection(address);
+  const args = ["--host", host, "--port", `${port}`, "--username", user, "--inserts", database];
+  const dump = await runOk(
+    { file: found?.pgDump ?? "pg_dump", args },
+    { env: { PGPASSWORD: password, PATH: "/usr/bin:/bin" }, maxOutputBytes: 64 * 1024 * 1024 },
+  );
+  assert.match(dump.stdout, /INSERT INTO public\.project_variable/);
+  assertClean(dump.stdout, "the dump");
+});
+
+async function push(failing: 0 | 1): Promise<void> {
+  const pushed = await app.push();
+  pusherSaw += pushed.stderr;
+  assert.equal(pushed.exitCode === 0 ? 0 : 1, failing, pushed.stderr);
+}
+
+/** Every spelling in which a secret would still be one. */
+function spellings(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const form = new URLSearchParams({ a: secret }).toString().slice(2);
+  return [
+    ...new Set([
+      secret,
+      json,
+      form,
+      encodeURIComponent(secret),
+      Buffer.from(secret).toString("base64"),
+      Buffer.from(secret).toString("hex"),
+    ]),
+  ];
+}
+
+function assertClean(text: string, where: string): void {
+  for (const secret of secrets) {
+    for (const spelling of spellings(secret)) {
+      const at = text.indexOf(spelling);
+      assert.ok(at < 0, `${where} shows a secret: …${text.slice(Math.max(0, at - 80), at + spelling.length)}`);
+    }
+  }
+}
+
+/** GET of every row of the contract, with every id that the lists know. */
+async function everyAnswer(): Promise<{ path: string; text: string }[]> {
+  const known = new Set<string>(["none"]);
+  const answers: { path: string; text: string }[] = [];
+  const queries = ["", "?limit=500", "?source=build&limit=500", "?range=1h", "?deleted=true"];
+  for (let round = 0; round < 2; round += 1) {
+    for (const { method, path } of routes) {
+      if (method !== "GET") continue;
+      for (const filled of fill(path, [...known])) {
+        for (const query of round === 0 ? [""] : queries) answers.push(await get(filled + query));
+      }
+    }
+    for (const { text } of answers)
+      for (const [id] of text.matchAll(/\b(?:bld|dep|bak|tok|key|apr)_[0-9a-z]+/gi)) known.add(id);
+  }
+  return answers;
+}
+
+function fill(path: string, ids: readonly string[]): string[] {
+  const one = path
+    .replace(":slug", "chatty")
+    .replace(/:(schema)/, "public")
+    .replace(/:(table|name|hostname|database)/, "none");
+  return one.includes(":id") ? ids.slice(0, 12).map((id) => one.replace(":id", id)) : [one];
+}
+
+async function get(path: string): Promise<{ path: string; text: string }> {
+  const response = await fetch(platform.api + path, { headers: { authorization: `Bearer ${platform.token}` } });
+  return { path, text: `${response.status} ${[...response.headers].join("\n")} ${await response.text()}` };
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory()) return filesBelow(path);
+    return found?.isFile() === true && found.size < 64 * 1024 * 1024 ? [path] : [];
+  });
+}
+
+/** Looks at all processes of the machine many times a second. */
+function watchCommandLines() {
+  const seen = new Set<string>();
+  const timer = setInterval(() => listProcesses().forEach((each) => seen.add(each.commandLine)), 25).unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      return [...seen];
+    },
+  };
+}
