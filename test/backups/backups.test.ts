@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { restoredDatabases } from "../../src/features/backups/backups.ts";
+import { testToken } from "../support/world.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 
 const schema = `
@@ -180,6 +181,20 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     assert.equal(refused.body["code"], "conflict", refused.text);
     for (const name of names) await platform.call("DELETE", of(`/database/restored/${name}`));
     for (const name of names) await gone(name);
+  });
+
+  it("lets a token in approval mode verify, but neither restore, promote nor drop", async () => {
+    const { id } = await platform.backup(project.slug);
+    const { body } = await platform.call("POST", of("/restore"), {});
+    const database = body["database"] as string;
+    const { text: token } = await testToken(platform.world.db, platform.org.id, { role: "owner", approval_mode: true });
+    const call = (method: string, path: string, given?: unknown) => platform.api.call(method, path, { token, body: given });
+    assert.equal((await call("POST", `/v1/backups/${id}/verify`)).status, 200);
+    assert.equal((await call("POST", of("/restore"), { backup_id: id })).status, 403);
+    assert.equal((await call("POST", of("/database/promote"), { database })).status, 403);
+    assert.equal((await call("DELETE", of(`/database/restored/${database}`))).status, 403);
+    assert.equal((await platform.call("DELETE", of(`/database/restored/${database}`))).status, 204);
+    await gone(database);
   });
 
   it("says what is not there", async () => {
