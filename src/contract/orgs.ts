@@ -24,6 +24,8 @@ export const rows = [
     path: "/v1/orgs",
     access: "operator",
     scope: "orgs:write",
+    // It makes a token.
+    approval: true,
     body: z.strictObject({ slug, name, max_projects: maxProjects.default(limits.projects_per_organization) }),
     result: organization.extend({ owner_token: z.string() }),
     success: [201],

@@ -180,6 +180,8 @@ function neverMade(like: Things): Things {
 
 /** Everything of an answer but what differs between any two requests. */
 function comparable({ status, headers, text }: Called) {
-  const kept = [...headers].filter(([name]) => name !== "x-request-id" && name !== "date" && !name.startsWith("ratelimit-"));
+  const kept = [...headers].filter(
+    ([name]) => name !== "x-request-id" && name !== "date" && !name.startsWith("ratelimit-"),
+  );
   return { status, text, headers: Object.fromEntries(kept) };
 }

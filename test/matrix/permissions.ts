@@ -335,6 +335,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     ...ofNothing,
     access: "operator",
     scope: "orgs:write",
+    approval: true,
     method: "POST",
     path: () => "/v1/orgs",
     body: () => ({ slug: fresh(), name: "New" }),

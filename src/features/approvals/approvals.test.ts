@@ -204,6 +204,23 @@ describe("an approval", () => {
     assert.notEqual(approvalOf(await s.ask("DELETE", `/v1/projects/${one.project.slug}`)).id, id);
   });
 
+  test("is bound to the very job and hostname, though others come to have their names", async () => {
+    const s = await scene();
+    const { project, cron, domain } = await testThings(api.world, s.org);
+    const base = `/v1/projects/${project.slug}`;
+    const again: [string, string, string, unknown][] = [
+      [`${base}/cron/${cron}`, "PUT", `${base}/cron/${cron}`, { schedule: "0 0 * * *", path: "/nightly" }],
+      [`${base}/domains/${domain}`, "POST", `${base}/domains`, { hostname: domain }],
+    ];
+    for (const [path, method, makePath, body] of again) {
+      const { id } = approvalOf(await s.ask("DELETE", path));
+      await decideBy(api, id, "approved");
+      await api.call("DELETE", path, { token: s.org.owner });
+      assert.ok((await api.call(method, makePath, { token: s.org.owner, body })).status < 300);
+      assert.notEqual(approvalOf(await s.ask("DELETE", path)).id, id);
+    }
+  });
+
   test("expires: pending after a day, approved after an hour", async () => {
     const s = await scene();
     const send = (name: string) => s.ask("POST", "/v1/api-tokens", { name });

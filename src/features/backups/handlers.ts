@@ -43,9 +43,13 @@ export const backups: Handlers<"backups"> = {
     if ((await databaseOf(ctx.tx, owner.org_id, project.id)) === undefined) return ctx.fail("no_database");
     const backup = await chosen(ctx, project.id, body.backup_id);
     await requireRoom(ctx, owner);
-    const asked = await requestOperation(ctx.tx, ctx.world.wakeups, { ...owner, backup_id: backup.id, kind: "restore" });
+    const asked = await requestOperation(ctx.tx, ctx.world.wakeups, {
+      ...owner,
+      backup_id: backup.id,
+      kind: "restore",
+    });
     if (asked === undefined) return ctx.fail("operation_in_progress");
-    ctx.note({ project_id: project.id, target: backup.id });
+    ctx.note({ project_id: project.id, target: backup.id, resource: backup.id });
     return { outcome: () => restored(ctx, asked.id, backup.id) };
   },
 
@@ -53,7 +57,8 @@ export const backups: Handlers<"backups"> = {
     const { org_id } = ctx.caller;
     const backup = await selectBackup(ctx.tx, org_id, params.id);
     if (backup === undefined) return ctx.fail("not_found");
-    if (backup.status !== "completed") return ctx.fail("conflict", { error: "Only a completed backup can be verified." });
+    if (backup.status !== "completed")
+      return ctx.fail("conflict", { error: "Only a completed backup can be verified." });
     const owner = { org_id, project_id: backup.project_id };
     if ((await databaseOf(ctx.tx, org_id, backup.project_id)) === undefined) return ctx.fail("no_database");
     const asked = await requestOperation(ctx.tx, ctx.world.wakeups, { ...owner, backup_id: backup.id, kind: "verify" });
@@ -100,7 +105,8 @@ async function idleDatabase(ctx: Context<"backups.promote"> | Context<"backups.d
 
 async function chosen(ctx: Context<"backups.restore">, projectId: string, id: string | undefined) {
   const { org_id } = ctx.caller;
-  const backup = id === undefined ? await newestCompleted(ctx.tx, org_id, projectId) : await selectBackup(ctx.tx, org_id, id);
+  const backup =
+    id === undefined ? await newestCompleted(ctx.tx, org_id, projectId) : await selectBackup(ctx.tx, org_id, id);
   if (id !== undefined && backup?.project_id !== projectId) return ctx.fail("not_found");
   if (backup?.status !== "completed") {
     const error = id === undefined ? "There is no completed backup yet." : "Only a completed backup can be restored.";
@@ -109,7 +115,10 @@ async function chosen(ctx: Context<"backups.restore">, projectId: string, id: st
   return backup;
 }
 
-async function requireRoom(ctx: Context<"backups.restore">, owner: { org_id: string; project_id: string }): Promise<void> {
+async function requireRoom(
+  ctx: Context<"backups.restore">,
+  owner: { org_id: string; project_id: string },
+): Promise<void> {
   const further = await restoredDatabases(ctx.tx, owner.org_id, owner.project_id);
   if (further.length < mostRestored) return;
   return ctx.fail("conflict", {
@@ -118,22 +127,40 @@ async function requireRoom(ctx: Context<"backups.restore">, owner: { org_id: str
   });
 }
 
-async function begun(ctx: Context<"backups.create">, asked: { id: string; operation_id: string }): Promise<Result<"backups.create">> {
-  const operation = await awaited(ctx, asked.operation_id, { timeoutMs: beginningMs, isEnough: (phase) => phase !== "waiting" });
+async function begun(
+  ctx: Context<"backups.create">,
+  asked: { id: string; operation_id: string },
+): Promise<Result<"backups.create">> {
+  const operation = await awaited(ctx, asked.operation_id, {
+    timeoutMs: beginningMs,
+    isEnough: (phase) => phase !== "waiting",
+  });
   if (operation?.problem_code === "storage_full") throw refusal(operation);
   const row = await selectBackup(ctx.world.db, ctx.caller.org_id, asked.id);
   return { id: asked.id, status: row?.status ?? "running" };
 }
 
-async function restored(ctx: Context<"backups.restore">, operationId: string, backupId: string): Promise<Result<"backups.restore">> {
+async function restored(
+  ctx: Context<"backups.restore">,
+  operationId: string,
+  backupId: string,
+): Promise<Result<"backups.restore">> {
   const operation = await ended(ctx, operationId);
   return { database: operation.database_name ?? "", backup_id: backupId };
 }
 
-async function verified(ctx: Context<"backups.verify">, operationId: string, backupId: string): Promise<Result<"backups.verify">> {
+async function verified(
+  ctx: Context<"backups.verify">,
+  operationId: string,
+  backupId: string,
+): Promise<Result<"backups.verify">> {
   await ended(ctx, operationId);
   const row = await selectBackup(ctx.world.db, ctx.caller.org_id, backupId);
-  return { status: row?.verification ?? "failed", tables: row?.comparison ?? [], reason: row?.verification_problem ?? null };
+  return {
+    status: row?.verification ?? "failed",
+    tables: row?.comparison ?? [],
+    reason: row?.verification_problem ?? null,
+  };
 }
 
 type Waiter = Pick<Context<"backups.get">, "world" | "caller">;
@@ -143,7 +170,10 @@ async function ended(ctx: Waiter, id: string): Promise<Operation> {
   const operation = await awaited(ctx, id, { timeoutMs: outcomeDeadlineMs, isEnough: () => false });
   if (operation?.status === "completed") return operation;
   if (operation?.status === "failed") throw refusal(operation);
-  throw new Refused("unavailable", { error: "It takes longer than expected and goes on.", hint: "Look at the backup: it says how far it is." });
+  throw new Refused("unavailable", {
+    error: "It takes longer than expected and goes on.",
+    hint: "Look at the backup: it says how far it is.",
+  });
 }
 
 async function awaited(
@@ -186,5 +216,9 @@ function present(row: BackupRow): Result<"backups.list">["backups"][number] {
 function presentWhole(row: WholeBackupRow): Result<"backups.get"> {
   const { verification, ...shown } = present(row);
   const more = { tables: row.comparison ?? [], reason: row.verification_problem };
-  return { ...shown, tables: row.row_counts, verification: verification === null ? null : { ...verification, ...more } };
+  return {
+    ...shown,
+    tables: row.row_counts,
+    verification: verification === null ? null : { ...verification, ...more },
+  };
 }

@@ -99,8 +99,9 @@ export const cron: Handlers<"cron"> = {
 
   async delete(ctx, { params }) {
     const project = await projectOf(ctx, params.slug);
-    if (!(await queries.deleteJob(ctx.tx, project, params.name))) return ctx.fail("not_found");
-    ctx.note({ project_id: project.project_id, target: params.name });
+    const resource = await queries.deleteJob(ctx.tx, project, params.name);
+    if (resource === undefined) return ctx.fail("not_found");
+    ctx.note({ project_id: project.project_id, target: params.name, resource });
     return undefined;
   },
 };

@@ -120,14 +120,15 @@ export async function updateJob(tx: Tx, project: OfProject, name: string, change
 }
 
 /** Deletes the job with its runs; true when there was one. */
-export async function deleteJob(tx: Tx, project: OfProject, name: string): Promise<boolean> {
+export async function deleteJob(tx: Tx, project: OfProject, name: string): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("cron_job")
     .where("org_id", "=", project.org_id)
     .where("project_id", "=", project.project_id)
     .where("name", "=", name)
+    .returning("id")
     .executeTakeFirst();
-  return done.numDeletedRows === 1n;
+  return done?.id;
 }
 
 /** The job's id, locked until the transaction ends, so that two askers see each other's runs. */

@@ -34,8 +34,9 @@ export const domains: Handlers<"domains"> = {
     const parsed = parseHostname(params.hostname, own);
     // A name that is the platform's by now was not when it was attached.
     const hostname = "refused" in parsed ? params.hostname.toLowerCase() : parsed.hostname;
-    if (!(await deleteDomain(ctx.tx, { org_id, project_id }, hostname))) return ctx.fail("not_found");
-    ctx.note({ project_id, target: hostname });
+    const resource = await deleteDomain(ctx.tx, { org_id, project_id }, hostname);
+    if (resource === undefined) return ctx.fail("not_found");
+    ctx.note({ project_id, target: hostname, resource });
     await ctx.world.wakeups.send(ctx.tx, "edge", project_id);
     return undefined;
   },

@@ -148,12 +148,17 @@ export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<st
 }
 
 /** True when the project had it. */
-export async function deleteDomain(tx: Tx, { org_id, project_id }: OfProject, hostname: string): Promise<boolean> {
+export async function deleteDomain(
+  tx: Tx,
+  { org_id, project_id }: OfProject,
+  hostname: string,
+): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("domain")
     .where("org_id", "=", org_id)
     .where("project_id", "=", project_id)
     .where("hostname", "=", hostname)
+    .returning("id")
     .executeTakeFirst();
-  return done.numDeletedRows === 1n;
+  return done?.id;
 }
