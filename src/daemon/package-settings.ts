@@ -13,7 +13,9 @@ export interface PackageSettings {
   readonly goRoot: string | null;
 }
 
-const perProgram = /^(npm_config_|pip_|go(proxy|sumdb|flags|private)$|(https?|no|all)_proxy$)/i;
+// Of npm's settings only those on the way to packages: how the operator likes npm to behave or to print is not for others' builds.
+const perProgram =
+  /^(npm_config_(?:(?:@[^:]+:)?registry|(?:https?_?)?proxy|no_?proxy|cafile|ca|strict_ssl|maxsockets|fetch_\w+)$|pip_|go(proxy|sumdb|flags|private)$|(https?|no|all)_proxy$)/i;
 const timeoutMs = 10_000;
 
 /** Reads them once at the start. What cannot be read is left out: the package managers' own defaults hold then. */

@@ -50,13 +50,20 @@ export async function prepare(options: ProcessBuilderOptions, detected: Detected
 }
 
 const svelteHint =
-  "@sveltejs/adapter-auto makes nothing here: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
+  "@sveltejs/adapter-auto made no server: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
 // Fastify's own start command listens on the loopback alone unless it is told otherwise; HOST it does not read.
 const nodeEnv = {
   FASTIFY_ADDRESS: "0.0.0.0",
   NODE_ENV: "production",
   npm_config_cache: "/tmp/.npm",
   npm_config_update_notifier: "false",
+};
+
+// What SvelteKit's server believes about a request's address: nothing but the edge reaches it, and the edge replaces these headers.
+const svelteEnv = {
+  PROTOCOL_HEADER: "x-forwarded-proto",
+  HOST_HEADER: "x-forwarded-host",
+  ADDRESS_HEADER: "x-forwarded-for",
 };
 
 async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {
@@ -77,8 +84,12 @@ async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Pr
   });
   const tools = [node, managerTool];
   const hint = manifest.devDependencies["@sveltejs/adapter-auto"] === undefined ? {} : { startHint: svelteHint };
-  return { plan, tools, releaseTools: tools, env: nodeEnv, start: (files) => nodeStart(manifest, files), ...hint };
+  const env = manifest.devDependencies["@sveltejs/kit"] === undefined ? nodeEnv : { ...nodeEnv, ...svelteEnv };
+  return { plan, tools, releaseTools: tools, env, start: (files) => nodeStart(manifest, files), ...hint };
 }
+
+// gunicorn and uvicorn take the edge's word for a request's scheme and address; nothing else reaches them.
+const pythonEnv = { PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1", FORWARDED_ALLOW_IPS: "*" };
 
 async function preparePython(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {
   const interpreter = options.pythonBin;
@@ -86,7 +97,7 @@ async function preparePython(options: ProcessBuilderOptions, tree: SourceTree): 
   if (interpreter === null || version === null) throw new BuildRefused("python_missing");
   const settings = JSON.stringify(options.packageEnv);
   const plan = pythonPlan({ tree, interpreter, version, home, settings });
-  const env = { PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1", VIRTUAL_ENV: `${home}/.venv` };
+  const env = { ...pythonEnv, VIRTUAL_ENV: `${home}/.venv` };
   return { plan, tools: [], releaseTools: [], env, start: () => pythonStart(tree) };
 }
 

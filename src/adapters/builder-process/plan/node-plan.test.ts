@@ -104,6 +104,12 @@ test("the application's own install scripts run again over reused dependencies, 
   );
 });
 
+test("SvelteKit's adapter that chooses by the environment is told to choose a server", () => {
+  const auto = { devDependencies: { "@sveltejs/adapter-auto": "^7" }, ...build };
+  assert.deepEqual(plan(auto).build[0]?.env, { GCP_BUILDPACKS: "1" });
+  assert.deepEqual(plan(build).build[0]?.env, {});
+});
+
 test("nothing declared, nothing installed", () => {
   assert.equal(plan({}).install, null);
 });

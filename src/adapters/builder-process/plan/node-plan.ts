@@ -24,6 +24,9 @@ export function nodePlan(facts: NodeFacts): Plan {
       `Node.js ${facts.nodeVersion}, ${commandName(facts.manager)} ${facts.managerVersion}`,
       ...facts.notes,
       ...facts.manager.notes,
+      ...(choosesSvelteAdapter(facts.manifest)
+        ? ["SvelteKit: @sveltejs/adapter-auto takes @sveltejs/adapter-node"]
+        : []),
     ],
     install: isEmpty(facts)
       ? null
@@ -146,7 +149,19 @@ function installArgs(
 }
 
 function buildSteps({ manager, manifest }: NodeFacts): Step[] {
-  return manifest.scripts["build"] === undefined ? [] : [scriptStep(manager, "build", "build")];
+  if (manifest.scripts["build"] === undefined) return [];
+  const step = scriptStep(manager, "build", "build");
+  return [choosesSvelteAdapter(manifest) ? { ...step, env: { ...step.env, ...nodeAdapter } } : step];
+}
+
+// https://github.com/sveltejs/kit, adapter-auto's adapters.js: the one environment there for which it takes adapter-node.
+const nodeAdapter = { GCP_BUILDPACKS: "1" };
+
+/** SvelteKit as its scaffolder leaves it: the adapter is chosen, and installed, by where the build runs. */
+function choosesSvelteAdapter({ devDependencies, dependencies }: PackageJson): boolean {
+  return (
+    devDependencies["@sveltejs/adapter-auto"] !== undefined || dependencies["@sveltejs/adapter-auto"] !== undefined
+  );
 }
 
 function scriptStep(manager: PackageManager, name: string, stage: Step["stage"]): Step {

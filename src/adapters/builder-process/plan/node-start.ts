@@ -79,8 +79,8 @@ function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null
   if (found) return node(found, "the server that the build made");
   const uses = (name: string) =>
     manifest.dependencies[name] !== undefined || manifest.devDependencies[name] !== undefined;
-  if (uses("@sveltejs/adapter-node") && files.has("build/index.js"))
-    return node("build/index.js", "the server that the build made");
+  const usesSvelteServer = uses("@sveltejs/adapter-node") || uses("@sveltejs/adapter-auto");
+  if (usesSvelteServer && files.has("build/index.js")) return node("build/index.js", "the server that the build made");
   if (uses("next") && files.has(".next/BUILD_ID") && !files.has("out/index.html")) {
     return { how: "command", command: "next start -p $PORT", because: "the Next.js build" };
   }

@@ -61,7 +61,7 @@ for (const [name, files, command] of [
   [
     "Flask with gunicorn",
     { "app.py": "app = Flask(__name__)", "requirements.txt": "flask\ngunicorn==1" },
-    `gunicorn --bind ${where}:$PORT app:app`,
+    `gunicorn --bind ${where}:$PORT --threads 8 --keep-alive 5 app:app`,
   ],
   [
     "Flask alone",
@@ -76,7 +76,7 @@ for (const [name, files, command] of [
   [
     "a Flask factory",
     { "blog/__init__.py": "def create_app():", "requirements.txt": "flask\ngunicorn" },
-    `gunicorn --bind ${where}:$PORT 'blog:create_app()'`,
+    `gunicorn --bind ${where}:$PORT --threads 8 --keep-alive 5 'blog:create_app()'`,
   ],
   [
     "FastAPI",
@@ -91,7 +91,7 @@ for (const [name, files, command] of [
   [
     "Django with gunicorn",
     { "manage.py": "", "shop/wsgi.py": "", "requirements.txt": "django\ngunicorn" },
-    `gunicorn --bind ${where}:$PORT shop.wsgi:application`,
+    `gunicorn --bind ${where}:$PORT --threads 8 --keep-alive 5 shop.wsgi:application`,
   ],
   [
     "Django alone",

@@ -87,7 +87,8 @@ function moduleOf(path: string): string {
 function serve(application: Application, packages: Declared, tree: SourceTree): Start {
   const { target, framework, path } = application;
   if (framework === "asgi") return serveAsgi(application, packages);
-  if (packages.has("gunicorn")) return command(`gunicorn --bind ${where} ${quoted(target)}`, `gunicorn and ${path}`);
+  if (packages.has("gunicorn"))
+    return command(`gunicorn --bind ${where}${atOnce(tree)} ${quoted(target)}`, `gunicorn and ${path}`);
   if (packages.has("waitress"))
     return command(`waitress-serve --listen=${where} ${waitress(target)}`, `waitress and ${path}`);
   if (framework === "django")
@@ -107,6 +108,14 @@ function serveAsgi({ target, path }: Application, packages: Declared): Start {
   if (packages.has("uvicorn") || packages.has("fastapi"))
     return command(`uvicorn ${hostAndPort} ${target}`, `uvicorn and ${path}`);
   return command(`python ${path}`, path);
+}
+
+/**
+ * gunicorn's own default answers one request at a time. Threads share what the application keeps in memory; workers would not.
+ * The edge keeps connections for up to 2 s, which gunicorn must outlast.
+ */
+function atOnce(tree: SourceTree): string {
+  return tree.has("gunicorn.conf.py") ? "" : " --threads 8 --keep-alive 5";
 }
 
 /** A script that reads PORT itself is run as it is. */

@@ -77,5 +77,12 @@ test("the telling line is the first that names an error, without npm's frame", (
     "src/a.ts(1,2): error TS2304: Cannot find name 'x'.",
   );
   assert.equal(tellingLine('throw new Error("x")\n^\nError: x\n  at y'), "Error: x");
+  assert.equal(
+    tellingLine(
+      "> Build error occurred\nError: Build failed with 2 errors:\n[next]/font.css\nError: next/font: error:\nFailed to fetch Geist.\n",
+    ),
+    "Failed to fetch Geist.",
+  );
+  assert.equal(tellingLine("Error: it failed:\n"), "Error: it failed:");
   assert.equal(tellingLine("all is well"), null);
 });

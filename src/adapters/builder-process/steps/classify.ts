@@ -107,9 +107,12 @@ export function tellingLine(output: string): string | null {
   const errors = lines.filter(
     (line) =>
       !noise.test(line) &&
-      !/^(?:npm )?warn|^Found \d+ error/i.test(line) &&
+      !/^(?:npm )?warn|^Found \d+ error|^> Build error occurred/i.test(line) &&
       /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
-  const line = tellingFirst.map((pattern) => errors.find((each) => pattern.test(each))).find(Boolean) ?? errors[0];
+  // `Build failed with 2 errors:` announces what the next lines say.
+  const saying = errors.filter((line) => !line.endsWith(":"));
+  const among = saying.length > 0 ? saying : errors;
+  const line = tellingFirst.map((pattern) => among.find((each) => pattern.test(each))).find(Boolean) ?? among[0];
   return line === undefined ? null : line.replace(/^npm (?:error|ERR!)\s*/, "").slice(0, 300);
 }
