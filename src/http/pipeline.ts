@@ -7,6 +7,7 @@ import type { Db } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { Call, outcomeDeadlineMs } from "./call.ts";
 import { claimKey, resources, type HeldKey } from "./handlers.ts";
+import type { OpenStreams } from "./open-streams.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./parse.ts";
 import { addressKey, type Rate, type RateLimiter } from "./rate-limiter.ts";
 
@@ -26,6 +27,7 @@ export interface PipelineRequest extends RawInput {
   /** The bearer token, when one was sent. */
   readonly token: string | undefined;
   readonly idempotencyKey: string | undefined;
+  readonly lastEventId: string | undefined;
   /** Where the request comes from. */
   readonly address: string;
   readonly requestId: string;
@@ -39,6 +41,7 @@ export interface PipelineOptions {
   readonly world: Surroundings;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
+  readonly streams: OpenStreams;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
   readonly log: Log;
@@ -64,7 +67,7 @@ export async function answer(options: PipelineOptions, row: Row, request: Pipeli
 async function authenticate({ authenticator, limiter }: PipelineOptions, request: PipelineRequest): Promise<Caller> {
   const { token } = request;
   const found = token === undefined ? undefined : await authenticator.authenticate(token);
-  if (found !== undefined && found.suspended) throw new Refused("org_suspended");
+  if (found?.suspended === true) throw new Refused("org_suspended");
   if (found !== undefined) return found.caller;
   // Only what is refused anyway is counted, so nobody can use up what others of the same address need.
   const counted = limiter.count("refusedPerMinute", addressKey(request.address));

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 // @ts-expect-error: the package brings no types along.
 import { simpleParser } from "mailparser";
-import { SMTPServer } from "smtp-server";
+import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
 import { notifierSuite } from "../../ports/notifier.suite.ts";
 import { createSmtpNotifier } from "./smtp-notifier.ts";
 
@@ -32,6 +32,9 @@ async function mailServer() {
   const mails: ParsedMail[] = [];
   const receivers: string[] = [];
   const state = { refuses: false };
+  const keep = async (stream: SMTPServerDataStream) => {
+    mails.push((await simpleParser(stream)) as ParsedMail);
+  };
   const server = new SMTPServer({
     disabledCommands: ["STARTTLS"],
     allowInsecureAuth: true,
@@ -44,10 +47,7 @@ async function mailServer() {
       done(state.refuses ? Object.assign(new Error("no such mailbox"), { responseCode: 550 }) : null);
     },
     onData(stream, _, done) {
-      (simpleParser(stream) as Promise<ParsedMail>).then((mail) => {
-        mails.push(mail);
-        done();
-      }, done);
+      void keep(stream).finally(done);
     },
   });
   server.on("error", () => {});

@@ -37,8 +37,8 @@ async function contentOf(
   project: { org_id: string; project_id: string },
 ): Promise<Affected["database"]> {
   const row = await databaseOf(world.db, project.org_id, project.project_id);
-  if (row === undefined || row.port === null || row.socket_path === null) return null;
-  const { port, socket_path } = row;
+  const { port = null, socket_path = null } = row ?? {};
+  if (row === undefined || port === null || socket_path === null) return null;
   const query = { sort: "size_bytes", dir: "desc", limit: mostTables, offset: 0 } as const;
   try {
     const looked = await world.ports.tenantDatabase.listTables(

@@ -9,7 +9,7 @@ import * as queries from "./queries.ts";
 import { durations, fingerprintOf, newLink, resourceOf, shownBody, type SameRequest } from "./rules.ts";
 
 export { affectedBy, type Affected } from "./affected.ts";
-export { decide, openDecision, type Decision, type Decided } from "./decide.ts";
+export { decide, openDecision, type Decision } from "./decide.ts";
 
 /** A request of a token in approval mode, whose handler has found nothing against it. */
 export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {

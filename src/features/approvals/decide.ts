@@ -4,28 +4,6 @@ import type { Surroundings } from "../context.ts";
 import { decideApproval, selectByLink, type LinkedApproval } from "./queries.ts";
 import { durations, linkHashOf } from "./rules.ts";
 
-/** A request as the people who decide are shown it. */
-export interface Decision {
-  readonly approval: LinkedApproval;
-  /** Whether it still waits for them. */
-  readonly isOpen: boolean;
-  /** What the row does, the body that came with the request, and what the handler noted. */
-  readonly request: {
-    readonly summary: string;
-    readonly body: string | null;
-    readonly detail: Readonly<Record<string, unknown>>;
-  };
-}
-
-/** The request that a link is about; undefined when the link leads nowhere. Changes nothing. */
-export async function openDecision(db: Db, link: string, now: Date): Promise<Decision | undefined> {
-  const hash = linkHashOf(link);
-  const approval = hash === undefined ? undefined : await selectByLink(db, hash, now);
-  if (approval === undefined) return undefined;
-  const isOpen = approval.status === "pending" && approval.token_lives && approval.suspended_at === null;
-  return { approval, isOpen, request: approval.request as Decision["request"] };
-}
-
 export type Decided =
   | { readonly outcome: "decided" }
   | { readonly outcome: "too_late" }
@@ -53,4 +31,26 @@ export async function decide(world: Surroundings, link: string, choice: "approve
     await world.wakeups.send(tx, "approvals", id);
     return { outcome: "decided" };
   });
+}
+
+/** A request as the people who decide are shown it. */
+export interface Decision {
+  readonly approval: LinkedApproval;
+  /** Whether it still waits for them. */
+  readonly isOpen: boolean;
+  /** What the row does, the body that came with the request, and what the handler noted. */
+  readonly request: {
+    readonly summary: string;
+    readonly body: string | null;
+    readonly detail: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** The request that a link is about; undefined when the link leads nowhere. Changes nothing. */
+export async function openDecision(db: Db, link: string, now: Date): Promise<Decision | undefined> {
+  const hash = linkHashOf(link);
+  const approval = hash === undefined ? undefined : await selectByLink(db, hash, now);
+  if (approval === undefined) return undefined;
+  const isOpen = approval.status === "pending" && approval.token_lives && approval.suspended_at === null;
+  return { approval, isOpen, request: approval.request as Decision["request"] };
 }
