@@ -60,7 +60,10 @@ test("create ends with 1 and the reason when the backup fails", async () => {
 test("create --no-wait --json prints what the API answered", async () => {
   const { stdout, seen } = await run(creates(backup()), ["backups", "create", "--no-wait", "--json"]);
   assert.deepEqual(JSON.parse(stdout), { id: "bak_1", status: "running" });
-  assert.deepEqual(seen.map(({ name }) => name), ["backups.create"]);
+  assert.deepEqual(
+    seen.map(({ name }) => name),
+    ["backups.create"],
+  );
 });
 
 test("verify takes the newest completed backup and names the tables that differ", async () => {
@@ -68,7 +71,11 @@ test("verify takes the newest completed backup and names the tables that differ"
   const script: Script = {
     "backups.list": () => ({ backups: [backup({ id: "bak_3", status: "failed" }), backup({ id: "bak_2" }), backup()] }),
     "backups.get": () => backup({ id: "bak_2" }),
-    "backups.verify": ({ params }) => ({ status: params["id"] === "bak_2" ? "mismatch" : "verified", tables, reason: null }),
+    "backups.verify": ({ params }) => ({
+      status: params["id"] === "bak_2" ? "mismatch" : "verified",
+      tables,
+      reason: null,
+    }),
   };
   const { exitCode, stderr } = await run(script, ["backups", "verify"]);
   assert.equal(exitCode, 1);

@@ -22,7 +22,7 @@ const comparison = z.object({
   actual: count.nullable(),
 });
 
-export const backupSummary = z.object({
+const backupSummary = z.object({
   id,
   status,
   origin: z.enum(["manual", "daily", "final"]),
@@ -38,7 +38,10 @@ export const backupSummary = z.object({
 });
 
 const backup = backupSummary.extend({
-  tables: z.array(z.object({ table: z.string(), rows: count })).readonly().nullable(),
+  tables: z
+    .array(z.object({ table: z.string(), rows: count }))
+    .readonly()
+    .nullable(),
   verification: z
     .object({
       status: verdict,

@@ -22,8 +22,15 @@ export function storagesOf(config: StorageConfig, dir: string): Storages {
 function bucketOf(config: StorageConfig): S3StorageOptions | null {
   const { s3Endpoint: endpoint, s3Bucket: bucket, s3AccessKeyId: accessKeyId } = config;
   const secretKey = config.s3SecretKeyFile === null ? config.s3SecretKey : readSecret(config.s3SecretKeyFile);
-  const given = { BERTH_S3_ENDPOINT: endpoint, BERTH_S3_BUCKET: bucket, BERTH_S3_ACCESS_KEY_ID: accessKeyId, BERTH_S3_SECRET_KEY: secretKey };
-  const missing = Object.entries(given).filter(([, value]) => value === null).map(([name]) => name);
+  const given = {
+    BERTH_S3_ENDPOINT: endpoint,
+    BERTH_S3_BUCKET: bucket,
+    BERTH_S3_ACCESS_KEY_ID: accessKeyId,
+    BERTH_S3_SECRET_KEY: secretKey,
+  };
+  const missing = Object.entries(given)
+    .filter(([, value]) => value === null)
+    .map(([name]) => name);
   if (missing.length === Object.keys(given).length) return null;
   if (endpoint === null || bucket === null || accessKeyId === null || secretKey === null) {
     throw new StartRefused(`For backups in an S3-compatible store these settings are missing: ${missing.join(", ")}.`);

@@ -31,7 +31,10 @@ const chunkSize = 1024 * 1024;
 const magic = "PGDMP";
 
 /** Compresses and stores an archive; resolves once the file is durable. */
-export async function packArchive(archive: Readable, file: Omit<ArchiveFile, "sha256">): Promise<{ size_bytes: number; sha256: string }> {
+export async function packArchive(
+  archive: Readable,
+  file: Omit<ArchiveFile, "sha256">,
+): Promise<{ size_bytes: number; sha256: string }> {
   const { tap, digest } = hashing(file.onBytes);
   const compress = createZstdCompress({ chunkSize, params: { [constants.ZSTD_c_compressionLevel]: level } });
   const flowing = pipeline(archive, gathered, compress, tap);
@@ -70,7 +73,8 @@ export async function checkArchive(file: ArchiveFile): Promise<void> {
     file.onBytes(bytes);
     await inside.look(chunk);
   }
-  if (sum.digest("hex") !== file.sha256) throw new ArchiveDamaged("The backup's file is not what was stored: its checksum differs.");
+  if (sum.digest("hex") !== file.sha256)
+    throw new ArchiveDamaged("The backup's file is not what was stored: its checksum differs.");
   await inside.end();
 }
 
@@ -118,7 +122,8 @@ function looker() {
         await once(unpacked, "end").catch((error: unknown) => (fault = error));
       }
       if (fault !== undefined) throw new ArchiveDamaged("The backup's file cannot be unpacked.", fault);
-      if (first.subarray(0, magic.length).toString("latin1") !== magic) throw new ArchiveDamaged("The backup's file holds no archive of a database.");
+      if (first.subarray(0, magic.length).toString("latin1") !== magic)
+        throw new ArchiveDamaged("The backup's file holds no archive of a database.");
     },
   };
 }

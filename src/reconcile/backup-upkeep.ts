@@ -23,7 +23,9 @@ export async function requestDueBackups(world: World): Promise<number> {
   const now = world.clock.now();
   const due = (await dailyStates(world.db)).filter((state) => isDue(state, window, now));
   for (const { org_id, project_id, last_at } of due) {
-    await world.db.transaction().execute((tx) => requestDailyBackup(tx, world.wakeups, { org_id, project_id, since: last_at }));
+    await world.db
+      .transaction()
+      .execute((tx) => requestDailyBackup(tx, world.wakeups, { org_id, project_id, since: last_at }));
   }
   return due.length;
 }
@@ -32,7 +34,8 @@ export async function requestDueBackups(world: World): Promise<number> {
 export async function dropUnwanted(world: World): Promise<void> {
   for (const { name, ...owner } of await droppedDatabases(world.db)) {
     const row = await databaseOf(world.db, owner.org_id, owner.project_id);
-    if (row !== undefined && row.database_name !== name) await world.ports.postgresHost.dropDatabase(specOf(world.vault, row), name);
+    if (row !== undefined && row.database_name !== name)
+      await world.ports.postgresHost.dropDatabase(specOf(world.vault, row), name);
     await forgetRestored(world.db, owner, name);
   }
 }

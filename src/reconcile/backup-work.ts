@@ -37,7 +37,12 @@ const mostAttempts = 3;
 const spareBytes = 32 * 1024 * 1024;
 
 /** Makes, restores or verifies a backup and ends the operation in every case that is its own. Throws faults of the platform. */
-export async function performBackupWork(world: World, operation: TakenOperation, lease: Lease, signal: AbortSignal): Promise<void> {
+export async function performBackupWork(
+  world: World,
+  operation: TakenOperation,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<void> {
   const row = await databaseOf(world.db, operation.org_id, operation.project_id);
   if (row === undefined) throw new Error("the operation's project has no database");
   const progress = createBackupProgress(world.db, lease);
@@ -56,7 +61,10 @@ async function attempt(work: Work): Promise<End> {
     await cleanUp(work);
   } catch (error) {
     if (attempts <= mostAttempts) throw error;
-    work.world.log.error({ err: error, operation: work.operation.id }, "what an operation left could not be cleaned up");
+    work.world.log.error(
+      { err: error, operation: work.operation.id },
+      "what an operation left could not be cleaned up",
+    );
   }
   if (attempts > mostAttempts) return { problem: gaveUp };
   try {
@@ -71,7 +79,10 @@ async function attempt(work: Work): Promise<End> {
   }
 }
 
-const gaveUp: Problem = { code: "platform_fault", summary: "The platform itself failed while it worked on this, several times." };
+const gaveUp: Problem = {
+  code: "platform_fault",
+  summary: "The platform itself failed while it worked on this, several times.",
+};
 const tookTooLong: Problem = { code: "unavailable", summary: "It took longer than the platform allows." };
 
 function isOverdue(signal: AbortSignal): boolean {
@@ -97,7 +108,8 @@ async function backUp(work: Work): Promise<End> {
   const { org_id, project_id, backup_id } = operation;
   // The fence is part of the name: two workers, one of them too late, never write the same file.
   const key = `${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`;
-  if (!(await setStorageKey(world.db, lease, { backup_id, storage: standard, storage_key: key }))) throw new Error("the lease was lost");
+  if (!(await setStorageKey(world.db, lease, { backup_id, storage: standard, storage_key: key })))
+    throw new Error("the lease was lost");
   await progress.enter("dumping");
   let stored: { size_bytes: number; sha256: string } | undefined;
   const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
@@ -137,7 +149,8 @@ async function judge(work: Work): Promise<Verdict> {
   try {
     await restoreInto(work, name);
     await progress.enter("counting");
-    const onCounted = (done: { counted: number; tables: number }) => progress.tell({ tables_done: done.counted, tables_total: done.tables });
+    const onCounted = (done: { counted: number; tables: number }) =>
+      progress.tell({ tables_done: done.counted, tables_total: done.tables });
     const actual = await world.ports.postgresHost.countRows(spec, name, { signal, onCounted });
     return compare(operation.row_counts ?? [], actual);
   } catch (error) {
@@ -153,7 +166,11 @@ function compare(expected: readonly TableCount[], actual: readonly TableCount[])
   const comparison = expected.map(({ table, rows }) => ({ table, expected: rows, actual: counted.get(table) ?? null }));
   const differing = comparison.filter((each) => each.expected !== each.actual).length;
   if (differing === 0) return { verification: "verified", comparison, verification_problem: null };
-  return { verification: "mismatch", comparison, verification_problem: `${differing} of ${comparison.length} tables differ.` };
+  return {
+    verification: "mismatch",
+    comparison,
+    verification_problem: `${differing} of ${comparison.length} tables differ.`,
+  };
 }
 
 /** Looks through the whole file first, then restores it into a fresh database of this name. */
@@ -171,7 +188,11 @@ async function restoreInto(work: Work, name: string): Promise<void> {
 
 function archiveOf({ world, operation, progress, signal }: Work): ArchiveFile {
   const storage = world.ports.storages.named[operation.storage ?? ""];
-  if (storage === undefined) throw new DatabaseWorkFailed("missing", `The backup lies in the storage "${operation.storage}", which is not configured.`);
+  if (storage === undefined)
+    throw new DatabaseWorkFailed(
+      "missing",
+      `The backup lies in the storage "${operation.storage}", which is not configured.`,
+    );
   const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
   return { storage, key: operation.storage_key ?? "", sha256: operation.sha256 ?? "", signal, onBytes };
 }
@@ -193,7 +214,13 @@ async function end({ world, operation, lease }: Work, { problem, write }: End): 
     if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
     await write?.(tx);
     const action = `${{ backup: "backup", restore: "restore", verify: "verification" }[kind]}.${problem === null ? "completed" : "failed"}`;
-    await recordEvent(tx, { org_id, project_id, action, target: backup_id, detail: problem === null ? {} : { code: problem.code } });
+    await recordEvent(tx, {
+      org_id,
+      project_id,
+      action,
+      target: backup_id,
+      detail: problem === null ? {} : { code: problem.code },
+    });
     await world.wakeups.send(tx, "outcomes", operation.id);
   });
 }
@@ -201,7 +228,8 @@ async function end({ world, operation, lease }: Work, { problem, write }: End): 
 /** What went wrong as the project's owner may read it; undefined for a fault of the platform. */
 function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
-  if (error instanceof StorageFull) return { code: "storage_full", summary: "There is no room left for backups on the platform." };
+  if (error instanceof StorageFull)
+    return { code: "storage_full", summary: "There is no room left for backups on the platform." };
   if (!(error instanceof DatabaseWorkFailed)) return undefined;
   switch (error.reason) {
     case "full":

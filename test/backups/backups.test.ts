@@ -33,7 +33,11 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
   };
   const specOfRow = (row: Awaited<ReturnType<TestProject["row"]>>) => ({ ...row, password: "unused" });
   const file = async (id: string) => {
-    const row = await platform.world.db.selectFrom("backup").select("storage_key").where("id", "=", id).executeTakeFirstOrThrow();
+    const row = await platform.world.db
+      .selectFrom("backup")
+      .select("storage_key")
+      .where("id", "=", id)
+      .executeTakeFirstOrThrow();
     return join(platform.backupsDir, row.storage_key ?? "");
   };
   const liveState = async () => {
@@ -48,7 +52,10 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     assert.deepEqual(Object.keys(asked.body).sort(), ["id", "status"]);
     const done = await platform.ended(asked.body["id"] as string);
     assert.equal(done.status, "completed");
-    assert.deepEqual(done.tables, [{ table: "public.empty", rows: 0 }, { table: "public.notes", rows: 3000 }]);
+    assert.deepEqual(done.tables, [
+      { table: "public.empty", rows: 0 },
+      { table: "public.notes", rows: 3000 },
+    ]);
     const stored = await readFile(await file(done.id));
     assert.equal(stored.length, done.size_bytes);
     const { createHash } = await import("node:crypto");
@@ -78,10 +85,14 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     for (const { id } of made) {
       const { body } = await platform.call("POST", `/v1/backups/${id}/verify`);
       assert.equal(body["status"], "verified", JSON.stringify(body));
-      for (const { expected, actual } of body["tables"] as { expected: number; actual: number }[]) assert.equal(actual, expected);
+      for (const { expected, actual } of body["tables"] as { expected: number; actual: number }[])
+        assert.equal(actual, expected);
     }
     const counts = made.map(({ tables }) => tables.find(({ table }) => table === "public.notes")?.rows ?? 0);
-    assert.deepEqual(counts, [...counts].sort((a, b) => a - b));
+    assert.deepEqual(
+      counts,
+      [...counts].sort((a, b) => a - b),
+    );
     assert.deepEqual(await scratch(), []);
   });
 
@@ -94,9 +105,15 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     assert.equal((await platform.call("POST", `/v1/backups/${id}/verify`)).body["status"], "verified");
     assert.deepEqual(await liveState(), before);
     const name = restored.body["database"] as string;
-    assert.deepEqual(await project.query("select count(*)::int as n from recent", name), await project.query("select count(*)::int as n from recent"));
+    assert.deepEqual(
+      await project.query("select count(*)::int as n from recent", name),
+      await project.query("select count(*)::int as n from recent"),
+    );
     const further = await restoredDatabases(platform.world.db, platform.org.id, project.id);
-    assert.deepEqual(further.map(({ database, backup_id }) => ({ database, backup_id })), [{ database: name, backup_id: id }]);
+    assert.deepEqual(
+      further.map(({ database, backup_id }) => ({ database, backup_id })),
+      [{ database: name, backup_id: id }],
+    );
     await platform.call("DELETE", of(`/database/restored/${name}`));
   });
 
@@ -134,11 +151,20 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
   it("names the tables that differ", async () => {
     const { id, tables } = await platform.backup(project.slug);
     const changed = tables.map((each) => (each.table === "public.notes" ? { ...each, rows: each.rows + 1 } : each));
-    await platform.world.db.updateTable("backup").set({ row_counts: JSON.stringify(changed) }).where("id", "=", id).execute();
+    await platform.world.db
+      .updateTable("backup")
+      .set({ row_counts: JSON.stringify(changed) })
+      .where("id", "=", id)
+      .execute();
     const { body } = await platform.call("POST", `/v1/backups/${id}/verify`);
     assert.equal(body["status"], "mismatch");
-    const differing = (body["tables"] as { table: string; expected: number; actual: number }[]).filter((each) => each.expected !== each.actual);
-    assert.deepEqual(differing.map(({ table, expected, actual }) => [table, expected - actual]), [["public.notes", 1]]);
+    const differing = (body["tables"] as { table: string; expected: number; actual: number }[]).filter(
+      (each) => each.expected !== each.actual,
+    );
+    assert.deepEqual(
+      differing.map(({ table, expected, actual }) => [table, expected - actual]),
+      [["public.notes", 1]],
+    );
     assert.deepEqual(await scratch(), []);
   });
 
@@ -151,7 +177,12 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
       assert.equal(refused.body["code"], "operation_in_progress");
     }
     await platform.ended(made[0]?.body["id"] as string);
-    const rows = await platform.world.db.selectFrom("backup").select("id").where("project_id", "=", project.id).where("status", "=", "running").execute();
+    const rows = await platform.world.db
+      .selectFrom("backup")
+      .select("id")
+      .where("project_id", "=", project.id)
+      .where("status", "=", "running")
+      .execute();
     assert.deepEqual(rows, []);
   });
 
@@ -165,18 +196,24 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     assert.equal((await project.row()).database_name, name);
     await project.query("insert into notes (body) values ('after the promotion')");
     const listed = await platform.call("GET", of("/database/restored"));
-    assert.deepEqual((listed.body["databases"] as { database: string }[]).map(({ database }) => database), [original]);
+    assert.deepEqual(
+      (listed.body["databases"] as { database: string }[]).map(({ database }) => database),
+      [original],
+    );
     assert.equal((await platform.call("DELETE", of(`/database/restored/${name}`))).status, 404);
     assert.equal((await platform.call("POST", of("/database/promote"), { database: original })).status, 200);
     assert.equal((await project.row()).database_name, original);
-    assert.deepEqual(await project.query("select count(*)::int as n from notes where body = 'after the promotion'"), [{ n: 0 }]);
+    assert.deepEqual(await project.query("select count(*)::int as n from notes where body = 'after the promotion'"), [
+      { n: 0 },
+    ]);
     assert.equal((await platform.call("DELETE", of(`/database/restored/${name}`))).status, 204);
     await gone(name);
   });
 
   it("keeps at most five databases beside the live one", async () => {
     const names: string[] = [];
-    for (let i = 0; i < 5; i += 1) names.push((await platform.call("POST", of("/restore"), {})).body["database"] as string);
+    for (let i = 0; i < 5; i += 1)
+      names.push((await platform.call("POST", of("/restore"), {})).body["database"] as string);
     const refused = await platform.call("POST", of("/restore"), {});
     assert.equal(refused.body["code"], "conflict", refused.text);
     for (const name of names) await platform.call("DELETE", of(`/database/restored/${name}`));
@@ -188,7 +225,8 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     const { body } = await platform.call("POST", of("/restore"), {});
     const database = body["database"] as string;
     const { text: token } = await testToken(platform.world.db, platform.org.id, { role: "owner", approval_mode: true });
-    const call = (method: string, path: string, given?: unknown) => platform.api.call(method, path, { token, body: given });
+    const call = (method: string, path: string, given?: unknown) =>
+      platform.api.call(method, path, { token, body: given });
     assert.equal((await call("POST", `/v1/backups/${id}/verify`)).status, 200);
     assert.equal((await call("POST", of("/restore"), { backup_id: id })).status, 403);
     assert.equal((await call("POST", of("/database/promote"), { database })).status, 403);
@@ -228,7 +266,9 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     const restored = await platform.call("POST", `/v1/projects/${odd.slug}/restore`, { backup_id: id });
     assert.equal(restored.body["code"], "conflict");
     assert.doesNotMatch(restored.text, /COPY|SELECT|Command was|\//);
-    assert.deepEqual(await platform.host.listDatabases({ ...(await odd.row()), password: "" }), [(await odd.row()).database_name]);
+    assert.deepEqual(await platform.host.listDatabases({ ...(await odd.row()), password: "" }), [
+      (await odd.row()).database_name,
+    ]);
   });
 
   async function gone(name: string): Promise<void> {

@@ -44,7 +44,10 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
       const answer = await asked;
       assert.ok(answer.status < 300, answer.text);
       await assertNothingLeft(project, kind === "restore" ? (answer.body["database"] as string) : undefined);
-      const { body } = await finish(project, platform.call("POST", `/v1/backups/${given ?? (answer.body["id"] as string)}/verify`));
+      const { body } = await finish(
+        project,
+        platform.call("POST", `/v1/backups/${given ?? (answer.body["id"] as string)}/verify`),
+      );
       assert.equal(body["status"], "verified", JSON.stringify(body));
     });
   }
@@ -73,7 +76,12 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
   }
 
   async function running(project: TestProject): Promise<boolean> {
-    const rows = await platform.world.db.selectFrom("backup_operation").select("id").where("project_id", "=", project.id).where("status", "=", "running").execute();
+    const rows = await platform.world.db
+      .selectFrom("backup_operation")
+      .select("id")
+      .where("project_id", "=", project.id)
+      .where("status", "=", "running")
+      .execute();
     return rows.length > 0;
   }
 

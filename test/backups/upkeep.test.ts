@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Transform, type Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { requestFinalBackup } from "../../src/features/backups/backups.ts";
@@ -22,16 +22,16 @@ function adjustable() {
 }
 
 function limited(content: Readable, state: { fullAfter: number; gate: Promise<void> }): Readable {
-  let size = 0;
-  const through = new Transform({
-    transform(chunk: Buffer, _, done) {
-      size += chunk.length;
-      if (size > state.fullAfter) return done(new StorageFull());
-      void state.gate.then(() => done(null, chunk));
-    },
-  });
-  content.once("error", (error) => through.destroy(error));
-  return content.pipe(through);
+  const pieces = async function* () {
+    let size = 0;
+    for await (const piece of content) {
+      size += (piece as Buffer).length;
+      if (size > state.fullAfter) throw new StorageFull();
+      await state.gate;
+      yield piece as Buffer;
+    }
+  };
+  return Readable.from(pieces(), { objectMode: false });
 }
 
 describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () => {
@@ -46,7 +46,13 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
   });
   after(() => platform?.close());
 
-  const rows = () => platform.world.db.selectFrom("backup").selectAll().where("project_id", "=", project.id).orderBy("id", "desc").execute();
+  const rows = () =>
+    platform.world.db
+      .selectFrom("backup")
+      .selectAll()
+      .where("project_id", "=", project.id)
+      .orderBy("id", "desc")
+      .execute();
 
   it("refuses with storage_full when there is no room to begin, and keeps a failed row that says so", async () => {
     state.free = 1000;
@@ -75,8 +81,15 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
     state.gate = new Promise((resolve) => (open = resolve));
     const asked = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
     assert.equal(asked.body["status"], "running");
-    const seen = async () => (await platform.call("GET", `/v1/backups/${asked.body["id"] as string}`)).body["operation"] as { phase: string; bytes_done: number; tables_done: number; tables_total: number };
-    for (let i = 0; i < 100 && ((await seen()).tables_total !== 1 || (await seen()).bytes_done === 0); i += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen = async () =>
+      (await platform.call("GET", `/v1/backups/${asked.body["id"] as string}`)).body["operation"] as {
+        phase: string;
+        bytes_done: number;
+        tables_done: number;
+        tables_total: number;
+      };
+    for (let i = 0; i < 100 && ((await seen()).tables_total !== 1 || (await seen()).bytes_done === 0); i += 1)
+      await new Promise((resolve) => setTimeout(resolve, 50));
     const { phase, bytes_done, tables_done, tables_total } = await seen();
     assert.deepEqual({ phase, tables_done, tables_total }, { phase: "dumping", tables_done: 1, tables_total: 1 });
     assert.ok(bytes_done > 0);
@@ -86,13 +99,22 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
 
   it("makes one automatic backup a day, however often it is asked", async () => {
     const now = Date.now();
-    const at = (days: number) => ({ ...platform.world, clock: { now: () => new Date(now + days * 86_400_000) }, settings: { backups: { ...platform.world.settings.backups, daily: true } } }) as typeof platform.world;
+    const at = (days: number) =>
+      ({
+        ...platform.world,
+        clock: { now: () => new Date(now + days * 86_400_000) },
+        settings: { backups: { ...platform.world.settings.backups, daily: true } },
+      }) as typeof platform.world;
     const daily = async () => (await rows()).filter(({ origin }) => origin === "daily");
     await Promise.all([1, 2, 3].map(() => requestDueBackups(at(1))));
     assert.equal((await daily()).length, 1);
     await platform.ended((await daily())[0]?.id ?? "");
     // Its row was made by the database's clock, a day before the moment that was due.
-    await platform.world.db.updateTable("backup").set({ created_at: new Date(now + 86_400_000) }).where("id", "=", (await daily())[0]?.id ?? "").execute();
+    await platform.world.db
+      .updateTable("backup")
+      .set({ created_at: new Date(now + 86_400_000) })
+      .where("id", "=", (await daily())[0]?.id ?? "")
+      .execute();
     await requestDueBackups(at(1));
     assert.equal((await daily()).length, 1);
     await requestDueBackups(at(2.1));
@@ -105,10 +127,19 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
     await platform.call("POST", `/v1/backups/${verified.id}/verify`);
     const older = [await platform.backup(project.slug), await platform.backup(project.slug)];
     const newest = await platform.backup(project.slug);
-    const files = await platform.world.db.selectFrom("backup").select(["id", "storage_key"]).where("status", "=", "completed").execute();
+    const files = await platform.world.db
+      .selectFrom("backup")
+      .select(["id", "storage_key"])
+      .where("status", "=", "completed")
+      .execute();
     const retention = { daily: 1, weekly: 0, manual: 1 };
-    await applyRetention({ ...platform.world, settings: { backups: { ...platform.world.settings.backups, retention } } } as typeof platform.world);
-    const left = (await rows()).filter(({ status, origin }) => status === "completed" && origin === "manual").map(({ id }) => id);
+    await applyRetention({
+      ...platform.world,
+      settings: { backups: { ...platform.world.settings.backups, retention } },
+    } as typeof platform.world);
+    const left = (await rows())
+      .filter(({ status, origin }) => status === "completed" && origin === "manual")
+      .map(({ id }) => id);
     assert.deepEqual(left, [newest.id, verified.id]);
     for (const { id, storage_key } of files) {
       const isKept = left.includes(id) || !older.some((each) => each.id === id);
@@ -119,13 +150,18 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
 
   it("makes a final backup that retention keeps", async () => {
     const { db, wakeups } = platform.world;
-    const asked = await db.transaction().execute((tx) => requestFinalBackup(tx, wakeups, { org_id: platform.org.id, project_id: project.id }));
+    const asked = await db
+      .transaction()
+      .execute((tx) => requestFinalBackup(tx, wakeups, { org_id: platform.org.id, project_id: project.id }));
     assert.equal(asked.outcome, "requested");
     const { id } = asked as { id: string };
     assert.equal((await platform.ended(id)).status, "completed");
     await platform.backup(project.slug);
     const retention = { daily: 1, weekly: 0, manual: 1 };
-    await applyRetention({ ...platform.world, settings: { backups: { ...platform.world.settings.backups, retention } } } as typeof platform.world);
+    await applyRetention({
+      ...platform.world,
+      settings: { backups: { ...platform.world.settings.backups, retention } },
+    } as typeof platform.world);
     assert.equal((await platform.ended(id)).status, "completed");
   });
 

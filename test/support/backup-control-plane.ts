@@ -1,7 +1,10 @@
 // A control plane that works on backups until it reaches a step, says so, and then hangs there for its killer.
-import { PassThrough, Transform } from "node:stream";
+import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
-import { createLocalPostgresHost, type LocalPostgresHostOptions } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import {
+  createLocalPostgresHost,
+  type LocalPostgresHostOptions,
+} from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
@@ -20,14 +23,23 @@ export interface ControlPlaneInput {
   readonly step: Step;
 }
 
-export const steps = ["writing", "stored", "dumping", "creating", "restoring", "restored", "counting", "dropping"] as const;
+export const steps = [
+  "writing",
+  "stored",
+  "dumping",
+  "creating",
+  "restoring",
+  "restored",
+  "counting",
+  "dropping",
+] as const;
 export type Step = (typeof steps)[number];
 
 const input = (await json(process.stdin)) as ControlPlaneInput;
 
 async function reached(step: Step): Promise<void> {
   if (input.step !== step) return;
-  console.log("reached");
+  process.stdout.write("reached\n");
   setInterval(() => {}, 1000);
   await new Promise(() => {});
 }
@@ -44,10 +56,12 @@ function host() {
       await real.createDatabase(...args);
       await reached("creating");
     },
-    restore: async (spec: Parameters<typeof real.restore>[0], name: string, options: Parameters<typeof real.restore>[2]) => {
-      const stalling = stall("restoring");
-      options.archive.pipe(stalling);
-      await real.restore(spec, name, { ...options, archive: stalling });
+    restore: async (
+      spec: Parameters<typeof real.restore>[0],
+      name: string,
+      options: Parameters<typeof real.restore>[2],
+    ) => {
+      await real.restore(spec, name, { ...options, archive: stalling("restoring", options.archive) });
       await reached("restored");
     },
     countRows: async (...args: Parameters<typeof real.countRows>) => {
@@ -67,7 +81,7 @@ function storage() {
   return {
     ...real,
     put: async (key: string, content: Parameters<typeof real.put>[1], signal?: AbortSignal) => {
-      const result = await real.put(key, content.pipe(stall("writing")), signal);
+      const result = await real.put(key, stalling("writing", content), signal);
       await reached("stored");
       return result;
     },
@@ -75,14 +89,14 @@ function storage() {
 }
 
 /** Lets the first bytes pass. */
-function stall(step: Step): Transform {
-  if (input.step !== step) return new PassThrough();
-  return new Transform({
-    transform(chunk: Buffer, _, done) {
-      this.push(chunk);
-      void reached(step).then(() => done());
-    },
-  });
+function stalling(step: Step, content: Readable): Readable {
+  const pieces = async function* () {
+    for await (const piece of content) {
+      yield piece as Buffer;
+      await reached(step);
+    }
+  };
+  return Readable.from(pieces(), { objectMode: false });
 }
 
 const { db } = openDatabase({ connection: input.connection, log: silentLog });

@@ -2,7 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
-import { createLocalPostgresHost, type LocalPostgresHostOptions } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
+import {
+  createLocalPostgresHost,
+  type LocalPostgresHostOptions,
+} from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { makeTestPlace } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { databaseOf, requestDatabase, specOf, type DatabaseRow } from "../../src/features/database/database.ts";
@@ -65,7 +68,10 @@ export interface BackupPlatformOptions {
   readonly paused?: boolean;
 }
 
-export async function startBackupPlatform({ storage = (disk) => disk, paused = false }: BackupPlatformOptions = {}): Promise<BackupPlatform> {
+export async function startBackupPlatform({
+  storage = (disk) => disk,
+  paused = false,
+}: BackupPlatformOptions = {}): Promise<BackupPlatform> {
   const place = makeTestPlace();
   const host = createLocalPostgresHost(place.options);
   const api = await testApi({ ports: { postgresHost: host } });
@@ -82,7 +88,8 @@ export async function startBackupPlatform({ storage = (disk) => disk, paused = f
   const resume = () => startTask((wake) => backupsTask(world, wake));
   await startTask(() => databasesTask(world));
   if (!paused) await resume();
-  const call = (method: string, path: string, body?: unknown) => api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
+  const call = (method: string, path: string, body?: unknown) =>
+    api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
   const ended = async (id: string) => {
     for (;;) {
       const { body } = await call("GET", `/v1/backups/${id}`);
@@ -123,7 +130,16 @@ export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Wor
   const { db, vault, wakeups, clock } = api.world;
   const ports = { postgresHost: host, storages: { standard: "disk", named: { disk: storage } } };
   const owner = formatIdentity(ownIdentity());
-  return { db, vault, wakeups, clock, log: silentLog, owner, ports, settings: { backups: backupTestSettings } } as unknown as World;
+  return {
+    db,
+    vault,
+    wakeups,
+    clock,
+    log: silentLog,
+    owner,
+    ports,
+    settings: { backups: backupTestSettings },
+  } as unknown as World;
 }
 
 /** As configured by default, but without daily backups. */
@@ -147,7 +163,13 @@ async function makeProject(api: TestApi, org: TestOrganization): Promise<TestPro
   const login = async (database?: string) => {
     const now = await row();
     const { password, role_name } = specOf(vault, now);
-    const client = new pg.Client({ host: dirname(now.socket_path ?? ""), port: now.port ?? 0, user: role_name, password, database: database ?? now.database_name });
+    const client = new pg.Client({
+      host: dirname(now.socket_path ?? ""),
+      port: now.port ?? 0,
+      user: role_name,
+      password,
+      database: database ?? now.database_name,
+    });
     client.on("error", () => {});
     await client.connect();
     return client;

@@ -40,10 +40,22 @@ export async function startSwift(): Promise<SwiftServer> {
   for (const child of children) child.stdout.resume();
   const endpoint = `http://127.0.0.1:${proxy}`;
   const close = async () => {
-    await Promise.all(children.map((child) => new Promise((done) => (child.exitCode === null ? child.once("close", done).kill("SIGKILL") : done(null)))));
+    await Promise.all(
+      children.map(
+        (child) =>
+          new Promise((done) => (child.exitCode === null ? child.once("close", done).kill("SIGKILL") : done(null))),
+      ),
+    );
     await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   };
-  const up = await until(() => fetch(`${endpoint}/healthcheck`).then((answer) => answer.ok || undefined, () => undefined), { timeoutMs: 60_000 });
+  const up = await until(
+    () =>
+      fetch(`${endpoint}/healthcheck`).then(
+        (answer) => answer.ok || undefined,
+        () => undefined,
+      ),
+    { timeoutMs: 60_000 },
+  );
   if (up === undefined) {
     await close();
     throw new Error("Swift did not come up within a minute");
@@ -55,8 +67,31 @@ type Ports = Readonly<Record<"object" | "container" | "account" | "proxy" | "mem
 
 /** Swift reads /etc/swift and nothing else; it gets its own by a mount namespace. */
 function inside(dir: string, name: string): Command {
-  const view = ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/etc/swift", "--bind", join(dir, "etc"), "/etc/swift"];
-  const args = [...view, "--unshare-pid", "--proc", "/proc", "--die-with-parent", "--cap-add", "ALL", "--", `/usr/bin/swift-${name}-server`, `/etc/swift/${name}.conf`];
+  const view = [
+    "--bind",
+    "/",
+    "/",
+    "--dev-bind",
+    "/dev",
+    "/dev",
+    "--tmpfs",
+    "/etc/swift",
+    "--bind",
+    join(dir, "etc"),
+    "/etc/swift",
+  ];
+  const args = [
+    ...view,
+    "--unshare-pid",
+    "--proc",
+    "/proc",
+    "--die-with-parent",
+    "--cap-add",
+    "ALL",
+    "--",
+    `/usr/bin/swift-${name}-server`,
+    `/etc/swift/${name}.conf`,
+  ];
   return { file: "/usr/bin/bwrap", args };
 }
 
@@ -68,25 +103,50 @@ async function writeConfiguration(dir: string, ports: Ports): Promise<void> {
     `[DEFAULT]\nbind_ip = 127.0.0.1\nbind_port = ${port}\nworkers = 0\nuser = root\nswift_dir = /etc/swift\ndevices = ${join(dir, "dev")}\nmount_check = false\ndisable_fallocate = true\nlog_level = ERROR\n`;
   for (const name of ["account", "container", "object"] as const) {
     const rest = ["replicator", "updater", "auditor"].map((part) => `[${name}-${part}]\n`).join("");
-    await writeFile(join(etc, `${name}.conf`), `${common(ports[name])}[pipeline:main]\npipeline = ${name}-server\n[app:${name}-server]\nuse = egg:swift#${name}\n${rest}`);
+    await writeFile(
+      join(etc, `${name}.conf`),
+      `${common(ports[name])}[pipeline:main]\npipeline = ${name}-server\n[app:${name}-server]\nuse = egg:swift#${name}\n${rest}`,
+    );
   }
-  const filters = ["catch_errors", "gatekeeper", "healthcheck", "cache", "listing_formats", "bulk", "s3api", "tempauth", "copy", "slo", "dlo", "versioned_writes"];
+  const filters = [
+    "catch_errors",
+    "gatekeeper",
+    "healthcheck",
+    "cache",
+    "listing_formats",
+    "bulk",
+    "s3api",
+    "tempauth",
+    "copy",
+    "slo",
+    "dlo",
+    "versioned_writes",
+  ];
   const more: Readonly<Record<string, string>> = {
     cache: `memcache_servers = 127.0.0.1:${ports.memcached}\n`,
     s3api: "location = us-east-1\ns3_acl = false\n",
     tempauth: "user_test_tester = testing .admin\n",
   };
   const uses: Readonly<Record<string, string>> = { cache: "memcache" };
-  const sections = filters.map((name) => `[filter:${name}]\nuse = egg:swift#${uses[name] ?? name}\n${more[name] ?? ""}`);
+  const sections = filters.map(
+    (name) => `[filter:${name}]\nuse = egg:swift#${uses[name] ?? name}\n${more[name] ?? ""}`,
+  );
   const app = "[app:proxy-server]\nuse = egg:swift#proxy\nallow_account_management = true\naccount_autocreate = true\n";
-  await writeFile(join(etc, "proxy.conf"), `${common(ports.proxy)}[pipeline:main]\npipeline = ${filters.join(" ")} proxy-server\n${app}${sections.join("")}`);
-  await writeFile(join(etc, "swift.conf"), "[swift-hash]\nswift_hash_path_suffix = test\nswift_hash_path_prefix = test\n[storage-policy:0]\nname = one\ndefault = yes\n");
+  await writeFile(
+    join(etc, "proxy.conf"),
+    `${common(ports.proxy)}[pipeline:main]\npipeline = ${filters.join(" ")} proxy-server\n${app}${sections.join("")}`,
+  );
+  await writeFile(
+    join(etc, "swift.conf"),
+    "[swift-hash]\nswift_hash_path_suffix = test\nswift_hash_path_prefix = test\n[storage-policy:0]\nname = one\ndefault = yes\n",
+  );
 }
 
 async function buildRings(dir: string, ports: Ports): Promise<void> {
   for (const name of ["account", "container", "object"] as const) {
     const file = join(dir, "etc", `${name}.builder`);
-    const build = (...args: string[]) => runOk({ file: "/usr/bin/swift-ring-builder", args: [file, ...args] }, { timeoutMs: 30_000 });
+    const build = (...args: string[]) =>
+      runOk({ file: "/usr/bin/swift-ring-builder", args: [file, ...args] }, { timeoutMs: 30_000 });
     await build("create", "4", "1", "1");
     await build("add", `r1z1-127.0.0.1:${ports[name]}/d1`, "1");
     await build("rebalance");
@@ -94,9 +154,15 @@ async function buildRings(dir: string, ports: Ports): Promise<void> {
 }
 
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => resolve(server));
-  })));
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const server = createServer().listen(0, "127.0.0.1", () => resolve(server));
+        }),
+    ),
+  );
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;

@@ -84,8 +84,22 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   const token = await testToken(db, org.id, {});
   const approval = await testApproval(world, { org_id: org.id, token_id: token.id });
   const other = `o-${randomBytes(5).toString("hex")}`;
-  await db.insertInto("organization").values({ id: newId("org"), slug: other, name: other }).execute();
-  return { project, build, backup, key: key.id, token: token.id, approval, org: other, variable: "COLOUR", domain, cron: job.name };
+  await db
+    .insertInto("organization")
+    .values({ id: newId("org"), slug: other, name: other })
+    .execute();
+  return {
+    project,
+    build,
+    backup,
+    key: key.id,
+    token: token.id,
+    approval,
+    org: other,
+    variable: "COLOUR",
+    domain,
+    cron: job.name,
+  };
 }
 
 /** Makes a project directly in the database. */
@@ -158,7 +172,13 @@ async function testApproval(
   owner: { org_id: string; token_id: string },
 ): Promise<string> {
   const id = newId("apr");
-  const asked = { route: "projects.delete", method: "DELETE", path: "/v1/projects/demo", resource: "[]", request: "{}" };
+  const asked = {
+    route: "projects.delete",
+    method: "DELETE",
+    path: "/v1/projects/demo",
+    resource: "[]",
+    request: "{}",
+  };
   const hashes = { fingerprint: randomBytes(32), link_hash: randomBytes(32) };
   const hourAgo = new Date(Date.now() - 3_600_000);
   const times = { created_at: hourAgo, expires_at: hourAgo, decided_at: hourAgo };

@@ -73,13 +73,18 @@ async function measureDump(host: ReturnType<typeof createLocalPostgresHost>, bar
       await timed(() =>
         host.dump(bare.spec, {
           signal,
-          consume: async (archive) => void (await packArchive(archive, { storage, key: "ours", signal, onBytes: () => {} })),
+          consume: async (archive) =>
+            void (await packArchive(archive, { storage, key: "ours", signal, onBytes: () => {} })),
         }),
       ),
     );
   }
   const times = { ours: median(ours), theirs: median(theirs), goal };
-  return timeRow(`backup of ${rowCount / 1_000_000} million rows, with counts and checksum`, "pg_dump -Fc -Z0 | zstd -3", times);
+  return timeRow(
+    `backup of ${rowCount / 1_000_000} million rows, with counts and checksum`,
+    "pg_dump -Fc -Z0 | zstd -3",
+    times,
+  );
 }
 
 async function measureRestore(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchRow> {
@@ -102,7 +107,11 @@ async function measureRestore(host: ReturnType<typeof createLocalPostgresHost>, 
   return timeRow("restore, the file checked first", "zstd -d | pg_restore", both);
 }
 
-async function inFresh(host: ReturnType<typeof createLocalPostgresHost>, spec: DatabaseSpec, work: (name: string) => Promise<unknown>): Promise<number> {
+async function inFresh(
+  host: ReturnType<typeof createLocalPostgresHost>,
+  spec: DatabaseSpec,
+  work: (name: string) => Promise<unknown>,
+): Promise<number> {
   await host.createDatabase(spec, "fresh");
   try {
     return await timed(() => work("fresh"));
@@ -120,7 +129,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 // A shell's pipe is what this is measured against; its text is fixed, and what differs comes as arguments.
 async function dumpBare(bare: Bare, path: string): Promise<void> {
   const script = '"$1" -Fc -Z0 | "$2" -3 -q -f -o "$3"';
-  await runOk({ file: "/bin/sh", args: ["-c", script, "sh", join(bare.bin, "pg_dump"), zstd, path] }, { env: libpq(bare) });
+  await runOk(
+    { file: "/bin/sh", args: ["-c", script, "sh", join(bare.bin, "pg_dump"), zstd, path] },
+    { env: libpq(bare) },
+  );
 }
 
 async function restoreBare(bare: Bare, path: string, name: string): Promise<void> {

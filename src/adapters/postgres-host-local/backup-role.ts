@@ -34,6 +34,7 @@ export async function applyBackupRole(client: Client, spec: DatabaseSpec, passwo
     `ALTER ROLE ${role} ${attributes} CONNECTION LIMIT ${connectionLimit} PASSWORD ${text(scramVerifier(password))} VALID UNTIL 'infinity'`,
   );
   await client.query(`ALTER ROLE ${role} RESET ALL`);
-  for (const [setting, value] of Object.entries(settings)) await client.query(`ALTER ROLE ${role} SET ${setting} = ${text(value)}`);
+  for (const [setting, value] of Object.entries(settings))
+    await client.query(`ALTER ROLE ${role} SET ${setting} = ${text(value)}`);
   await client.query(`GRANT ${name(spec.role_name)} TO ${role}`);
 }

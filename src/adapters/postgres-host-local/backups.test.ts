@@ -49,7 +49,10 @@ describe("backups of local instances", { skip: missingPart }, () => {
     await host.ensure(spec);
     try {
       const dump = host.dump(spec, { consume: async () => {}, signal: new AbortController().signal });
-      await assert.rejects(dump, (error) => error instanceof DatabaseWorkFailed && error.reason === "missing" && /pg_dump/.test(error.message));
+      await assert.rejects(
+        dump,
+        (error) => error instanceof DatabaseWorkFailed && error.reason === "missing" && /pg_dump/.test(error.message),
+      );
     } finally {
       await host.destroy(spec.id);
     }
@@ -61,7 +64,12 @@ function dumping() {
     try {
       if (readFileSync(`/proc/${pid}/comm`, "utf8").trim() !== "pg_dump") continue;
       const read = (name: string) => readFileSync(`/proc/${pid}/${name}`, "utf8");
-      return { line: read("cmdline"), status: read("status"), root: readdirSync(`/proc/${pid}/root`), devices: read("net/dev") };
+      return {
+        line: read("cmdline"),
+        status: read("status"),
+        root: readdirSync(`/proc/${pid}/root`),
+        devices: read("net/dev"),
+      };
     } catch {
       // It ended between two looks.
     }

@@ -30,9 +30,13 @@ export interface ClientCall {
 }
 
 /** A client program's command and environment; the password is in the latter. */
-export function clientCommand(programs: ClientPrograms, call: ClientCall): { command: Command; env: Record<string, string> } {
+export function clientCommand(
+  programs: ClientPrograms,
+  call: ClientCall,
+): { command: Command; env: Record<string, string> } {
   const file = call.program === "pg_dump" ? programs.pgDump : programs.pgRestore;
-  if (file === null) throw new DatabaseWorkFailed("missing", `${call.program} is not installed on the platform's machine.`);
+  if (file === null)
+    throw new DatabaseWorkFailed("missing", `${call.program} is not installed on the platform's machine.`);
   const { login } = call;
   const isConfined = programs.confinement.bwrap !== null;
   const env = {
@@ -60,7 +64,10 @@ function inLargePieces(command: Command): Command {
 const keptErrorBytes = 64 * 1024;
 
 /** How a client program ends; it is killed when the signal aborts. Never rejects: a program that cannot start ends with null. */
-export function endOf(child: ReturnType<typeof start>, signal: AbortSignal): Promise<{ exitCode: number | null; stderr: string }> {
+export function endOf(
+  child: ReturnType<typeof start>,
+  signal: AbortSignal,
+): Promise<{ exitCode: number | null; stderr: string }> {
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => {
     // The first error is the reason; those that follow come of it.
@@ -84,7 +91,8 @@ export function endOf(child: ReturnType<typeof start>, signal: AbortSignal): Pro
  */
 export function halt(child: ReturnType<typeof start>): void {
   try {
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL");
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, "SIGKILL");
   } catch {
     // It has just ended by itself.
   }

@@ -23,14 +23,19 @@ export async function countDatabase(login: Login, options: CountOptions): Promis
   return inSnapshot(login, options, (client, _, signal) => countRows(client, { ...options, signal }).catch(rethrow));
 }
 
-type InSnapshot<T> = (client: pg.Client, exported: { snapshot: string; version: string }, signal: AbortSignal) => Promise<T>;
+type InSnapshot<T> = (
+  client: pg.Client,
+  exported: { snapshot: string; version: string },
+  signal: AbortSignal,
+) => Promise<T>;
 
 /** Opens a transaction that shows one state of the database, for as long as `work` takes. */
 async function inSnapshot<T>(login: Login, { signal }: CountOptions, work: InSnapshot<T>): Promise<T> {
   const client = new pg.Client({ ...login, options: "-c search_path=pg_catalog", connectionTimeoutMillis: 10_000 });
   client.on("error", () => {});
   // Ends the statement under way, too: a count of a large table takes minutes.
-  const stop = () => void (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+  const stop = () =>
+    void (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   try {
     await client.connect().catch(rethrow);
     signal.addEventListener("abort", stop, { once: true });
@@ -77,7 +82,11 @@ interface Streaming {
   readonly consume: DumpOptions["consume"];
 }
 
-async function streamDump(programs: ClientPrograms, login: Login, { snapshot, signal, consume }: Streaming): Promise<void> {
+async function streamDump(
+  programs: ClientPrograms,
+  login: Login,
+  { snapshot, signal, consume }: Streaming,
+): Promise<void> {
   const args = [
     "--format=custom",
     "--compress=0",

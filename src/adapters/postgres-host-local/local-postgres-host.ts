@@ -78,7 +78,8 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     listDatabases: (spec) => databasesOf(options, spec),
     dump: (spec, dump) => dumpOwn(options, spec, dump),
     restore: (spec, name, restore) => restoreInto(options, spec, { name, ...restore }),
-    countRows: async (spec, name, count) => countDatabase(await backupLogin(runningInstance(options, spec.id), spec, name), count),
+    countRows: async (spec, name, count) =>
+      countDatabase(await backupLogin(runningInstance(options, spec.id), spec, name), count),
   };
 }
 
@@ -198,7 +199,8 @@ async function restoreInto(
   const { role_name: user, password } = spec;
   const login = { ...server.superuserConnection(name), user, password };
   const programs = await clientPrograms(options, instance);
-  const limit = (more: number) => withConnection(server.superuserConnection(), (client) => setConnectionLimit(client, user, more));
+  const limit = (more: number) =>
+    withConnection(server.superuserConnection(), (client) => setConnectionLimit(client, user, more));
   // An application that holds all of its connections must not stand in the way of its own restore.
   await limit(restoreConnections);
   try {

@@ -5,10 +5,15 @@ import { clientCommand, endOf, halt, type ClientPrograms, type Login } from "./c
 import { failureOfProgram } from "./work-failure.ts";
 
 // What the project's owner may have set for its role helps against accidents of an application, and would end a restore.
-const session = "-c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 -c role=none";
+const session =
+  "-c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 -c role=none";
 
 /** Restores in one transaction. The login is the project's own role: a superuser would run what the archive's owner wrote. */
-export async function restoreDatabase(programs: ClientPrograms, login: Login, { archive, signal }: RestoreOptions): Promise<void> {
+export async function restoreDatabase(
+  programs: ClientPrograms,
+  login: Login,
+  { archive, signal }: RestoreOptions,
+): Promise<void> {
   const args = [
     `--dbname=${login.database}`,
     "--single-transaction",
@@ -31,7 +36,7 @@ export async function restoreDatabase(programs: ClientPrograms, login: Login, { 
   );
   const [{ exitCode, stderr }, fault] = await Promise.all([ended, feeding.finally(() => archive.destroy())]);
   signal.throwIfAborted();
-  if (fault !== undefined && !isClosedByReader(fault)) throw fault;
+  if (fault !== undefined && !isClosedByReader(fault)) throw fault as Error;
   if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
 }
 

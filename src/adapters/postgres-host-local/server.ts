@@ -89,7 +89,9 @@ async function observeServer(options: LocalServerOptions): Promise<"absent" | "s
 }
 
 /** How the instance's programs are to be kept apart here. Throws, in words for the operator, when that cannot be done. */
-export async function chooseConfinement(options: Pick<LocalServerOptions, "binDir" | "bwrap" | "uid">): Promise<Confinement> {
+export async function chooseConfinement(
+  options: Pick<LocalServerOptions, "binDir" | "bwrap" | "uid">,
+): Promise<Confinement> {
   const { binDir, bwrap, uid } = options;
   const asked = { binDir, bwrap, uid };
   const isRoot = process.getuid?.() === 0;

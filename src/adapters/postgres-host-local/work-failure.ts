@@ -6,8 +6,15 @@ const mostLetters = 300;
 export function failureOfProgram(program: string, stderr: string): DatabaseWorkFailed {
   const lines = stderr.split("\n");
   const said = lines.find((line) => /ERROR: |FATAL: /.test(line)) ?? lines.find((line) => /error: /.test(line)) ?? "";
-  const message = said.replace(/^.*?(?:ERROR|FATAL): +/, "").replace(/^[a-z_]+: error: +/, "").trim().slice(0, mostLetters);
-  return new DatabaseWorkFailed(reasonOf(stderr), `${program} failed: ${message === "" ? "it gave no reason" : message}`);
+  const message = said
+    .replace(/^.*?(?:ERROR|FATAL): +/, "")
+    .replace(/^[a-z_]+: error: +/, "")
+    .trim()
+    .slice(0, mostLetters);
+  return new DatabaseWorkFailed(
+    reasonOf(stderr),
+    `${program} failed: ${message === "" ? "it gave no reason" : message}`,
+  );
 }
 
 /** What an error of a connection means. */
@@ -21,6 +28,7 @@ export function failureOfQuery(error: Error & { code?: string }): DatabaseWorkFa
 
 function reasonOf(stderr: string): DatabaseWorkFailed["reason"] {
   if (/No space left on device|could not extend file/.test(stderr)) return "full";
-  const isAway = /could not connect|connection to server .* failed|server closed the connection|terminating connection|is starting up|is shutting down/;
+  const isAway =
+    /could not connect|connection to server .* failed|server closed the connection|terminating connection|is starting up|is shutting down/;
   return isAway.test(stderr) ? "away" : "refused";
 }

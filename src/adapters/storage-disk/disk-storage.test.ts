@@ -28,7 +28,11 @@ test("files and folders are closed to others", async () => {
   const dir = await mkdtemp(join(tmpdir(), "berth-storage-"));
   try {
     await createDiskStorage({ dir: join(dir, "deep") }).put("a/b", Readable.from([Buffer.from("x")]));
-    for (const [path, mode] of [["deep", 0o700], ["deep/a", 0o700], ["deep/a/b", 0o600]] as const)
+    for (const [path, mode] of [
+      ["deep", 0o700],
+      ["deep/a", 0o700],
+      ["deep/a/b", 0o600],
+    ] as const)
       assert.equal((await stat(join(dir, path))).mode & 0o777, mode, path);
   } finally {
     await rm(dir, { recursive: true });

@@ -65,7 +65,7 @@ async function writeDurably(path: string, content: Readable, signal: AbortSignal
 }
 
 async function writeAll(file: FileHandle, chunk: Buffer): Promise<void> {
-  for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
+  for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten;
 }
 
 // The names of a folder are durable when the folder is; those that were just made hang on the one above.
@@ -100,7 +100,8 @@ async function sweep(dir: string, isBusy: (key: string) => Promise<boolean>): Pr
 }
 
 function fileOf(dir: string, key: string): string {
-  if (!/^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(key)) throw new Error(`not the key of a file: ${key}`);
+  if (!/^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(key))
+    throw new Error(`not the key of a file: ${key}`);
   return join(dir, key);
 }
 

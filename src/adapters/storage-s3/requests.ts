@@ -24,7 +24,12 @@ export class BucketRefused extends Error {
   readonly status: number | null;
   readonly code: string;
   constructor(status: number | null, code: string, cause?: unknown) {
-    super(status === null ? `the object storage cannot be reached (${code})` : `the object storage answered ${status} ${code}`, { cause });
+    super(
+      status === null
+        ? `the object storage cannot be reached (${code})`
+        : `the object storage answered ${status} ${code}`,
+      { cause },
+    );
     this.name = "BucketRefused";
     this.status = status;
     this.code = code;

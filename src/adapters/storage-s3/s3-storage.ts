@@ -35,14 +35,19 @@ interface Source {
   readonly signal: AbortSignal | undefined;
 }
 
-async function put(bucket: S3StorageOptions, key: string, { content, signal }: Source): Promise<{ size_bytes: number }> {
+async function put(
+  bucket: S3StorageOptions,
+  key: string,
+  { content, signal }: Source,
+): Promise<{ size_bytes: number }> {
   const parts = partsOf(content);
   try {
     const first = await parts.next();
     const body = first.value ?? new Uint8Array();
     const second = first.done === true ? first : await parts.next();
     signal?.throwIfAborted();
-    if (second.done !== true) return await putInParts(bucket, key, { parts: chain([body, second.value], parts), signal });
+    if (second.done !== true)
+      return await putInParts(bucket, key, { parts: chain([body, second.value], parts), signal });
     await send(bucket, { method: "PUT", key, body, signal });
     return { size_bytes: body.length };
   } finally {
@@ -121,7 +126,8 @@ async function listUploads(bucket: S3StorageOptions, prefix: string): Promise<{ 
 }
 
 function keyOf({ prefix }: S3StorageOptions, key: string): string {
-  if (!/^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(key)) throw new Error(`not the key of a file: ${key}`);
+  if (!/^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(key))
+    throw new Error(`not the key of a file: ${key}`);
   return `${prefix}${key}`;
 }
 

@@ -117,7 +117,10 @@ function addCreate(backups: Command, ctx: CliContext): void {
       const client = await ctx.client();
       const begun = await client.call("backups.create", { params: { slug }, signal: ctx.signal });
       if (!options.wait)
-        return ctx.output.result(begun, () => `Backing up ${slug} in the background: \`berth backups show ${begun.id}\``);
+        return ctx.output.result(
+          begun,
+          () => `Backing up ${slug} in the background: \`berth backups show ${begun.id}\``,
+        );
       const backup = await withProgress(ctx, `Backing up ${slug}`, (say) => watch(ctx, client, { id: begun.id, say }));
       if (backup.status === "failed") throw failed("The backup failed.", backup.failure);
       return ctx.output.result(
@@ -142,7 +145,9 @@ async function watch(
 }
 
 function failed(message: string, failure: { code: string; summary: string } | null): CliError {
-  return new CliError("refused", failure?.code ?? "failed", { message: failure === null ? message : `${message} ${failure.summary}` });
+  return new CliError("refused", failure?.code ?? "failed", {
+    message: failure === null ? message : `${message} ${failure.summary}`,
+  });
 }
 
 function addVerify(backups: Command, ctx: CliContext): void {
@@ -156,11 +161,16 @@ function addVerify(backups: Command, ctx: CliContext): void {
     const document = await withProgress(ctx, `Verifying ${id}`, (say) => verify(ctx, client, { id, say }));
     if (document.status !== "verified") {
       const differing = document.tables.filter((each) => each.expected !== each.actual);
-      const list = differing.slice(0, 5).map((each) => `${each.table} has ${each.actual ?? "no"} rows instead of ${each.expected}`);
+      const list = differing
+        .slice(0, 5)
+        .map((each) => `${each.table} has ${each.actual ?? "no"} rows instead of ${each.expected}`);
       const reason = [document.reason ?? "", ...list].filter((part) => part !== "").join(" ");
       throw new CliError("refused", `backup_${document.status}`, { message: `${id} is not good: ${reason}` });
     }
-    ctx.output.result(document, (paint) => `${paint.green("Verified:")} all ${document.tables.length} tables of ${id} have the rows they had`);
+    ctx.output.result(
+      document,
+      (paint) => `${paint.green("Verified:")} all ${document.tables.length} tables of ${id} have the rows they had`,
+    );
   });
 }
 
@@ -186,6 +196,9 @@ async function newestCompleted(ctx: CliContext, client: Client): Promise<string>
   const { backups } = await client.call("backups.list", { params: { slug } });
   const newest = backups.find((backup) => backup.status === "completed");
   if (newest === undefined)
-    throw new CliError("notFound", "not_found", { message: `${slug} has no completed backup yet.`, hint: "`berth backups create` makes one." });
+    throw new CliError("notFound", "not_found", {
+      message: `${slug} has no completed backup yet.`,
+      hint: "`berth backups create` makes one.",
+    });
   return newest.id;
 }

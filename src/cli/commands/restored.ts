@@ -27,8 +27,13 @@ function addRestore(backups: Command, ctx: CliContext): void {
     const document = await withProgress(ctx, `Restoring ${id ?? "the newest backup"} of ${slug}`, () =>
       client.call("backups.restore", { params: { slug }, body, signal: ctx.signal }),
     );
-    ctx.output.result(document, (paint) => `${paint.green("Restored:")} ${document.backup_id} into the database ${document.database}`);
-    ctx.output.note(() => `Look at it, then \`berth backups promote ${document.database}\` lets the application use it.`);
+    ctx.output.result(
+      document,
+      (paint) => `${paint.green("Restored:")} ${document.backup_id} into the database ${document.database}`,
+    );
+    ctx.output.note(
+      () => `Look at it, then \`berth backups promote ${document.database}\` lets the application use it.`,
+    );
   });
 }
 
@@ -41,7 +46,11 @@ function addList(backups: Command, ctx: CliContext): void {
     const slug = await currentProject(ctx);
     const document = await (await ctx.client()).call("backups.restored", { params: { slug } });
     ctx.output.result(document, (paint) => {
-      const rows = document.databases.map((each) => [each.database, each.backup_id ?? "the first one", relativeTime(each.created_at)]);
+      const rows = document.databases.map((each) => [
+        each.database,
+        each.backup_id ?? "the first one",
+        relativeTime(each.created_at),
+      ]);
       return table(paint, ["DATABASE", "FROM", "SINCE"], rows, "There is only the live database.");
     });
   });
@@ -51,12 +60,18 @@ function addPromote(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "promote <database>",
     summary: "Let the application use a restored database; the one before is kept",
-    examples: ["berth backups promote restored_20260102_0a1b2c3d4e", "berth backups promote restored_20260102_0a1b2c3d4e --yes"],
+    examples: [
+      "berth backups promote restored_20260102_0a1b2c3d4e",
+      "berth backups promote restored_20260102_0a1b2c3d4e --yes",
+    ],
   })
     .option("-y, --yes", "don't ask")
     .action(async (database: string, options: { yes?: boolean }) => {
       const slug = await currentProject(ctx);
-      await confirm(ctx, `The application of ${slug} will restart with ${database}.`, { name: database, yes: options.yes });
+      await confirm(ctx, `The application of ${slug} will restart with ${database}.`, {
+        name: database,
+        yes: options.yes,
+      });
       const document = await (await ctx.client()).call("backups.promote", { params: { slug }, body: { database } });
       ctx.output.result(document, (paint) => `${paint.green("Promoted:")} ${slug} uses ${document.database}`);
       ctx.output.note(() => `\`berth backups promote ${document.previous}\` goes back.`);

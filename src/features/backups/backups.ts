@@ -5,8 +5,16 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
 
-export { dailyStates, deleteExpired, endedBackups, expireBackup, expiredRows, newestSize, newestVerifiedAt } from "./queries.ts";
-export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases, type RestoredDatabase } from "./restored.ts";
+export {
+  dailyStates,
+  deleteExpired,
+  endedBackups,
+  expireBackup,
+  expiredRows,
+  newestSize,
+  newestVerifiedAt,
+} from "./queries.ts";
+export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases } from "./restored.ts";
 export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
 export {
   completeBackup,
@@ -34,7 +42,9 @@ interface Owner {
 }
 
 /** A backup that was asked for, or `busy`: the project's database is being backed up, restored or verified. */
-export type Requested = { readonly outcome: "requested"; readonly id: string; readonly operation_id: string } | { readonly outcome: "busy" };
+export type Requested =
+  | { readonly outcome: "requested"; readonly id: string; readonly operation_id: string }
+  | { readonly outcome: "busy" };
 
 /** Asks for a backup of the project's database, which must exist. */
 export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBackup, "id">): Promise<Requested> {
@@ -55,7 +65,11 @@ export async function requestFinalBackup(tx: Tx, wakeups: Wakeups, owner: Owner)
 }
 
 /** Asks for the day's automatic backup, unless one was begun after `since`. */
-export async function requestDailyBackup(tx: Tx, wakeups: Wakeups, owner: Owner & { since: string | null }): Promise<Requested> {
+export async function requestDailyBackup(
+  tx: Tx,
+  wakeups: Wakeups,
+  owner: Owner & { since: string | null },
+): Promise<Requested> {
   const { org_id, project_id, since } = owner;
   if ((await lockDaily(tx, org_id, project_id)) !== since) return { outcome: "busy" };
   return requestBackup(tx, wakeups, { org_id, project_id, origin: "daily" });

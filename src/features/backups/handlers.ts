@@ -183,7 +183,7 @@ async function awaited(
 ): Promise<Operation | undefined> {
   for (const end = Date.now() + timeoutMs; ; await sleep(pollMs)) {
     const operation = await operationOf(ctx.world.db, ctx.caller.org_id, id);
-    if (operation === undefined || operation.status !== "running" || isEnough(operation.phase)) return operation;
+    if (operation?.status !== "running" || isEnough(operation.phase)) return operation;
     if (Date.now() >= end) return operation;
   }
 }

@@ -78,11 +78,20 @@ export interface Progress {
 }
 
 export async function setProgress(db: Db, lease: Lease, progress: Progress): Promise<void> {
-  await db.updateTable("backup_operation").set(progress).where("id", "=", lease.id).where("fence", "=", lease.fence).execute();
+  await db
+    .updateTable("backup_operation")
+    .set(progress)
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .execute();
 }
 
 /** Lets go of an operation, for anybody to take it again after the pause. `uncounted`: the attempt was no fault of its own. */
-export async function releaseOperation(db: Db, lease: Lease, options: { pauseSeconds: number; uncounted: boolean }): Promise<void> {
+export async function releaseOperation(
+  db: Db,
+  lease: Lease,
+  options: { pauseSeconds: number; uncounted: boolean },
+): Promise<void> {
   await db
     .updateTable("backup_operation")
     .set({
@@ -122,7 +131,11 @@ export async function endOperation(tx: Tx, lease: Lease, problem: Problem | null
 }
 
 /** Writes down where a backup's file will be, before the first byte of it is written. False when the lease was lost. */
-export async function setStorageKey(db: Db, lease: Lease, place: { backup_id: string; storage: string; storage_key: string }): Promise<boolean> {
+export async function setStorageKey(
+  db: Db,
+  lease: Lease,
+  place: { backup_id: string; storage: string; storage_key: string },
+): Promise<boolean> {
   const { backup_id, storage, storage_key } = place;
   const done = await sql`update backup b set storage = ${storage}, storage_key = ${storage_key} from backup_operation o
     where b.id = ${backup_id} and o.id = ${lease.id} and o.fence = ${lease.fence} and o.status = 'running'`.execute(db);

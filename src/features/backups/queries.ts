@@ -133,7 +133,15 @@ export async function endedBackups(db: Db) {
   return db
     .selectFrom("backup")
     .innerJoin("project", "project.id", "backup.project_id")
-    .select(["backup.id", "backup.org_id", "backup.project_id", "backup.origin", "backup.status", "backup.created_at", "backup.verification"])
+    .select([
+      "backup.id",
+      "backup.org_id",
+      "backup.project_id",
+      "backup.origin",
+      "backup.status",
+      "backup.created_at",
+      "backup.verification",
+    ])
     .where("backup.status", "in", ["completed", "failed"])
     .where("backup.expired_at", "is", null)
     .where("project.deleted_at", "is", null)
@@ -148,7 +156,9 @@ export async function expireBackup(db: Db, orgId: string, id: string): Promise<v
     .where("org_id", "=", orgId)
     .where("id", "=", id)
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("backup_operation").select("id").where("backup_id", "=", id).where("status", "=", "running"))),
+      not(
+        exists(selectFrom("backup_operation").select("id").where("backup_id", "=", id).where("status", "=", "running")),
+      ),
     )
     .execute();
 }
@@ -162,7 +172,10 @@ export async function expiredRows(db: Db) {
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
-          selectFrom("backup_operation").select("backup_operation.id").whereRef("backup_operation.backup_id", "=", "backup.id").where("backup_operation.status", "=", "running"),
+          selectFrom("backup_operation")
+            .select("backup_operation.id")
+            .whereRef("backup_operation.backup_id", "=", "backup.id")
+            .where("backup_operation.status", "=", "running"),
         ),
       ),
     )
@@ -170,5 +183,10 @@ export async function expiredRows(db: Db) {
 }
 
 export async function deleteExpired(db: Db, orgId: string, id: string): Promise<void> {
-  await db.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).where("expired_at", "is not", null).execute();
+  await db
+    .deleteFrom("backup")
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("expired_at", "is not", null)
+    .execute();
 }

@@ -10,7 +10,11 @@ export interface RestoredDatabase {
 }
 
 /** The databases beside the project's live one that can be read or promoted, newest first. */
-export async function restoredDatabases(db: Db | Tx, orgId: string, projectId: string): Promise<readonly RestoredDatabase[]> {
+export async function restoredDatabases(
+  db: Db | Tx,
+  orgId: string,
+  projectId: string,
+): Promise<readonly RestoredDatabase[]> {
   return db
     .selectFrom("restored_database as r")
     .innerJoin("project_database as d", "d.project_id", "r.project_id")
@@ -23,7 +27,10 @@ export async function restoredDatabases(db: Db | Tx, orgId: string, projectId: s
     .execute();
 }
 
-export async function insertRestored(tx: Tx, row: { org_id: string; project_id: string; name: string; backup_id: string | null }): Promise<void> {
+export async function insertRestored(
+  tx: Tx,
+  row: { org_id: string; project_id: string; name: string; backup_id: string | null },
+): Promise<void> {
   await tx
     .insertInto("restored_database")
     .values(row)
@@ -32,9 +39,18 @@ export async function insertRestored(tx: Tx, row: { org_id: string; project_id: 
 }
 
 /** Makes another database the project's live one, and has the application started anew with it if there is one. */
-export async function setLiveDatabase(tx: Tx, owner: { org_id: string; project_id: string }, name: string): Promise<void> {
+export async function setLiveDatabase(
+  tx: Tx,
+  owner: { org_id: string; project_id: string },
+  name: string,
+): Promise<void> {
   const { org_id, project_id } = owner;
-  await tx.updateTable("project_database").set({ database_name: name }).where("org_id", "=", org_id).where("project_id", "=", project_id).execute();
+  await tx
+    .updateTable("project_database")
+    .set({ database_name: name })
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .execute();
   await sql`update project p set variables_changed_at = now() where p.org_id = ${org_id} and p.id = ${project_id}
     and exists (select from deployment d where d.project_id = p.id and d.status = 'active')`.execute(tx);
 }
@@ -63,10 +79,18 @@ export async function markDropped(tx: Tx, owner: { org_id: string; project_id: s
 
 /** What is to be dropped. */
 export async function droppedDatabases(db: Db) {
-  return db.selectFrom("restored_database").select(["org_id", "project_id", "name"]).where("dropped_at", "is not", null).execute();
+  return db
+    .selectFrom("restored_database")
+    .select(["org_id", "project_id", "name"])
+    .where("dropped_at", "is not", null)
+    .execute();
 }
 
-export async function forgetRestored(db: Db, owner: { org_id: string; project_id: string }, name: string): Promise<void> {
+export async function forgetRestored(
+  db: Db,
+  owner: { org_id: string; project_id: string },
+  name: string,
+): Promise<void> {
   await db
     .deleteFrom("restored_database")
     .where("org_id", "=", owner.org_id)

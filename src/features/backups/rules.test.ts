@@ -12,7 +12,14 @@ function backup(daysAgo: number, more: Partial<KeptBackup> = {}): KeptBackup {
   number += 1;
   const at = now.getTime() - daysAgo * day;
   const id = `bak_${String(at).padStart(15, "0")}${number}`;
-  return { id, origin: "daily", status: "completed", created_at: new Date(at).toISOString(), is_verified: false, ...more };
+  return {
+    id,
+    origin: "daily",
+    status: "completed",
+    created_at: new Date(at).toISOString(),
+    is_verified: false,
+    ...more,
+  };
 }
 
 test("a project's moment comes once a day, and different projects have different ones", () => {
@@ -34,8 +41,16 @@ test("the window is kept", () => {
 test("a backup is due when none was begun since the moment, and again after a failure, three times", () => {
   const due = lastDue("prj_1", wholeDay, now).getTime();
   const at = (ms: number) => new Date(due + ms).toISOString();
-  const state = (more: Partial<DailyState>): DailyState => ({ project_id: "prj_1", ready_at: at(-day), last_at: null, last_status: null, failures: 0, ...more });
-  const asked = (more: Partial<DailyState>, minutes = 60) => isDue(state(more), wholeDay, new Date(due + minutes * 60_000));
+  const state = (more: Partial<DailyState>): DailyState => ({
+    project_id: "prj_1",
+    ready_at: at(-day),
+    last_at: null,
+    last_status: null,
+    failures: 0,
+    ...more,
+  });
+  const asked = (more: Partial<DailyState>, minutes = 60) =>
+    isDue(state(more), wholeDay, new Date(due + minutes * 60_000));
   assert.ok(asked({}));
   assert.ok(asked({ last_at: at(-day), last_status: "completed" }));
   assert.ok(!asked({ last_at: at(1000), last_status: "completed" }));
@@ -52,7 +67,17 @@ test("seven daily and four weekly backups stay", () => {
   const gone = new Set(expired(all, keep, now));
   const stay = all.filter(({ id }) => !gone.has(id)).map(({ created_at }) => created_at.slice(0, 10));
   // The weeks end on Sundays: the 15th, the 8th and the 1st of March; the 15th is one of the seven days too.
-  assert.deepEqual(stay, ["2026-03-18", "2026-03-17", "2026-03-16", "2026-03-15", "2026-03-14", "2026-03-13", "2026-03-12", "2026-03-08", "2026-03-01"]);
+  assert.deepEqual(stay, [
+    "2026-03-18",
+    "2026-03-17",
+    "2026-03-16",
+    "2026-03-15",
+    "2026-03-14",
+    "2026-03-13",
+    "2026-03-12",
+    "2026-03-08",
+    "2026-03-01",
+  ]);
 });
 
 test("of several on one day the newest stays", () => {
@@ -73,7 +98,10 @@ test("the newest verified one, final ones and the newest of all always stay", ()
 test("those that somebody asked for stay up to their own number, and count for nothing else", () => {
   const manual = [0, 1, 2, 3].map((days) => backup(days, { origin: "manual" }));
   const daily = backup(1.5);
-  assert.deepEqual(expired([...manual, daily], keep, now), manual.slice(2).map(({ id }) => id));
+  assert.deepEqual(
+    expired([...manual, daily], keep, now),
+    manual.slice(2).map(({ id }) => id),
+  );
 });
 
 test("failed ones are forgotten after a month", () => {

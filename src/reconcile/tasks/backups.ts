@@ -23,7 +23,10 @@ export function backupsTask(world: World, wake: () => void): Task {
     },
     // It is taken again, by whoever is there; what it left is cleaned up first.
     broken: (operation, _error, stopping) =>
-      releaseOperation(world.db, leaseOf(world, operation), { pauseSeconds: stopping ? 0 : pauseSeconds, uncounted: stopping }),
+      releaseOperation(world.db, leaseOf(world, operation), {
+        pauseSeconds: stopping ? 0 : pauseSeconds,
+        uncounted: stopping,
+      }),
   });
   const upkeep = every(dueEveryMs, () => requestDueBackups(world));
   const sweep = every(sweepEveryMs, async () => {
