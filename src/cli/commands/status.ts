@@ -18,7 +18,7 @@ export function addStatus(program: Command, ctx: CliContext): void {
     .action(async (options: { bad?: boolean }) => {
       const document = await (await ctx.client()).call("status.get");
       ctx.output.result(document, (paint) => describe(paint, document, options.bad === true));
-      const failing = document.checks.filter(({ status }) => status === "fail").length;
+      const failing = new Set(document.checks.filter(({ status }) => status === "fail").map(({ check }) => check)).size;
       if (document.status !== "fail") return;
       throw new CliError("checkFailed", "check_failed", {
         message: failing === 1 ? "One check fails." : `${failing} checks fail.`,

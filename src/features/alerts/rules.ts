@@ -74,7 +74,8 @@ function whatOf({ name, machine, subject }: ToldAlert): string {
 }
 
 function linesOf(state: string, alert: ToldAlert): string {
-  const lines = [`${state}: ${whatOf(alert)}`, alert.summary, `Since ${alert.opened_at}.`];
-  if (alert.hint !== null && state !== "resolved") lines.push(alert.hint);
-  return lines.join("\n");
+  const { summary, hint, opened_at } = alert;
+  const head = `${state}: ${whatOf(alert)}`;
+  if (state === "resolved") return [head, `It was, since ${opened_at}: ${summary}`].join("\n");
+  return [head, summary, `Since ${opened_at}.`, ...(hint === null ? [] : [hint])].join("\n");
 }

@@ -51,13 +51,14 @@ function dueChecks(checks: readonly Check[]): () => readonly Check[] {
 
 // Walking through every file of the data folder is work for the disk.
 const measureEveryMs = 600_000;
+const firstMeasureMs = 30_000;
 
 /** Describes this machine; the sizes of folders are measured beside, now and then. */
 function machineDescriber(world: World) {
   const { monitors, workloadLimits } = world.settings;
   const stopping = new AbortController();
   let sizes: Pick<MachineDescription["disk"], "used_bytes" | "measured_at"> = { used_bytes: null, measured_at: null };
-  let begunAt = -Infinity;
+  let begunAt = performance.now() + firstMeasureMs - measureEveryMs;
   let measuring: Promise<void> = Promise.resolve();
 
   async function measure(): Promise<void> {

@@ -11,6 +11,8 @@ export interface Check {
   /** Not looked at more often than this; at each round when left out. At most a minute. */
   readonly everyMs?: number;
   readonly timeoutMs?: number;
+  /** What a look that takes too long means; when left out, only that nothing is known. */
+  readonly tooLong?: Finding;
   look(signal: AbortSignal): Promise<readonly Finding[]>;
 }
 
@@ -28,7 +30,8 @@ export async function lookAt(check: Check, machine: string, log: Log): Promise<C
   try {
     return { ...report, findings: await Promise.race([check.look(ending.signal), tooLong]) };
   } catch (error) {
-    log.debug({ err: error, check: name }, "a check could not look");
+    if (error instanceof LookTooLong && check.tooLong !== undefined) return { ...report, findings: [check.tooLong] };
+    log.warn({ err: error, check: name }, "a check could not look");
     const detail = error instanceof LookTooLong ? "Looking took too long." : "Looking did not work; the control plane's log says why.";
     return { ...report, findings: [{ subject: "", status: "unknown", detail, hint: null }], partial: true };
   } finally {
@@ -47,14 +50,17 @@ export function overall(status: CheckStatus, detail: string, hint: string | null
 const mostListed = 20;
 const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok"];
 
-/** The findings of a check with many subjects: the bad ones, worst first and at most 20, and one for all, which opens no alert beside theirs. */
+/**
+ * The findings of a check with many subjects: the bad ones, worst first and at most 20, and one for all of them, which opens no
+ * alert beside theirs. `told.bad` names what is counted.
+ */
 export function listed(bad: readonly Finding[], told: { readonly ok: string; readonly bad: string }): readonly Finding[] {
   const sorted = [...bad].sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.subject < b.subject ? -1 : 1));
   const [worst] = sorted;
   if (worst === undefined) return [overall("ok", told.ok)];
   const shown = sorted.slice(0, mostListed);
   const more = sorted.length > shown.length ? ` The first ${mostListed} are listed.` : "";
-  return [{ ...overall(worst.status, `${sorted.length} ${told.bad}.${more}`), quiet: true }, ...shown];
+  return [{ ...overall(worst.status, `${told.bad}: ${sorted.length}.${more}`), quiet: true }, ...shown];
 }
 
 /** `90` seconds as `1 min`, for a sentence. */

@@ -27,13 +27,20 @@ export function judgeOwnDatabase({ answeredInMs, connections, most, isListening 
 
 /** The edge: whether it answers, and whether it serves by routes that were new at the last look. */
 export function judgeEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
-  if (!status.running) return overall("fail", "The edge does not answer: applications are not reachable.", "It is started again by itself; the control plane's log says why it ended.");
+  if (!status.running) return edgeIsSilent;
   if (expectedVersion !== null && status.route_version < expectedVersion) {
     const detail = `The edge serves by routes of version ${status.route_version}, while ${expectedVersion} was made at the last look.`;
     return overall("warn", detail, "The edge task sends the routes; look at the check `reconcilers`.");
   }
   return overall("ok", `It answers on ${status.listen ?? "its port"} by routes of version ${status.route_version}.`);
 }
+
+/** The edge says nothing. */
+export const edgeIsSilent = overall(
+  "fail",
+  "The edge does not answer: applications are not reachable.",
+  "When it ended, it is started again by itself. When it hangs, end its process; the control plane's log says more.",
+);
 
 // A task's own period, three times over, is not late; neither is a minute, which a large installation may need for a round.
 const grace = { periods: 3, warnMs: 60_000, failMs: 300_000 };
@@ -52,7 +59,7 @@ export function judgeTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: num
     const detail = `The task ${task.name} has not come to an end for ${spanText(ageMs / 1000)}.`;
     return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
   });
-  return listed(bad, { ok: `All ${tasks.length} tasks run on time.`, bad: "tasks fail or are late" });
+  return listed(bad, { ok: `All ${tasks.length} tasks run on time.`, bad: "Tasks that fail or are late" });
 }
 
 const heartbeatMs = { warn: 15_000, fail: 60_000 };
@@ -71,7 +78,7 @@ export function judgeScheduler(task: TaskStatus | undefined, now: Date, sinceMs:
 /** What of the isolation between projects does not hold on this machine. */
 export function judgeIsolation(missing: readonly MissingPart[]): readonly Finding[] {
   const bad = missing.map(({ part, effect, remedy }): Finding => ({ subject: part, status: "warn", detail: effect, hint: remedy }));
-  return listed(bad, { ok: "Every part of the isolation holds.", bad: "parts of the isolation are missing" });
+  return listed(bad, { ok: "Every part of the isolation holds.", bad: "Missing parts of the isolation" });
 }
 
 export interface NotifierState {
@@ -91,7 +98,7 @@ export function judgeNotifications(states: readonly NotifierState[]): readonly F
     const detail = `${waiting} messages wait for ${notifier}, the oldest for ${spanText(seconds ?? 0)}; ${given_up} were given up within the hour.`;
     return [{ subject: notifier, status: given_up > 0 ? "fail" : "warn", detail, hint: "Approvals and alerts do not reach you this way. The log says what the other side answered." }];
   });
-  return listed(bad, { ok: "Messages to the operator arrive.", bad: "channels do not deliver" });
+  return listed(bad, { ok: "Messages to the operator arrive.", bad: "Channels that do not deliver" });
 }
 
 const silenceSeconds = 180;
@@ -103,5 +110,5 @@ export function judgeMachines(machines: readonly { readonly name: string; readon
     const detail = `The control plane on ${name} has not been heard of for ${spanText(seconds)}.`;
     return { subject: name, status: "fail", detail, hint: "Start it again. If it is gone on purpose, it is forgotten after a day." };
   });
-  return listed(bad, { ok: `${machines.length} heard of within ${spanText(silenceSeconds)}.`, bad: "control planes are silent" });
+  return listed(bad, { ok: `${machines.length} heard of within ${spanText(silenceSeconds)}.`, bad: "Control planes that are silent" });
 }

@@ -26,7 +26,7 @@ export function judgeDatabases({ total, troubled, silent }: DatabaseStates): rea
       return { subject, status: status === "failed" ? "fail" : "warn", detail, hint };
     });
   const down = silent.map((subject): Finding => ({ subject, status: "fail", detail: "The database does not answer.", hint }));
-  return listed([...bad, ...down], { ok: total === 0 ? "There are no databases." : `All ${total} answer.`, bad: `of ${total} databases are down` });
+  return listed([...bad, ...down], { ok: total === 0 ? "There are no databases." : `All ${total} answer.`, bad: `Databases that are down, of ${total}` });
 }
 
 export interface TroubledDomain extends OfProject {
@@ -49,7 +49,7 @@ export function judgeDomains(troubled: readonly TroubledDomain[], served: number
     first === undefined
       ? []
       : [{ subject: "look-ups", status: "warn", detail: `${late.length} hostnames should have been looked up ${spanText(first.seconds)} ago.`, hint: "Look at BERTH_DNS_SERVERS and the task `domains`." }];
-  return listed([...unasked, ...lost], { ok: `${served} hostnames are served, all lead here.`, bad: "things are wrong with hostnames" });
+  return listed([...unasked, ...lost], { ok: `${served} hostnames are served, all lead here.`, bad: "Hostnames with problems" });
 }
 
 /** Certificates of users' hostnames, as far as there are any. */
@@ -57,7 +57,7 @@ export function judgeCertificates(troubled: readonly TroubledDomain[], count: nu
   const bad = troubled
     .filter(({ kind }) => kind === "certificate")
     .map(({ subject }): Finding => ({ subject, status: "fail", detail: "Its certificate could not be issued.", hint: "`berth domains` shows the reason and the next attempt." }));
-  return listed(bad, { ok: count === 0 ? "Not configured: no certificates are issued." : `${count} certificates are valid.`, bad: "certificates are not valid" });
+  return listed(bad, { ok: count === 0 ? "Not configured: no certificates are issued." : `${count} certificates are valid.`, bad: "Hostnames without a valid certificate" });
 }
 
 export interface BackupAge extends OfProject {
@@ -77,7 +77,7 @@ export function judgeBackups(ages: readonly BackupAge[], most: { readonly second
     return [{ subject, status: seconds >= 2 * most.seconds ? "fail" : "warn", detail, hint: "`berth backups` shows why the last one failed." }];
   });
   const ok = most.daily ? `All ${ages.length} databases have a backup of the last ${spanText(most.seconds)}.` : "Not configured: automatic backups are switched off (BERTH_BACKUP_DAILY).";
-  return listed(bad, { ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok, bad: "databases have no good backup" });
+  return listed(bad, { ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok, bad: "Databases without a good backup" });
 }
 
 export interface CronLateness {
@@ -122,7 +122,7 @@ export function judgeCrashes(seen: readonly Crashes[]): readonly Finding[] {
       const detail = `Deployment ${number} keeps crashing: ${crashes} times in the last five minutes.`;
       return { subject, status: "fail", detail, hint: "`berth logs` shows its last words; `berth rollback` brings the deployment before it back." };
     });
-  return listed(bad, { ok: "No application keeps crashing.", bad: "applications keep crashing" });
+  return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });
 }
 
 export interface OpenWork extends OfProject {
@@ -155,5 +155,5 @@ export function judgeWork(work: readonly OpenWork[], limits: WorkLimits): readon
     const text = `${kind === "build" ? "Build" : "Deployment"} ${number} ${problem}.`;
     return [{ subject: `${subject} ${kind} ${number}`, status: is_running ? "fail" : "warn", detail: text, hint: "Look at the check `reconcilers`; a restart of the control plane takes it up again." }];
   });
-  return listed(bad, { ok: `${work.length} builds and deployments are under way, none for too long.`, bad: "builds or deployments are stuck" });
+  return listed(bad, { ok: `${work.length} builds and deployments are under way, none for too long.`, bad: "Builds and deployments that are stuck" });
 }

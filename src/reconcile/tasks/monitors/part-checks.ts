@@ -3,7 +3,7 @@ import { lastRouteVersion, lateNotifications, machineAges, ownDatabase } from ".
 import type { TaskStatus } from "../../driver.ts";
 import type { World } from "../../world.ts";
 import { overall, type Check } from "./check.ts";
-import { judgeEdge, judgeIsolation, judgeMachines, judgeNotifications, judgeOwnDatabase, judgeScheduler, judgeTasks } from "./judge-parts.ts";
+import { edgeIsSilent, judgeEdge, judgeIsolation, judgeMachines, judgeNotifications, judgeOwnDatabase, judgeScheduler, judgeTasks } from "./judge-parts.ts";
 
 /** What only the process itself can tell. */
 export interface Probes {
@@ -34,7 +34,7 @@ export function partChecks(world: World, probes: Probes): readonly Check[] {
         return [judgeOwnDatabase({ answeredInMs, connections, most, isListening: world.wakeups.isListening() })];
       },
     },
-    { name: "edge", scope, patience, look: edgeLook(world) },
+    { name: "edge", scope, patience, timeoutMs: 5000, tooLong: edgeIsSilent, look: edgeLook(world) },
     {
       name: "git",
       scope,

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { judgeClock, judgeDisk, judgeInodes, judgeLoad, judgeMemory, parseMeminfo } from "./judge-machine.ts";
+
+const gib = 1024 ** 3;
+const thresholds = { warnPercent: 85, failPercent: 95 };
+
+describe("a disk", () => {
+  const disk = (used: number, available: number, reserved = 0) => ({
+    total: (used + available + reserved) * gib,
+    free: (available + reserved) * gib,
+    available: available * gib,
+  });
+  const table = [
+    { name: "is ok below the first threshold", use: disk(84, 16), status: "ok" },
+    { name: "is a warning from it on", use: disk(85, 15), status: "warn" },
+    { name: "is full from the second one on", use: disk(95, 5), status: "fail" },
+    { name: "does not count what is reserved for root as room", use: disk(90, 1, 9), status: "fail" },
+    { name: "is full with less than 512 MiB left, however small it is", use: disk(1, 0.4), status: "fail" },
+  ] as const;
+  for (const { name, use, status } of table) {
+    test(name, () => assert.equal(judgeDisk(use, thresholds).status, status));
+  }
+});
+
+test("inodes are judged by the same thresholds, and not at all where the file system has no limit", () => {
+  const statuses = [100, 15, 5].map((free) => judgeInodes({ total: 100, free }, thresholds).status);
+  assert.deepEqual(statuses, ["ok", "warn", "fail"]);
+  assert.equal(judgeInodes({ total: 0, free: 0 }, thresholds).status, "ok");
+});
+
+test("memory is judged by what is available, caches counted as available", () => {
+  const text = "MemTotal:       1000 kB\nMemFree:          10 kB\nMemAvailable:    500 kB\nBuffers: 0 kB\n";
+  assert.deepEqual(parseMeminfo(text), { total: 1_024_000, available: 512_000 });
+  assert.equal(judgeMemory(parseMeminfo(text), thresholds).status, "ok");
+  assert.equal(judgeMemory({ total: 100, available: 12 }, thresholds).status, "warn");
+  assert.equal(judgeMemory({ total: 100, available: 4 }, thresholds).status, "fail");
+});
+
+test("a text that says nothing about memory is no answer", () => {
+  assert.throws(() => parseMeminfo("MemTotal: 1000 kB\n"));
+});
+
+test("load is a warning per processor and never a failure", () => {
+  assert.equal(judgeLoad(15, 4, 4).status, "ok");
+  assert.equal(judgeLoad(16, 4, 4).status, "warn");
+  assert.equal(judgeLoad(10_000, 4, 4).status, "warn");
+});
+
+describe("a clock", () => {
+  const table = [
+    { off: 200, window: 5, status: "ok" },
+    { off: -1500, window: 5, status: "warn" },
+    { off: 1500, window: 900, status: "ok" },
+    { off: -60_000, window: 5, status: "fail" },
+  ] as const;
+  for (const { off, window, status } of table) {
+    test(`that differs by ${off} ms, known to ${window} ms, is ${status}`, () =>
+      assert.equal(judgeClock(off, window).status, status));
+  }
+});
