@@ -192,7 +192,7 @@ export interface TestApp {
 
 /** Creates the project and a repository for it. */
 export async function createApp(
-  platform: Pick<TestPlatform, "api" | "token" | "call">,
+  platform: Pick<TestPlatform, "api" | "token" | "call"> & { readonly org?: string },
   slug: string,
   files: Record<string, string>,
 ): Promise<TestApp> {
@@ -209,7 +209,7 @@ export async function createApp(
     GIT_CONFIG_VALUE_0: header,
   };
   const git = (...args: string[]) => run({ file: "git", args }, { cwd: dir, env, timeoutMs: 600_000 });
-  const remote = `${platform.api}/git/main/${slug}.git`;
+  const remote = `${platform.api}/git/${platform.org ?? "main"}/${slug}.git`;
   await git("init", "--quiet", "--initial-branch=main");
   await git("config", "user.name", "Tester");
   await git("config", "user.email", "tester@localhost");

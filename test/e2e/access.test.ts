@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { until } from "../../src/kit/retry.ts";
+import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+let platform: TestPlatform;
+let owner: string;
+let app: TestApp;
+
+before(async () => {
+  platform = await startPlatform();
+  const made = await platform.call<{ owner_token: string }>("POST", "/v1/orgs", { slug: "acme", name: "Acme" });
+  owner = made.body.owner_token;
+  const call = <T>(method: string, path: string, body?: unknown) => callAs<T>(owner, method, path, body);
+  app = await createApp({ api: platform.api, org: "acme", token: owner, call }, "shop", nodeApp("open for business"));
+});
+after(() => platform.destroy());
+
+async function callAs<T = Record<string, unknown>>(token: string, method: string, path: string, body?: unknown) {
+  const response = await fetch(`${platform.api}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as T };
+}
+
+const serves = async (status: number) => ((await platform.visit("shop")).status === status ? true : undefined);
+const activeId = async () => {
+  const { body } = await callAs<{ active_deployment: { id: string } }>(owner, "GET", "/v1/projects/shop");
+  return body.active_deployment.id;
+};
+
+test("a suspended organization serves 503, its tokens and pushes are refused, its streams end; enabled, it serves the same deployment", async () => {
+  assert.equal((await app.push()).exitCode, 0);
+  assert.equal((await platform.visit("shop")).body, "open for business");
+  const deployment = await activeId();
+  const headers = { authorization: `Bearer ${owner}` };
+  const stream = await fetch(`${platform.api}/v1/projects/shop/logs?follow=true`, { headers });
+  assert.equal(stream.status, 200);
+  const streamed = stream.text();
+
+  assert.equal((await platform.call("POST", "/v1/orgs/acme/disable")).status, 200);
+  const refused = await until(
+    async () => {
+      const called = await callAs(owner, "GET", "/v1/projects");
+      return called.status === 403 ? called : undefined;
+    },
+    { timeoutMs: 1000 },
+  );
+  assert.equal(refused?.body["code"], "org_suspended");
+  assert.match(await streamed, /event: error\ndata: .*"org_suspended"/);
+  assert.equal(await until(() => serves(503), { timeoutMs: 10_000 }), true);
+  await app.commit(nodeApp("pushed while suspended"));
+  assert.notEqual((await app.push()).exitCode, 0);
+
+  assert.equal((await platform.call("POST", "/v1/orgs/acme/enable")).status, 200);
+  assert.equal(await until(() => serves(200), { timeoutMs: 60_000 }), true);
+  assert.equal((await platform.visit("shop")).body, "open for business");
+  assert.equal(await activeId(), deployment);
+});
+
+test("on a laptop the link of a decision is in the outbox, for the operator's eyes only, and in the log", async () => {
+  const made = await callAs<{ token: string }>(owner, "POST", "/v1/api-tokens", { name: "agent", approval_mode: true });
+  const agent = made.body.token;
+  const remove = () => callAs<{ approval: { id: string } }>(agent, "DELETE", "/v1/projects/shop");
+  const asked = await remove();
+  assert.equal(asked.status, 403);
+  const outbox = join(platform.dataDir, "outbox");
+  const file = await until(() => filesIn(outbox).find((name) => name.includes("-approval-")), { timeoutMs: 10_000 });
+  assert.ok(file);
+  assert.equal(statSync(join(outbox, file)).mode & 0o777, 0o600);
+  const link = /http:\S+\/decide\/[\w-]{43}/.exec(readFileSync(join(outbox, file), "utf8"))?.[0] ?? "";
+  assert.equal(await until(() => platform.output().includes(link) || undefined, { timeoutMs: 5000 }), true);
+
+  const waiting = callAs(agent, "GET", `/v1/approvals/${asked.body.approval.id}?wait=60`);
+  const page = new URL(new URL(link).pathname, platform.api).href;
+  const html = await (await fetch(page)).text();
+  assert.match(html, /DELETE \/v1\/projects\/shop/);
+  const nonce = /name="nonce" value="([\w-]+)"/.exec(html)?.[1] ?? "";
+  const body = new URLSearchParams({ choice: "approved", nonce });
+  const decided = await fetch(page, { method: "POST", headers: { origin: new URL(link).origin }, body });
+  assert.equal(decided.status, 200);
+  assert.equal((await waiting).body["status"], "approved");
+  assert.equal((await remove()).status, 200);
+  assert.equal(await until(() => serves(503), { timeoutMs: 10_000 }), true);
+});
+
+function filesIn(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}
