@@ -40,7 +40,7 @@ export const errors = {
     status: 403,
     retry: "after_change",
     meaning: "The organization has as many projects as it may.",
-    hint: "Delete a project that is no longer needed, or ask the platform's operator for a higher limit.",
+    hint: "Delete a project that is no longer needed, or ask the platform's operator for another organization.",
     next: "projects.list",
   },
   not_found: { status: 404, retry: "no", meaning: "There is no such thing in your organization." },

