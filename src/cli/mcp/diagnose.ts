@@ -5,7 +5,7 @@ import { diagnosis, type Finding, type ProjectState } from "./diagnosis.ts";
 import { fit, lastLines } from "./fit.ts";
 import type { ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
-import { untrusted, visible, visibleIn } from "./untrusted.ts";
+import { untrusted, visibleIn, visibleLines } from "./untrusted.ts";
 
 const tailLines = 60;
 const tailCharacters = 8000;
@@ -102,7 +102,7 @@ function report(
 
 function logTail({ logs }: ProjectState): string {
   if (logs === null || logs.lines.length === 0) return "";
-  const lines = logs.lines.map((line) => `${line.at ?? ""} ${visible(line.text)}`.trim());
+  const lines = logs.lines.map((line) => `${line.at ?? ""} ${visibleLines(line.text, 500)}`.trim());
   return untrusted("the application's log, its newest lines", lastLines(lines.join("\n"), tailCharacters).text);
 }
 

@@ -34,7 +34,9 @@ const severities = ["down", "broken", "notice"];
 /** Everything that is wrong, the likeliest cause first: worst first, and within that what explains most. */
 export function diagnosis(state: ProjectState, now: Date): readonly Finding[] {
   const rules =
-    state.project.state === "deleted" ? [deleted] : [crashes, failedDeployment, failedBuild, nothingDeployed, ...minor];
+    state.project.state === "deleted"
+      ? [deleted]
+      : [crashes, notReady, failedDeployment, failedBuild, nothingDeployed, ...minor];
   return rules
     .flatMap((rule) => rule(state, now))
     .toSorted((one, other) => severities.indexOf(one.severity) - severities.indexOf(other.severity));
@@ -146,6 +148,19 @@ const crashes: Rule = ({ project, timeline, metrics }, now) => {
         arguments: { slug: project.slug, limit: 200 },
       },
     ),
+  ];
+};
+
+const notReady: Rule = ({ project, metrics }) => {
+  const replicas = metrics?.replicas ?? [];
+  if (project.active_deployment === null || replicas.length === 0 || replicas.some(({ ready }) => ready)) return [];
+  const seen = replicas.map(({ replica, ready, restarts }) => ({ replica, ready, restarts }));
+  return [
+    finding("down", "no_replica_ready", seen, {
+      text: "No replica is ready for requests: the application is starting, ended, or does not answer its health check. Its log says which.",
+      tool: "logs",
+      arguments: { slug: project.slug, limit: 200 },
+    }),
   ];
 };
 

@@ -1,8 +1,8 @@
 import { ApiError, ConnectionError, InvalidCall } from "../../contract/client.ts";
 import type { Row } from "../../contract/table.ts";
 import { CliError } from "../failures.ts";
-import { answerCharacters, fit, lastLines } from "./fit.ts";
-import { untrusted, visible, visibleIn } from "./untrusted.ts";
+import { fit, lastLines } from "./fit.ts";
+import { untrusted, visible, visibleIn, visibleLines } from "./untrusted.ts";
 
 /** What a tool answers; `text` goes to the model. */
 export interface ToolAnswer {
@@ -11,6 +11,7 @@ export interface ToolAnswer {
 }
 
 const cellCharacters = 4000;
+const lineCharacters = 2000;
 
 // Rows whose answers hold nothing that an application or a user wrote.
 const ownWords: readonly string[] = [
@@ -85,7 +86,7 @@ function linesText(document: unknown): Shown {
   const { lines, next_cursor } = document as LogPage;
   const all = lines.map(({ at, deployment, replica, text }) => {
     const origin = [at, deployment === null ? null : `#${deployment}`, replica === null ? null : `replica ${replica}`];
-    return [...origin.filter((part) => part !== null), visible(text)].join(" ");
+    return [...origin.filter((part) => part !== null), visibleLines(text, lineCharacters)].join(" ");
   });
   const { text, isCut } = lastLines(all.join("\n"));
   const after = next_cursor === null ? [] : [`For what comes after these lines: after=${JSON.stringify(next_cursor)}.`];
@@ -101,7 +102,7 @@ interface LogPart {
 
 function buildLogText(document: unknown): Shown {
   const { log, status, next_offset, complete } = document as LogPart;
-  const { text, isCut } = lastLines(visible(log), answerCharacters);
+  const { text, isCut } = lastLines(visibleLines(log, lineCharacters));
   const more = complete ? "The log is complete." : `There is or will be more from offset=${next_offset} on.`;
   const notes = [`The build is ${status}. ${more}`, ...(isCut ? ["Earlier lines were left out."] : [])];
   return { text, notes };

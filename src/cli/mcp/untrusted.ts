@@ -35,6 +35,14 @@ export function visibleIn(document: unknown, atMost: number): unknown {
   return Object.fromEntries(entries);
 }
 
+/** A text whose single lines are visible and not longer than `atMost` characters. */
+export function visibleLines(text: string, atMost: number): string {
+  return visible(text)
+    .split("\n")
+    .map((line) => cut(line, atMost))
+    .join("\n");
+}
+
 function cut(text: string, atMost: number): string {
   return text.length <= atMost
     ? text
