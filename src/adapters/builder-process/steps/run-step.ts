@@ -4,7 +4,7 @@ import type { BuildLimits } from "../../../ports/builder.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../kit/sandbox/sandbox.ts";
 import type { BuildLog } from "../build-log.ts";
 import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
-import type { Step } from "../plan/plan.ts";
+import type { Step, Tool } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
 import { classify, tellingLine } from "./classify.ts";
 import { home, type Workspace } from "./workspace.ts";
@@ -107,10 +107,14 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
 }
 
 /** Codes that name no cause get the command and its most telling line as their sentence. */
-function describe(code: BuilderFailureCode, step: Step, { result, text }: End): { summary?: string } {
+function describe(code: BuilderFailureCode, step: Step, { result, text }: End): { summary?: string; hint?: string } {
   const telling = tellingLine(text);
-  if (code !== step.otherwise)
-    return telling === null || code === "build_out_of_memory" ? {} : { summary: `${sentences[code] ?? ""}${telling}` };
+  const hint = code === "lock_out_of_sync" ? lockHints[step.tool] : undefined;
+  const better = hint === undefined ? {} : { hint };
+  if (code !== step.otherwise) {
+    if (telling === null || code === "build_out_of_memory") return better;
+    return { summary: `${sentences[code] ?? ""}${telling}`, ...better };
+  }
   const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
   return { summary: `\`${step.args.join(" ")}\` ${how}${telling === null ? "." : `: ${telling}`}` };
 }
@@ -120,6 +124,13 @@ const sentences: Partial<Record<BuilderFailureCode, string>> = {
   dependency_not_found: "A dependency does not exist: ",
   registry_unreachable: "The package registry could not be reached: ",
   native_build_failed: "A dependency with native code could not be compiled: ",
+};
+
+const lockHints: Partial<Record<Tool, string>> = {
+  npm: "Run `npm install` on your machine, commit package-lock.json and push again. If that changes nothing, the lock file lacks packages for other systems: delete it and node_modules, and run `npm install` anew.",
+  pnpm: "Run `pnpm install` on your machine, commit pnpm-lock.yaml and push again.",
+  yarn: "Run `yarn install` on your machine, commit yarn.lock and push again.",
+  go: "Run `go mod tidy` on your machine, commit go.mod and go.sum, and push again.",
 };
 
 function showTail(log: BuildLog, text: string): void {
