@@ -1,6 +1,3 @@
-/** How many characters an answer may have: about 10,000 tokens. */
-export const answerCharacters = 40_000;
-
 /**
  * The JSON of a document within so many characters: its longest lists lose entries from their end until it fits, and a note says how many
  * each lost. Always ends: what does not fit without lists is cut.
@@ -21,6 +18,9 @@ export function fit(document: unknown, atMost = answerCharacters): { text: strin
   }
   return { text, notes: noteAll(lost) };
 }
+
+/** How many characters an answer may have: about 10,000 tokens. */
+export const answerCharacters = 40_000;
 
 /** The last lines of a text within so many characters, and whether something is missing before them. */
 export function lastLines(text: string, atMost = answerCharacters): { text: string; isCut: boolean } {

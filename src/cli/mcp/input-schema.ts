@@ -12,18 +12,6 @@ export interface Argument {
   readonly schema: z.ZodType;
 }
 
-/** Everything that a row takes. */
-export function argumentsOf(row: Row): readonly Argument[] {
-  return [
-    ...argumentsAt("params", row.params),
-    ...(row.body === null ? [] : argumentsAt("body", row.body)),
-    ...argumentsAt("query", row.query),
-  ];
-}
-
-/** Rows whose end a call may wait for. */
-export const awaitedRows: readonly string[] = ["deployments.create", "backups.create"];
-
 /**
  * What a tool takes, small enough for a model's context: types and choices, but no patterns and lengths, which the platform checks and
  * explains itself.
@@ -56,6 +44,18 @@ export function inputSchema(actions: ReadonlyMap<string, Row>, offer: Offer): Js
     additionalProperties: false,
   };
 }
+
+/** Everything that a row takes. */
+export function argumentsOf(row: Row): readonly Argument[] {
+  return [
+    ...argumentsAt("params", row.params),
+    ...(row.body === null ? [] : argumentsAt("body", row.body)),
+    ...argumentsAt("query", row.query),
+  ];
+}
+
+/** Rows whose end a call may wait for. */
+export const awaitedRows: readonly string[] = ["deployments.create", "backups.create"];
 
 const ofWrites = {
   dry_run: { type: "boolean", description: "Change nothing; say what would happen" },
