@@ -100,6 +100,7 @@ test("decides only by its own form: with its nonce, its origin and an explicit c
     [{ choice, nonce: `${nonce.slice(0, -2)}AA` }, { origin }, 403],
     [{ choice, nonce }, {}, 403],
     [{ choice, nonce }, { origin: "null" }, 403],
+    [{ choice, nonce }, { origin: "null", "sec-fetch-site": "cross-site" }, 403],
     [{ choice, nonce }, { origin: "https://evil.test" }, 403],
     [{ nonce }, { origin }, 400],
     [{ nonce, choice: "consumed" }, { origin }, 400],

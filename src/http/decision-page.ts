@@ -68,6 +68,8 @@ function noticeOf(status: string): Notice {
 
 /** Browsers name the page that a form was sent from; through a tunnel or a proxy that is the host they asked for. */
 function isFromThisPage({ headers }: FastifyRequest, controlUrl: string): boolean {
+  // Of a browser that minds the header's referrer policy more than the page's; no page of another site can say this.
+  if (headers.origin === "null") return headers["sec-fetch-site"] === "same-origin";
   const origin = URL.parse(headers.origin ?? "");
   return origin !== null && (origin.origin === new URL(controlUrl).origin || origin.host === headers.host);
 }
