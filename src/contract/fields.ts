@@ -46,12 +46,20 @@ export const slugParam = z.object({ slug: z.string().max(100) });
 
 /** A number that arrives as text in a query string. */
 export function queryInteger(least: number, most: number, standard: number) {
+  return integerText(least, most).default(standard);
+}
+
+/** The same for one that may be left out. */
+export function optionalQueryInteger(least: number, most: number) {
+  return integerText(least, most).optional();
+}
+
+function integerText(least: number, most: number) {
   return z
     .string()
     .regex(/^\d{1,9}$/, "must be a whole number")
     .transform(Number)
-    .pipe(z.number().int().min(least).max(most))
-    .default(standard);
+    .pipe(z.number().int().min(least).max(most));
 }
 
 /** `true` or `false` in a query string. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { queryInteger, slugParam, timestamp } from "./fields.ts";
+import { optionalQueryInteger, queryFlag, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 const line = z.object({
@@ -19,8 +20,10 @@ export const rows = [
     params: slugParam,
     query: z.object({
       source: z.enum(["build", "runtime"]).default("runtime"),
-      limit: queryInteger(1, 5000, 200),
+      limit: queryInteger(1, limits.log_lines, 200),
       after: z.string().max(200).optional(),
+      replica: optionalQueryInteger(0, limits.replicas - 1),
+      follow: queryFlag,
     }),
     result: z.object({
       source: z.enum(["build", "runtime"]),
@@ -29,6 +32,8 @@ export const rows = [
     }),
     success: [200],
     errors: ["project_deleted"],
-    summary: "Read the newest lines, oldest first; give `next_cursor` as `after` to read on",
+    streams: true,
+    summary:
+      "Read the newest lines, oldest first; give `next_cursor` as `after` to read on, or `follow=true` to get events with further lines",
   }),
 ] as const;

@@ -175,6 +175,7 @@ function parameters(where: "path" | "query", schema: z.ZodObject): Json[] {
 
 function successes(row: Row, components: Json): Json {
   const own = row.result === null ? undefined : schemaOf(row.result, "output", components);
+  const events = row.streams ? { "text/event-stream": { schema: { type: "string" } } } : {};
   const rehearsed = changes(row) ? schemaOf(rehearsal, "output", components) : undefined;
   const replayed = changes(row)
     ? { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } }
@@ -184,7 +185,7 @@ function successes(row: Row, components: Json): Json {
     {
       description: status === 204 ? "Done." : row.summary,
       headers: { ...limited, ...replayed },
-      ...(own === undefined || status === 204 ? {} : { content: content(own) }),
+      ...(own === undefined || status === 204 ? {} : { content: { ...content(own), ...events } }),
     },
   ]);
   const all = Object.fromEntries(answers) as Record<number, { description: string; content?: Json }>;

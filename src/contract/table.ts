@@ -30,6 +30,8 @@ export interface Row {
   readonly summary: string;
   /** The handler commits its intent and then waits for the world. */
   readonly waits: boolean;
+  /** Where the query says `follow=true`, the answer is `text/event-stream`; the data of its events has the form of the result. */
+  readonly streams: boolean;
 }
 
 export type SuccessStatus = 200 | 201 | 204;
@@ -44,6 +46,7 @@ type Defaults = {
   errors: readonly [];
   activity: null;
   waits: false;
+  streams: false;
 };
 type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "success" | "summary">;
 type Optional = Partial<Pick<Row, keyof Defaults>>;
@@ -59,6 +62,7 @@ const defaults: Defaults = {
   errors: [],
   activity: null,
   waits: false,
+  streams: false,
 };
 
 /** Writes a row down, with everything left out at its default: no parameters, no body, no result, no further errors. */

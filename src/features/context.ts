@@ -75,6 +75,8 @@ export interface Context<N extends RouteName> {
    * then the refusal to answer with.
    */
   readonly signal: AbortSignal;
+  /** The id of the last event that a client got before it lost its stream. */
+  readonly lastEventId: string | undefined;
   /** Ends the request with this refusal; the transaction is rolled back. */
   readonly fail: (code: CodeOf<N>, more?: RefusalText) => never;
   /** Chooses another of the row's success statuses. */

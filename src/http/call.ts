@@ -44,9 +44,14 @@ export class Call {
       return this.#present(this.#row.waits ? await inTime(result as Waiting<unknown>) : result);
     } catch (error) {
       if (!(error instanceof Streamed)) throw error;
+      const close = this.#options.streams.open(this.#caller?.token_id ?? this.#request.address);
       streams = true;
       const watch = this.#watched();
-      return { status: 200, stream: { events: error.events, signal: watch.signal, end: () => watch.end() } };
+      const end = () => {
+        watch.end();
+        close();
+      };
+      return { status: 200, stream: { events: error.events, signal: watch.signal, end } };
     } finally {
       if (!streams) this.#watch?.end();
     }
@@ -155,6 +160,7 @@ export class Call {
       caller: this.#caller as Caller,
       world,
       now: world.clock.now(),
+      lastEventId: this.#request.lastEventId,
       // Made when they are asked for, because hardly any request says something or lasts.
       get log() {
         return log.child(said);

@@ -17,6 +17,7 @@ import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
 import { answer, type Answer, type PipelineOptions } from "./pipeline.ts";
+import { createOpenStreams } from "./open-streams.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 
 export interface HttpOptions {
@@ -41,6 +42,8 @@ export interface HttpLimits extends RateLimits {
   readonly headersTimeoutMs: number;
   /** For receiving a whole request; mounts are exempt. */
   readonly requestTimeoutMs: number;
+  /** Streams of one token that may be open at once. */
+  readonly streamsPerToken: number;
 }
 
 export interface HttpServer {
@@ -66,7 +69,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   addHealth(app, options.checks);
   const closing = new AbortController();
   const limiter = createRateLimiter(limits);
-  for (const row of routes) addRoute(app, row, { world, authenticator, limiter, closing: closing.signal, log });
+  const streams = createOpenStreams(limits.streamsPerToken);
+  for (const row of routes)
+    addRoute(app, row, { world, authenticator, limiter, streams, closing: closing.signal, log });
   addDecisionPage(app, { world, log });
   addFallbacks(app, log);
   return {
@@ -91,6 +96,7 @@ const standard: HttpLimits = {
   readsPerMinute: apiLimits.reads_per_minute,
   writesPerMinute: apiLimits.writes_per_minute,
   refusedPerMinute: apiLimits.writes_per_minute,
+  streamsPerToken: apiLimits.streams_per_token,
 };
 
 function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
@@ -159,6 +165,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
         query,
         body,
         token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
+        lastEventId: headers["last-event-id"]?.toString(),
         idempotencyKey: headers["idempotency-key"]?.toString(),
         address: ip,
         requestId: id,
@@ -171,6 +178,8 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
   });
 }
 
+const cutAfterMs = 250;
+
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.once("close", () => gone.abort(new Error("the client has left")));
@@ -181,8 +190,12 @@ function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, 
   const { events, signal, end } = stream;
   const content = Readable.from(eventStream(events, signal), { objectMode: false });
   content.once("close", end);
-  // Proxies of the nginx kind would hold events back.
-  const headers = { ...securityHeaders, "x-accel-buffering": "no", "x-request-id": requestId };
+  // A client that no longer reads would keep its connection, and what waits to be sent, after all rights are gone.
+  const cut = () => setTimeout(() => reply.raw.destroy(), cutAfterMs).unref();
+  signal.addEventListener("abort", cut, { once: true });
+  // Proxies of the nginx kind would hold events back. A connection that was kept after the stream would keep a stop waiting.
+  const own = { "x-accel-buffering": "no", connection: "close" };
+  const headers = { ...securityHeaders, ...own, "x-request-id": requestId };
   return reply.code(200).headers(headers).type("text/event-stream; charset=utf-8").send(content);
 }
 

@@ -104,6 +104,34 @@ function buildRules(fixture: () => LogStoreFixture): void {
 }
 
 function runtimeRules(fixture: () => LogStoreFixture): void {
+  it("of one replica come without those of others, from the end and behind a cursor, however they are mixed", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const text = (replica: number, index: number) =>
+      `${index} ,"replica":${1 - replica},"text": ${index % 50 === 0 ? "x".repeat(20_000) : ""}`;
+    const lines = Array.from({ length: 400 }, (_, index) => {
+      const replica = index % 7 === 0 ? 1 : 0;
+      return { at: new Date().toISOString(), deployment: 12, replica, text: text(replica, index) };
+    });
+    for (let from = 0; from < lines.length; from += 40)
+      await store.appendRuntime(project, lines.slice(from, from + 40));
+    const stored = (await store.readRuntime(project, { limit: 5000 })).lines;
+    for (const replica of [0, 1]) {
+      const wanted = stored.filter((line) => line.replica === replica);
+      for (const limit of [1, 3, wanted.length, 5000])
+        assert.deepEqual((await store.readRuntime(project, { limit, replica })).lines, wanted.slice(-limit));
+      const seen: unknown[] = [];
+      for (let after = "0:0"; ;) {
+        const page = await store.readRuntime(project, { limit: 7, replica, after });
+        if (page.lines.length === 0) break;
+        seen.push(...page.lines);
+        after = page.cursor;
+      }
+      assert.deepEqual(seen, wanted);
+    }
+    assert.deepEqual((await store.readRuntime(project, { limit: 10, replica: 5 })).lines, []);
+  });
+
   it("give the newest lines, oldest first, unchanged", async () => {
     const { store } = fixture();
     const project = newId("prj");

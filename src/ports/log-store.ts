@@ -37,6 +37,8 @@ export interface RuntimeLine {
 export interface RuntimeQuery {
   readonly limit: number;
   readonly after?: string;
+  /** The lines of this replica alone. */
+  readonly replica?: number;
 }
 
 export interface RuntimePage {

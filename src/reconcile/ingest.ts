@@ -1,6 +1,7 @@
 import { redactor } from "../kit/redact.ts";
 import type { RuntimeLine } from "../ports/log-store.ts";
 import type { Instance } from "../ports/runtime.ts";
+import { lineBudget, type LineBudget } from "./line-budget.ts";
 import type { World } from "./world.ts";
 
 /** Whose output it is, and what must not be seen of it. */
@@ -26,11 +27,37 @@ export async function ingestOutput(world: World, source: OutputSource): Promise<
   }
 }
 
+// One that writes faster than anybody reads must not keep the others waiting; the runtime drops what becomes too much.
+const chunksAtOnce = 64;
+
 async function ingestAll(world: World, source: OutputSource): Promise<void> {
   const redact = redactor(source.secrets);
-  for (const instance of await world.ports.runtime.observe(source.workload_id)) {
-    while (await ingestChunk(world, source, instance, redact));
+  const budget = lineBudget(source.project_id, world.settings.logLinesPerSecond);
+  const instances = await world.ports.runtime.observe(source.workload_id);
+  for (const instance of instances) {
+    const chunks = instance.state === "exited" ? Infinity : chunksAtOnce;
+    for (let read = 0; read < chunks; read += 1)
+      if (!(await ingestChunk(world, source, instance, { redact, budget }))) break;
   }
+  // Of what has ended nothing comes any more that could bring the number of lost lines along.
+  const isOver = instances.every((instance) => instance.state === "exited");
+  const dropped = budget.takeDropped({ now: isOver });
+  const [first] = instances;
+  if (dropped === 0 || first === undefined) return;
+  const at = world.clock.now().toISOString();
+  const text = droppedText(dropped);
+  await world.ports.logStore.appendRuntime(source.project_id, [
+    { at, deployment: source.deployment, replica: first.ordinal, text },
+  ]);
+}
+
+function droppedText(lines: number): string {
+  return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are kept]`;
+}
+
+interface Filter {
+  readonly redact: (text: string) => string;
+  readonly budget: LineBudget;
 }
 
 /** True when there may be more. */
@@ -38,7 +65,7 @@ async function ingestChunk(
   world: World,
   source: OutputSource,
   instance: Instance,
-  redact: (text: string) => string,
+  { redact, budget }: Filter,
 ): Promise<boolean> {
   const { runtime, logStore } = world.ports;
   const name = `${instance.workload_id}/${instance.ordinal}/${instance.attempt}`;
@@ -47,7 +74,9 @@ async function ingestChunk(
   if (chunk.lines.length === 0 && chunk.dropped_bytes === 0) return false;
   const at = world.clock.now().toISOString();
   const stamp = (text: string): RuntimeLine => ({ at, deployment: source.deployment, replica: instance.ordinal, text });
-  const lines = chunk.lines.map((text) => stamp(redact(text)));
+  const dropped = budget.takeDropped({ now: false });
+  const kept = budget.admit(chunk.lines);
+  const lines = [...(dropped > 0 ? [droppedText(dropped)] : []), ...kept.map(redact)].map(stamp);
   if (chunk.dropped_bytes > 0)
     lines.push(stamp(`[dropped ${chunk.dropped_bytes} bytes: the application writes faster than logs are kept]`));
   await logStore.appendRuntime(source.project_id, lines, { instance: name, cursor: chunk.cursor });

@@ -67,17 +67,22 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
   const segments = await listSegments(dir);
   const after = query.after === undefined ? undefined : parseCursor(query.after);
-  return after === undefined
-    ? readNewest(dir, segments, query.limit)
-    : readBehind(dir, segments, { after, limit: query.limit });
+  const wanted = { limit: query.limit, replica: query.replica };
+  return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
-async function readNewest(dir: string, segments: readonly number[], limit: number): Promise<RuntimePage> {
+/** How many lines, and which ones. */
+interface Wanted {
+  readonly limit: number;
+  readonly replica: number | undefined;
+}
+
+async function readNewest(dir: string, segments: readonly number[], { limit, replica }: Wanted): Promise<RuntimePage> {
   const parts: string[][] = [];
   let missing = limit;
   let cursor: StoredBatch | undefined;
   for (const segment of segments.toReversed()) {
-    const part = await withSegment(dir, segment, (file) => lastLines(file, missing));
+    const part = await withSegment(dir, segment, (file) => lastLines(file, { limit: missing, replica }));
     if (part === undefined) continue;
     cursor ??= { segment, offset: part.end };
     parts.unshift(part.lines);
@@ -90,13 +95,14 @@ async function readNewest(dir: string, segments: readonly number[], limit: numbe
 async function readBehind(
   dir: string,
   segments: readonly number[],
-  query: { after: StoredBatch; limit: number },
+  query: Wanted & { after: StoredBatch },
 ): Promise<RuntimePage> {
   const lines: string[] = [];
   let cursor = query.after;
   for (const segment of segments.filter((number) => number >= query.after.segment)) {
     const from = segment === query.after.segment ? query.after.offset : 0;
-    const part = await withSegment(dir, segment, (file) => firstLines(file, from, query.limit - lines.length));
+    const wanted = { limit: query.limit - lines.length, replica: query.replica };
+    const part = await withSegment(dir, segment, (file) => firstLines(file, from, wanted));
     if (part === undefined) continue;
     lines.push(...part.lines);
     cursor = { segment, offset: part.end };
@@ -105,48 +111,61 @@ async function readBehind(
   return { lines: lines.map(decodeLine), cursor: formatCursor(cursor) };
 }
 
-async function lastLines(file: FileHandle, count: number): Promise<{ lines: string[]; end: number }> {
+async function lastLines(file: FileHandle, { limit, replica }: Wanted): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
-  const blocks: Buffer[] = [];
-  let start = end;
-  let feeds = 0;
-  // One line feed more than lines: the one before the first of them.
-  while (start > 0 && feeds <= count) {
+  const parts: string[][] = [];
+  let missing = limit;
+  // What lies before the first line feed of a block belongs to a line that begins in the block before.
+  let rest: Buffer = Buffer.alloc(0);
+  for (let start = end; start > 0 && missing > 0;) {
     const from = Math.max(0, start - blockBytes);
-    const block = await readRange(file, from, start);
-    feeds += countFeeds(block);
-    blocks.unshift(block);
+    const block = Buffer.concat([await readRange(file, from, start), rest]);
+    const feed = block.indexOf(lineFeed);
+    const cut = from === 0 ? 0 : feed < 0 ? block.length : feed + 1;
+    const found = splitLines(block.subarray(cut)).filter(isOf(replica)).slice(-missing);
+    rest = Buffer.from(block.subarray(0, cut));
+    parts.unshift(found);
+    missing -= found.length;
     start = from;
   }
-  return { lines: count > 0 ? splitLines(Buffer.concat(blocks)).slice(-count) : [], end };
+  return { lines: parts.flat(), end };
 }
 
-async function firstLines(file: FileHandle, from: number, count: number): Promise<{ lines: string[]; end: number }> {
+async function firstLines(
+  file: FileHandle,
+  from: number,
+  { limit, replica }: Wanted,
+): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
-  const blocks: Buffer[] = [];
-  let read = from;
-  let feeds = 0;
-  while (read < end && feeds < count) {
+  const lines: string[] = [];
+  let at = from;
+  let rest: Buffer = Buffer.alloc(0);
+  for (let read = from; read < end && lines.length < limit;) {
     const block = await readRange(file, read, Math.min(end, read + blockBytes));
     if (block.length === 0) break;
-    feeds += countFeeds(block);
-    blocks.push(block);
     read += block.length;
+    const bytes = Buffer.concat([rest, block]);
+    for (const line of splitLines(bytes)) {
+      if (lines.length >= limit) break;
+      at += Buffer.byteLength(line) + 1;
+      if (isOf(replica)(line)) lines.push(line);
+    }
+    rest = Buffer.from(bytes.subarray(bytes.lastIndexOf(lineFeed) + 1));
   }
-  const lines = splitLines(Buffer.concat(blocks)).slice(0, count);
-  return { lines, end: from + lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0) };
+  return { lines, end: at };
+}
+
+/** Whether a stored line is of a replica. `encodeLines` writes the number before the text, which therefore cannot pretend to it. */
+function isOf(replica: number | undefined): (line: string) => boolean {
+  if (replica === undefined) return () => true;
+  const head = new RegExp(`^\\{"at":"[^"]*","deployment":\\d+,"replica":${replica},"text":`);
+  return (line) => head.test(line);
 }
 
 // Only what ends with a line feed is a line; the rest belongs to the next block.
 function splitLines(bytes: Buffer): string[] {
   const text = bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1).toString("utf8");
   return text === "" ? [] : text.slice(0, -1).split("\n");
-}
-
-function countFeeds(bytes: Buffer): number {
-  let count = 0;
-  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) count += 1;
-  return count;
 }
 
 function decodeLine(line: string): RuntimeLine {

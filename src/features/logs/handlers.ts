@@ -2,6 +2,7 @@ import type { LogStore } from "../../ports/log-store.ts";
 import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { selectNewestBuild } from "./queries.ts";
+import { followLog } from "./follow.ts";
 import { formatCursor, linesOf, parseCursor, type BuildCursor } from "./rules.ts";
 
 const chunkBytes = 1024 * 1024;
@@ -9,15 +10,30 @@ const chunkBytes = 1024 * 1024;
 export const logs: Handlers<"logs"> = {
   async list(ctx, { params, query }) {
     const project = await livingProject(ctx, params.slug);
-    const { limit, after } = query;
-    if (query.source === "build") return listBuildLines(ctx, project.id, limit, after);
-    const page = await ctx.world.ports.logStore.readRuntime(project.id, {
-      limit,
-      ...(after === undefined ? {} : { after }),
-    });
-    return { source: "runtime", lines: [...page.lines], next_cursor: page.cursor };
+    const { limit, source, replica } = query;
+    const read = (after: string | undefined, lines: number) =>
+      source === "build"
+        ? listBuildLines(ctx, project.id, lines, after)
+        : listRuntimeLines(ctx, project.id, { limit: lines, after, replica });
+    if (!query.follow) return read(query.after, limit);
+    const check = async () => void (await livingProject(ctx, params.slug));
+    const after = ctx.lastEventId ?? query.after;
+    return ctx.stream(followLog({ read, after, limit, signal: ctx.signal, check }));
   },
 };
+
+async function listRuntimeLines(
+  ctx: Context<"logs.list">,
+  projectId: string,
+  { limit, after, replica }: { limit: number; after: string | undefined; replica: number | undefined },
+) {
+  const page = await ctx.world.ports.logStore.readRuntime(projectId, {
+    limit,
+    ...(after === undefined ? {} : { after }),
+    ...(replica === undefined ? {} : { replica }),
+  });
+  return { source: "runtime" as const, lines: [...page.lines], next_cursor: page.cursor };
+}
 
 async function listBuildLines(ctx: Context<"logs.list">, projectId: string, limit: number, after: string | undefined) {
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);

@@ -1,0 +1,31 @@
+import { Refused } from "../features/context.ts";
+
+/** Counts the streams that are open, of each token for itself. */
+export interface OpenStreams {
+  /** One more; answers with what to call when it is over. Refuses with `rate_limited` when there are too many. */
+  open(caller: string): () => void;
+}
+
+const retryAfterSeconds = 10;
+
+export function createOpenStreams(most: number): OpenStreams {
+  const open = new Map<string, number>();
+  return {
+    open(caller) {
+      const count = open.get(caller) ?? 0;
+      if (count >= most) {
+        const error = `This token has ${most} streams open, which is as many as it may. Close one first.`;
+        throw new Refused("rate_limited", { error, retryAfterSeconds });
+      }
+      open.set(caller, count + 1);
+      let closed = false;
+      return () => {
+        if (closed) return;
+        closed = true;
+        const left = (open.get(caller) ?? 1) - 1;
+        if (left === 0) open.delete(caller);
+        else open.set(caller, left);
+      };
+    },
+  };
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
+import { until } from "../src/kit/until.ts";
+import type { LogStore } from "../src/ports/log-store.ts";
+import { testBuild, testProject } from "./support/things.ts";
+import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/world.ts";
+
+let folder: string;
+let logStore: LogStore;
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "berth-streams-"));
+  logStore = createDiskLogStore({ dir: folder });
+  api = await testApi({ ports: { logStore }, http: { limits: { streamsPerToken: 3 } } });
+  org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
+});
+after(async () => {
+  await api.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Event {
+  readonly id: string | undefined;
+  readonly event: string | undefined;
+  readonly data: { readonly lines?: { text: string }[]; readonly code?: string };
+}
+
+/** A client of an event stream. */
+async function open(path: string, token: string, lastId?: string) {
+  const headers = { authorization: `Bearer ${token}`, ...(lastId === undefined ? {} : { "last-event-id": lastId }) };
+  const request = get(`${api.baseUrl}${path}`, { headers, agent: false });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  const events: Event[] = [];
+  const state = { ended: false };
+  const reading = (async () => {
+    let text = "";
+    for await (const chunk of response) {
+      text += String(chunk);
+      const blocks = text.split("\n\n");
+      text = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
+        const data = field("data");
+        if (data !== undefined) events.push({ id: field("id"), event: field("event"), data: JSON.parse(data) });
+      }
+    }
+  })()
+    .catch(() => {})
+    .finally(() => (state.ended = true));
+  const texts = () => events.flatMap((event) => event.data.lines?.map((line) => line.text) ?? []);
+  const lastIdOf = () => events.findLast((event) => event.id !== undefined)?.id;
+  return {
+    response,
+    events,
+    texts,
+    lastId: lastIdOf,
+    ended: () => state.ended,
+    sees: async (text: string) =>
+      assert.ok(
+        await until(async () => texts().includes(text) || undefined, { timeoutMs: 10_000 }),
+        `never saw ${text}`,
+      ),
+    async leave() {
+      request.destroy();
+      await reading;
+    },
+  };
+}
+
+async function write(project: string, from: number, to: number, replica = 0): Promise<void> {
+  const at = new Date().toISOString();
+  const lines = Array.from({ length: to - from }, (_, index) => ({
+    at,
+    deployment: 1,
+    replica,
+    text: `line ${from + index}`,
+  }));
+  await logStore.appendRuntime(project, lines);
+}
+
+const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
+
+test("a stream begins with the newest lines, goes on with new ones, and comes back where it was lost", async () => {
+  const { id, slug } = await testProject(api.world, org);
+  const path = `/v1/projects/${slug}/logs?follow=true&limit=5`;
+  await write(id, 0, 10);
+  const first = await open(path, org.member);
+  assert.equal(first.response.headers["content-type"], "text/event-stream; charset=utf-8");
+  await first.sees("line 9");
+  await write(id, 10, 12);
+  await first.sees("line 11");
+  await first.leave();
+  assert.deepEqual(first.texts(), numbered(5, 12));
+  await write(id, 12, 700);
+  const second = await open(path, org.member, first.lastId());
+  await second.sees("line 699");
+  await write(id, 700, 701);
+  await second.sees("line 700");
+  await second.leave();
+  assert.deepEqual(second.texts(), numbered(12, 701));
+  const third = await open(`${path}&after=${second.lastId()}`, org.member);
+  await write(id, 701, 702);
+  await third.sees("line 701");
+  await third.leave();
+  assert.deepEqual(third.texts(), ["line 701"]);
+});
+
+test("one replica is followed alone", async () => {
+  const { id, slug } = await testProject(api.world, org);
+  await write(id, 0, 3, 0);
+  await write(id, 3, 5, 1);
+  const stream = await open(`/v1/projects/${slug}/logs?follow=true&replica=1`, org.member);
+  await stream.sees("line 4");
+  await write(id, 5, 6, 0);
+  await write(id, 6, 7, 1);
+  await stream.sees("line 6");
+  await stream.leave();
+  assert.deepEqual(stream.texts(), ["line 3", "line 4", "line 6"]);
+  const page = await api.call("GET", `/v1/projects/${slug}/logs?replica=0&limit=2`, { token: org.member });
+  assert.deepEqual(
+    (page.body["lines"] as { text: string }[]).map((line) => line.text),
+    ["line 2", "line 5"],
+  );
+});
+
+test("a build's log is followed too", async () => {
+  const { id, slug } = await testProject(api.world, org);
+  const build = await testBuild(api.world, { org_id: org.id, project_id: id }, { status: "running" });
+  await logStore.appendBuild(build, ["-----> Building"]);
+  const stream = await open(`/v1/projects/${slug}/logs?follow=true&source=build`, org.member);
+  await stream.sees("-----> Building");
+  await logStore.appendBuild(build, ["       done"]);
+  await stream.sees("       done");
+  await stream.leave();
+  assert.deepEqual(stream.texts(), ["-----> Building", "       done"]);
+});
+
+test("a stream ends with the reason when its token is revoked, or its organization suspended", async () => {
+  const { db } = api.database;
+  const other = await testOrganization(db, "other");
+  const { slug } = await testProject(api.world, other);
+  const path = `/v1/projects/${slug}/logs?follow=true`;
+  const token = await testToken(db, other.id, {});
+  const revoked = await open(path, token.text);
+  const done = await api.call("DELETE", `/v1/api-tokens/${token.id}`, { token: other.owner });
+  assert.equal(done.status, 204);
+  await until(async () => revoked.ended() || undefined, { timeoutMs: 5000 });
+  assert.ok(revoked.ended());
+  assert.equal(revoked.events.at(-1)?.event, "error");
+  assert.equal(revoked.events.at(-1)?.data.code, "unauthorized");
+  const expiring = await testToken(db, other.id, { expires_at: new Date(Date.now() + 1500) });
+  const expired = await open(path, expiring.text);
+  await until(async () => expired.ended() || undefined, { timeoutMs: 8000 });
+  assert.equal(expired.events.at(-1)?.data.code, "unauthorized");
+  const suspended = await open(path, other.member);
+  const disabled = await api.call("POST", "/v1/orgs/other/disable", { token: org.operator });
+  assert.equal(disabled.status, 200, disabled.text);
+  await until(async () => suspended.ended() || undefined, { timeoutMs: 5000 });
+  assert.equal(suspended.events.at(-1)?.data.code, "org_suspended");
+});
+
+test("a token has so many streams at once and no more; a closed one makes room", async () => {
+  const { db } = api.database;
+  const { slug } = await testProject(api.world, org);
+  const path = `/v1/projects/${slug}/logs?follow=true`;
+  const token = (await testToken(db, org.id, {})).text;
+  const streams = [await open(path, token), await open(path, token), await open(path, token)];
+  const refused = await api.call("GET", path, { token });
+  assert.equal(refused.status, 429, refused.text);
+  assert.ok(refused.headers.get("retry-after"));
+  await streams[0]?.leave();
+  const again = await until(
+    async () => {
+      const stream = await open(path, token);
+      if (stream.response.statusCode === 200) return stream;
+      await stream.leave();
+      return undefined;
+    },
+    { timeoutMs: 5000 },
+  );
+  assert.ok(again !== undefined);
+  for (const stream of [...streams, again]) await stream.leave();
+});
+
+test("a client that does not read costs a page, not the log", async () => {
+  const { id, slug } = await testProject(api.world, org);
+  const at = new Date().toISOString();
+  const lines = Array.from({ length: 3000 }, () => ({ at, deployment: 1, replica: 0, text: "x".repeat(9000) }));
+  await logStore.appendRuntime(id, lines);
+  let read = 0;
+  const { readRuntime } = logStore;
+  logStore.readRuntime = async (project, query) => {
+    read += 1;
+    return readRuntime(project, query);
+  };
+  const socket = connect(api.port, "127.0.0.1");
+  socket.pause();
+  socket.write(
+    `GET /v1/projects/${slug}/logs?follow=true&after=0:0 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${org.member}\r\n\r\n`,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  assert.ok(read >= 1 && read < 12, `${read} pages were read for a client that reads none`);
+  socket.destroy();
+  logStore.readRuntime = readRuntime;
+});
