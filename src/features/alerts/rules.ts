@@ -57,8 +57,10 @@ export interface ToldAlert {
   readonly opened_at: string;
 }
 
-/** One message about everything that began and ended; undefined when there is nothing to tell. */
-export function messageOf(opened: readonly ToldAlert[], resolved: readonly ToldAlert[]) {
+/** One message about everything that began and ended, the gravest first; undefined when there is nothing to tell. */
+export function messageOf(began: readonly ToldAlert[], ended: readonly ToldAlert[]) {
+  const opened = [...began].sort(byGravity);
+  const resolved = [...ended].sort(byGravity);
   const [first] = [...opened, ...resolved];
   if (first === undefined) return undefined;
   const others = opened.length + resolved.length - 1;
@@ -66,6 +68,11 @@ export function messageOf(opened: readonly ToldAlert[], resolved: readonly ToldA
   const subject = `Berth, ${state}: ${whatOf(first)}${others === 0 ? "" : ` and ${others} more`}`;
   const text = [...opened.map((alert) => linesOf(alert.severity, alert)), ...resolved.map((alert) => linesOf("resolved", alert))];
   return { kind: "alert", subject, text: `${text.join("\n\n")}\n\n\`berth status\` shows everything that is watched.\n`, url: null };
+}
+
+function byGravity(a: ToldAlert, b: ToldAlert): number {
+  if (a.severity !== b.severity) return a.severity === "critical" ? -1 : 1;
+  return whatOf(a) < whatOf(b) ? -1 : 1;
 }
 
 function whatOf({ name, machine, subject }: ToldAlert): string {

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cliUser } from "../../test/support/cli.ts";
+import { goodToken, Refusal, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
+import type { Result } from "../contract/routes.ts";
+
+const at = "2026-01-02T03:04:05.678Z";
+const login = (url: string) => ({ url, token: goodToken });
+
+type Status = Result<"status.get">;
+
+function sampleStatus(status: "ok" | "warn" | "fail"): Status {
+  const check = { machine: "host", subject: null, since: at, last_ok_at: at, checked_at: at };
+  return {
+    status,
+    checked_at: at,
+    open_alerts: 1,
+    checks: [
+      { ...check, check: "disk", status, detail: "97 % are used.", hint: status === "ok" ? null : "Make room." },
+      { ...check, check: "memory", status: "ok", detail: "3 % are in use.", hint: null },
+    ],
+  };
+}
+
+for (const [status, exitCode] of [["ok", 0], ["warn", 0], ["fail", 9]] as const) {
+  test(`a platform that is ${status} ends \`berth status\` with ${exitCode}`, async () => {
+    await using platform = await startScriptedPlatform({ "status.get": () => sampleStatus(status) });
+    await using user = await cliUser(login(platform.url));
+    const shown = await user.berth(["status"]);
+    assert.equal(shown.exitCode, exitCode);
+    assert.match(shown.stdout, /disk +host .*97 % are used/);
+    if (status !== "ok") assert.match(shown.stdout, /disk: Make room/);
+  });
+}
+
+test("--bad leaves out what is ok, and --json is the API's own document", async () => {
+  await using platform = await startScriptedPlatform({ "status.get": () => sampleStatus("warn") });
+  await using user = await cliUser(login(platform.url));
+  assert.doesNotMatch((await user.berth(["status", "--bad"])).stdout, /memory/);
+  assert.deepEqual(JSON.parse((await user.berth(["status", "--json"])).stdout), sampleStatus("warn"));
+});
+
+test("whoever is not the operator is refused", async () => {
+  const refused = () => new Refusal("operator_only");
+  await using platform = await startScriptedPlatform({ "status.get": refused, "alerts.list": refused, "platform.overview": refused });
+  await using user = await cliUser(login(platform.url));
+  for (const command of ["status", "alerts", "platform"]) assert.equal((await user.berth([command])).exitCode, 1);
+});
+
+test("alerts shows what is open, and with --all what is over", async () => {
+  const alert = { id: "alt_1", check: "crash_loops", machine: null, subject: "main/shop", severity: "critical", summary: "It keeps crashing.", hint: null, opened_at: at } as const;
+  await using platform = await startScriptedPlatform({
+    "alerts.list": ({ query }) => ({ alerts: query.get("all") === "true" ? [{ ...alert, resolved_at: at }] : [{ ...alert, resolved_at: null }], next_cursor: null }),
+  });
+  await using user = await cliUser(login(platform.url));
+  assert.match((await user.berth(["alerts"])).stdout, /critical +crash_loops main\/shop/);
+  assert.match((await user.berth(["alerts", "--all"])).stdout, /resolved +crash_loops main\/shop/);
+});
+
+test("platform shows the totals, and of each machine what it has and what takes its disk", async () => {
+  const count = { total: 2, suspended: 0, deleted: 0, serving: 1, ready: 2, failed: 0, succeeded: 1, in_progress: 0, size_bytes: 2048 };
+  const share = { requested: 1024 ** 3, available: 8 * 1024 ** 3 };
+  await using platform = await startScriptedPlatform({
+    "platform.overview": () => ({
+      version: "0.1.0",
+      status: "ok",
+      open_alerts: 0,
+      organizations: count,
+      projects: count,
+      replicas: 2,
+      deployments_today: count,
+      databases: count,
+      backups: count,
+      domains: count,
+      cron_jobs: 3,
+      capacity: { memory_bytes: share, cpus: { requested: 4, available: 2 } },
+      most_failing: [{ organization: "main", project: "shop", errors: 5, crashes: 1, failed_deployments: 0, failed_cron_runs: 0 }],
+      slowest: [{ organization: "main", project: "shop", requests: 100, mean_ms: 25 }],
+      machines: [
+        {
+          name: "host",
+          version: "0.1.0",
+          started_at: at,
+          uptime_seconds: 60,
+          seen_at: at,
+          cpus: 2,
+          memory_bytes: share.available,
+          runtime: "process",
+          network: "veth",
+          isolation: ["seccomp"],
+          missing: [],
+          disk: { total_bytes: 1024 ** 4, available_bytes: 1024 ** 3, used_bytes: { databases: 1024 ** 2, logs: 0 }, measured_at: at },
+        },
+      ],
+    }),
+  });
+  await using user = await cliUser(login(platform.url));
+  const { stdout } = await user.berth(["platform"]);
+  assert.match(stdout, /memory +1\.0 GiB asked for, 8\.0 GiB there/);
+  assert.match(stdout, /data +databases 1\.0 MiB\n/);
+  assert.match(stdout, /main\/shop +25 ms +100/);
+});

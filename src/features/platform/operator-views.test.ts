@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import { recordReports } from "../status/status.ts";
+import { saveMachine, type MachineDescription } from "./platform.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "main");
+});
+after(() => api.close());
+
+async function get<T>(path: string): Promise<T> {
+  const called = await api.call("GET", path, { token: org.operator });
+  assert.equal(called.status, 200, called.text);
+  return called.body as T;
+}
+
+const description: MachineDescription = {
+  version: "1.2.3",
+  cpus: 4,
+  memory_bytes: 8e9,
+  runtime: "process",
+  network: "veth",
+  isolation: ["seccomp"],
+  missing: [],
+  disk: { total_bytes: 100, available_bytes: 40, used_bytes: { databases: 7 }, measured_at: "2026-01-02T03:04:05.678Z" },
+  replica: { memory_bytes: 5e8, cpus: 2 },
+};
+
+test("a platform that nobody has looked at is unknown", async () => {
+  const status = await get<Result<"status.get">>("/v1/status");
+  assert.deepEqual([status.status, status.checked_at, status.checks], ["unknown", null, []]);
+});
+
+test("the status shows the worst of all checks, and alerts come newest first, a page at a time", async () => {
+  const { db } = api.database;
+  const world = { ...api.world, db, settings: { monitors: { coolDownMs: 0 } } };
+  const subjects = Array.from({ length: 120 }, (_, index) => `main/p${String(index).padStart(3, "0")}`);
+  const findings = ["", ...subjects].map((subject) => ({ subject, status: "fail" as const, detail: "It is down.", hint: "Start it.", quiet: subject === "" }));
+  const patience = { warnMs: 0, failMs: 0 };
+  const disk = { name: "disk", machine: "host", patience, findings: [{ subject: "", status: "ok" as const, detail: "fine", hint: null }] };
+  await recordReports(world, [{ name: "databases", machine: "", patience, findings }, disk]);
+  const status = await get<Result<"status.get">>("/v1/status");
+  assert.deepEqual([status.status, status.open_alerts, status.checks.length], ["fail", 120, 122]);
+  assert.deepEqual(
+    status.checks.filter(({ check }) => check === "disk").map(({ machine, subject, status: of, hint }) => [machine, subject, of, hint]),
+    [["host", null, "ok", null]],
+  );
+  const first = await get<Result<"alerts.list">>("/v1/alerts");
+  const second = await get<Result<"alerts.list">>(`/v1/alerts?cursor=${first.next_cursor}`);
+  assert.deepEqual([first.alerts.length, second.alerts.length, second.next_cursor], [100, 20, null]);
+  assert.equal(new Set([...first.alerts, ...second.alerts].map(({ subject }) => subject)).size, 120);
+});
+
+test("resolved alerts are listed when asked for", async () => {
+  const world = { ...api.world, db: api.database.db, settings: { monitors: { coolDownMs: 0 } } };
+  const patience = { warnMs: 0, failMs: 0 };
+  await recordReports(world, [{ name: "databases", machine: "", patience, findings: [{ subject: "", status: "ok", detail: "fine", hint: null }] }]);
+  assert.deepEqual((await get<Result<"alerts.list">>("/v1/alerts")).alerts, []);
+  const all = await get<Result<"alerts.list">>("/v1/alerts?all=true");
+  assert.equal(all.alerts.length, 100);
+  assert.ok(all.alerts.every(({ resolved_at }) => resolved_at !== null));
+});
+
+test("the overview counts what is there, what fails, what is slow, and what it all may use", async () => {
+  const { world } = api;
+  const project = await testProject(world, org, "shop");
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(world, owner, { status: "succeeded" });
+  await testDeployment(world, owner, { build_id, number: 1, status: "active" });
+  await testDeployment(world, owner, { build_id, number: 2, status: "failed" });
+  const { db } = world;
+  await db.updateTable("project").set({ replicas: 3 }).where("id", "=", project.id).execute();
+  await db.updateTable("deployment").set({ activated_at: new Date() }).where("status", "=", "active").execute();
+  await db.insertInto("activity").values({ ...owner, id: newId("evt"), actor_name: "berth", action: "replica.crashed", detail: "{}" }).execute();
+  const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
+  await db.insertInto("project_metric").values({ ...owner, bucket_seconds: 3600, at: hour, requests: 100, errors: 5, latency_sum_ms: 2500 }).execute();
+  await saveMachine(db, { name: "host", started_at: new Date(Date.now() - 60_000), description });
+  const seen = await get<Result<"platform.overview">>("/v1/platform/overview");
+  assert.deepEqual(seen.organizations, { total: 1, suspended: 0 });
+  assert.deepEqual(seen.projects, { total: 1, deleted: 0, serving: 1 });
+  assert.deepEqual(seen.deployments_today, { total: 2, succeeded: 1, failed: 1, in_progress: 0 });
+  assert.deepEqual(seen.capacity, { memory_bytes: { requested: 15e8, available: 8e9 }, cpus: { requested: 6, available: 4 } });
+  const named = { organization: "main", project: "shop" };
+  assert.deepEqual(seen.most_failing, [{ ...named, errors: 5, crashes: 1, failed_deployments: 1, failed_cron_runs: 0 }]);
+  assert.deepEqual(seen.slowest, [{ ...named, requests: 100, mean_ms: 25 }]);
+  assert.deepEqual(seen.machines.map(({ name, version, disk }) => [name, version, disk.used_bytes]), [["host", "1.2.3", { databases: 7 }]]);
+  assert.ok((seen.machines[0]?.uptime_seconds ?? 0) >= 60);
+});
+
+test("what belongs to a suspended organization does not count as serving", async () => {
+  const { db } = api.world;
+  const other = await testOrganization(db, "other");
+  const project = await testProject(api.world, other);
+  const owner = { org_id: other.id, project_id: project.id };
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  const before = await get<Result<"platform.overview">>("/v1/platform/overview");
+  await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "=", other.id).execute();
+  const suspended = await get<Result<"platform.overview">>("/v1/platform/overview");
+  assert.equal(suspended.projects.serving, before.projects.serving - 1);
+  assert.equal(suspended.organizations.suspended, 1);
+});
