@@ -8,7 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Progress } from "@modelcontextprotocol/sdk/types.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { until } from "../src/kit/retry.ts";
+import { until } from "../src/kit/until.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";
 import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/world.ts";

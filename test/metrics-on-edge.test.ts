@@ -9,7 +9,7 @@ import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builti
 import type { Result } from "../src/contract/routes.ts";
 import { markReady } from "../src/features/deployments/deployments.ts";
 import { silentLog } from "../src/kit/log.ts";
-import { until } from "../src/kit/retry.ts";
+import { until } from "../src/kit/until.ts";
 import { syncEdge } from "../src/reconcile/edge-sync.ts";
 import { metricsTask } from "../src/reconcile/tasks/metrics.ts";
 import { pageLooksTask } from "../src/reconcile/tasks/page-looks.ts";

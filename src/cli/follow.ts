@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, ConnectionError, type Answer, type Client } from "../contract/client.ts";
 import { buildStates, deploymentStates } from "../contract/states.ts";
-import { until } from "../kit/retry.ts";
+import { until } from "../kit/until.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
 

@@ -1,5 +1,5 @@
 /** What a scope may be about. */
-export const scopeNouns = [
+const scopeNouns = [
   "projects",
   "deployments",
   "env",
@@ -49,9 +49,4 @@ export function refusal(
   if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
   if (need.scope !== null && !rights.scopes.includes(need.scope)) return "insufficient_scope";
   return undefined;
-}
-
-/** Whether a page or a script may offer this action to the caller. */
-export function can(rights: Rights, need: { readonly access: Access; readonly scope: Scope | null }): boolean {
-  return refusal(rights, need) === undefined;
 }

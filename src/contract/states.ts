@@ -58,7 +58,6 @@ export const approvalStates = {
   expired: [],
 } as const;
 
-export type BuildStatus = keyof typeof buildStates;
 export type DeploymentStatus = keyof typeof deploymentStates;
 export type DatabaseStatus = keyof typeof databaseStates;
 export type BackupStatus = keyof typeof backupStates;
@@ -71,12 +70,4 @@ export function statesOf<T extends Record<string, readonly string[]>>(
   machine: T,
 ): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(machine) as [keyof T & string, ...(keyof T & string)[]];
-}
-
-/** The states from which `to` may be reached: the `where status in (…)` of a change. */
-export function statesBefore<T extends Record<string, readonly string[]>>(
-  machine: T,
-  to: keyof T & string,
-): (keyof T & string)[] {
-  return statesOf(machine).filter((from) => (machine[from] as readonly string[]).includes(to));
 }

@@ -176,14 +176,26 @@ function settingsOf(config: Config): World["settings"] {
 }
 
 function monitorSettingsOf(config: Config): World["settings"]["monitors"] {
-  const { ownPostgres, databases, repositories, releases, builds, caches, storage, logs, backups } = pathsIn(config.dataDir);
+  const { ownPostgres, databases, repositories, releases, builds, caches, storage, logs, backups } = pathsIn(
+    config.dataDir,
+  );
   return {
     everyMs: config.monitorSeconds * 1000,
     coolDownMs: config.alertPauseMinutes * 60_000,
     machine: hostname(),
     version: packageJson.version,
     dataDir: config.dataDir,
-    folders: { control_database: ownPostgres, databases, repositories, releases, builds, caches, storage, logs, backups },
+    folders: {
+      control_database: ownPostgres,
+      databases,
+      repositories,
+      releases,
+      builds,
+      caches,
+      storage,
+      logs,
+      backups,
+    },
     disk: { warnPercent: config.diskWarnPercent, failPercent: config.diskFullPercent },
     memory: { warnPercent: config.memoryWarnPercent, failPercent: config.memoryFullPercent },
     loadWarn: config.loadWarn,

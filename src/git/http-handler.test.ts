@@ -19,7 +19,7 @@ import {
   tryGit,
   type Host,
 } from "../../test/support/git-servers.ts";
-import { until } from "../kit/retry.ts";
+import { until } from "../kit/until.ts";
 
 const gate = new ScriptedGate();
 let host: Host;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
-import { until } from "../kit/retry.ts";
+import { until } from "../kit/until.ts";
 import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
 
 let api: TestApi;

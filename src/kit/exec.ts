@@ -42,7 +42,7 @@ export interface ExecResult {
 }
 
 /** Thrown by `runOk`: carries the program's name and the end of its stderr, not its arguments. */
-export class CommandFailed extends Error {
+class CommandFailed extends Error {
   readonly result: ExecResult;
   constructor(command: Command, result: ExecResult) {
     const how = result.timedOut ? "timed out" : `ended with ${result.exitCode ?? result.signal}`;

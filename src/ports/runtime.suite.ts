@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { until } from "../kit/retry.ts";
+import { until } from "../kit/until.ts";
 import type { Instance, Runtime, Workload } from "./runtime.ts";
 
 /** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */

@@ -1,6 +1,6 @@
 import type { Failure, Stage } from "../ports/failure.ts";
 import type { InstanceExit, OneOffResult } from "../ports/runtime.ts";
-import type { Look } from "./health.ts";
+import type { Look } from "./check-health.ts";
 
 /** Every way in which a deployment fails after its build, with what to do about it. */
 const releaseFailures = {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { specOf } from "../../src/features/database/database.ts";
 import { start } from "../../src/kit/exec.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 
 const script = fileURLToPath(new URL("../support/backup-control-plane.ts", import.meta.url));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
 
 let platform: TestPlatform;

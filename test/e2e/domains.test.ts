@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, test } from "node:test";
 import type { Result } from "../../src/contract/routes.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 

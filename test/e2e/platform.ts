@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runOk, start, type Command } from "../../src/kit/exec.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 
 /** A real S3 server: OpenStack Swift with its S3 API, as Debian packages it. It checks signatures. */
 export interface SwiftServer {

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { start } from "../../src/kit/exec.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
 import { cronTask } from "../../src/reconcile/tasks/cron.ts";
 import type { World } from "../../src/reconcile/world.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createBuiltinEdge } from "../../src/adapters/edge-builtin/builtin-edge.ts";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import type { Route } from "../../src/ports/edge.ts";
 import { median, rateRow, type BenchRow } from "./row.ts";
 

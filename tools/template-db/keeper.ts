@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { runOk, start } from "../../src/kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../src/kit/processes.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 import { findPostgres } from "./find-postgres.ts";
 import type { Ready } from "./shared-server.ts";
 

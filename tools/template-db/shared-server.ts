@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { startDetached, systemPath } from "../../src/kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../src/kit/processes.ts";
-import { until } from "../../src/kit/retry.ts";
+import { until } from "../../src/kit/until.ts";
 
 const keeper = fileURLToPath(new URL("keeper.ts", import.meta.url));
 

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { createProcessBuilder } from "./process-builder.ts";
 import { makeTestBuilder, type TestBuilder } from "./test-builder.ts";
 

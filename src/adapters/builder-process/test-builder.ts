@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { run, systemPath } from "../../kit/exec.ts";
 import { createSandbox } from "../../kit/sandbox/sandbox.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import type { Builder, Image } from "../../ports/builder.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
 import { createProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import type { Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { callEdge } from "./call-edge.ts";
 import { EdgeProcesses } from "./edge-processes.ts";

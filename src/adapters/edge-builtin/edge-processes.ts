@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { callEdge } from "./call-edge.ts";
 import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgeCommand, edgePaths, type EdgeSettings } from "./edge-settings.ts";

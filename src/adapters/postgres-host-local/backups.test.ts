@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { postgresHostBackupsSuite } from "../../ports/postgres-host-backups.suite.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
 import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";

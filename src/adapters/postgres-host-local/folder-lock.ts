@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 
 const waitMs = 120_000;
 

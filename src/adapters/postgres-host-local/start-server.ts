@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startDetached } from "../../kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { confined, placesOf, type Confinement } from "./confinement.ts";
 import { findProcesses } from "./find-processes.ts";
 import { serverEnvironment } from "./initialise.ts";

@@ -1,5 +1,5 @@
 import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { findProcesses } from "./find-processes.ts";
 
 // A fast shutdown writes all changed pages first.

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
 import { start } from "../../kit/exec.ts";
 import { identify, sendSignal } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
 import type { DatabaseEndpoint, DatabaseSpec } from "../../ports/postgres-host.ts";
 import { findProcesses } from "./find-processes.ts";

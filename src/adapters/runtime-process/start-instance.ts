@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import type { SandboxCommand } from "../../kit/sandbox/spec.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder, type InstanceFolders, type InstanceRecord } from "./instance-folders.ts";

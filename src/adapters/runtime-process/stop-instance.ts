@@ -1,5 +1,5 @@
 import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import type { Sandbox } from "../../kit/sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folders.ts";
 import { readProcessTree, terminationTargets, type ShimPlace } from "./process-tree.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { start } from "../../kit/exec.ts";
 import { isAlive } from "../../kit/processes.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import type { Instance, Workload } from "../../ports/runtime.ts";
 import { currentBoot, InstanceFolders, type InstanceFolder } from "./instance-folders.ts";
 import { toInstance } from "./observe-instance.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";

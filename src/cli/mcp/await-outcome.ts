@@ -1,7 +1,7 @@
 import type { Client } from "../../contract/client.ts";
 import type { Row } from "../../contract/table.ts";
 import { backupStates, buildStates, deploymentStates } from "../../contract/states.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { CliError } from "../failures.ts";
 import type { Session } from "./session.ts";
 

@@ -221,9 +221,12 @@ function environment(plan: Composition): Record<string, string> {
     ...(certificates === null ? {} : certificateVariables(isMounted(plan) ? certificatesInside : certificates)),
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
-    ...(network.serve ? { PORT: String(network.serve.port), HOST: "0.0.0.0" } : {}),
+    ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),
   };
 }
+
+/** In a namespace of its own every address is the sandbox's; on the host's network all but the loopback are other people's. */
+const listenAddress = (network: OpenedNetwork): string => (network.ownLoopback ? "0.0.0.0" : "127.0.0.1");
 
 const isMounted = (plan: Composition): boolean =>
   plan.containment.level !== "switched" && plan.containment.level !== "bare";

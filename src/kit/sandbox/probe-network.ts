@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run, runOk, start, startDetached, systemPath, type Command } from "../exec.ts";
-import { until } from "../retry.ts";
+import { until } from "../until.ts";
 import { openLeases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { pastaNetwork } from "./pasta-network.ts";

@@ -11,7 +11,7 @@ import {
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";
-import { look } from "../health.ts";
+import { checkHealth } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
 import { secretsOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
@@ -146,7 +146,7 @@ async function admit(
 ): Promise<number> {
   if (known?.ready_attempt === instance.attempt || instance.address === null) return Infinity;
   const { timeoutMs } = world.settings.health;
-  const found = await look({
+  const found = await checkHealth({
     address: instance.address,
     hostname: row.hostname,
     path: row.health_path,

@@ -10,7 +10,7 @@ import { addJob, deployedProject, fastClock, startCronApp } from "../../../test/
 import type { CronSchedulerInput } from "../../../test/support/cron-scheduler-process.ts";
 import { testDatabase } from "../../../test/support/database.ts";
 import { start } from "../../kit/exec.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import { openVault } from "../../store/vault.ts";
 
 const script = fileURLToPath(new URL("../../../test/support/cron-scheduler-process.ts", import.meta.url));

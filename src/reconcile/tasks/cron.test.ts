@@ -14,7 +14,7 @@ import {
 } from "../../../test/support/cron-world.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { isCalled } from "../../features/cron/cron.ts";
-import { until } from "../../kit/retry.ts";
+import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import type { Task } from "../driver.ts";

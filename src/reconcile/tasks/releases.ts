@@ -16,7 +16,7 @@ import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";
-import { look, type Look } from "../health.ts";
+import { checkHealth, type Look } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { judgeExit, judgeLook, judgeRelease, releaseFailure } from "../release-failures.ts";
@@ -59,7 +59,10 @@ interface Release {
 
 async function perform(world: World, deployment: TakenDeployment, signal: AbortSignal): Promise<void> {
   // The pusher was told that the push failed when his control plane went away; so it must have failed.
-  if (deployment.abandoned && deployment.trigger === "push") return close(world, deployment, interrupted);
+  if (deployment.abandoned && deployment.trigger === "push") {
+    await close(world, deployment, interrupted);
+    return world.ports.repositories.unpin(deployment.project_id, deployment.build_id);
+  }
   const workload = await workloadOf(world, deployment);
   const log = createBuildLog(world.ports.logStore, readAlong(deployment), redactor(secretsOf(workload)));
   const release: Release = { world, deployment, workload, log, signal };
@@ -119,7 +122,7 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
 
 function lookAt({ world, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
   if (address === null) return Promise.resolve({ seen: "refused" });
-  return look({
+  return checkHealth({
     address,
     hostname: deployment.hostname,
     path: deployment.health_path,

@@ -8,6 +8,8 @@ import type { World } from "../world.ts";
  */
 export function repositoriesTask(world: World): Task {
   const startedAt = world.clock.now();
+  // A branch that points where it should moves again only with another push: git is asked once for each, not twice a minute.
+  const asDeployed = new Set<string>();
   let sweptAt = 0;
   let sweeping: Promise<void> = Promise.resolve();
   return {
@@ -17,7 +19,12 @@ export function repositoriesTask(world: World): Task {
     async run() {
       const rows = await pushedDeployments(world.db, startedAt);
       let mended = 0;
-      for (const row of rows) if (await mend(world, row)) mended += 1;
+      for (const row of rows.filter((each) => !asDeployed.has(each.build_id))) {
+        // One damaged repository is no reason to leave the others as they are.
+        const moved = await mend(world, row).catch((error: unknown) => troubled(world, row.project_id, error));
+        if (moved === true) mended += 1;
+        if (moved !== undefined) asDeployed.add(row.build_id);
+      }
       if (Date.now() - sweptAt > sweepEveryMs) {
         sweptAt = Date.now();
         sweeping = sweep(world);
@@ -37,6 +44,14 @@ async function sweep(world: World): Promise<void> {
     .catch((error: unknown) =>
       world.log.warn({ err: error }, "could not tidy the repositories; it will be tried tomorrow"),
     );
+}
+
+function troubled(world: World, projectId: string, error: unknown): undefined {
+  world.log.error(
+    { err: error, project_id: projectId },
+    "could not compare a branch with what serves; it will be tried again",
+  );
+  return undefined;
 }
 
 async function mend(world: World, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {

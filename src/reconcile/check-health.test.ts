@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { createServer as createTcp, type AddressInfo, type Server } from "node:net";
+import { createServer } from "node:http";
+import { after, test } from "node:test";
+import { checkHealth } from "./check-health.ts";
+import { judgeExit, judgeLook, judgeRelease } from "./release-failures.ts";
+
+const servers: Server[] = [];
+after(() => {
+  for (const server of servers) server.close();
+});
+
+async function listening(server: Server): Promise<{ host: string; port: number }> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+}
+
+const answering = (status: number) =>
+  listening(
+    createServer((request, response) =>
+      response.writeHead(request.url === "/ok" ? 200 : status, { location: "/ok" }).end(),
+    ),
+  );
+const ask = (address: { host: string; port: number }, path: string | null) =>
+  checkHealth({ address, hostname: "demo.localhost", path, timeoutMs: 300 });
+
+test("without a health path anything below 500 is healthy", async () => {
+  for (const status of [200, 302, 404, 499])
+    assert.deepEqual(await ask(await answering(status), null), { seen: "healthy" });
+  assert.deepEqual(await ask(await answering(500), null), { seen: "status", status: 500 });
+});
+
+test("with a health path only 200 to 399 is healthy, and redirects are not followed", async () => {
+  for (const status of [200, 302, 399])
+    assert.deepEqual(await ask(await answering(status), "/health"), { seen: "healthy" });
+  for (const status of [404, 503])
+    assert.deepEqual(await ask(await answering(status), "/health"), { seen: "status", status });
+});
+
+test("nobody listening, no answer and no HTTP are told apart", async () => {
+  const silent = await listening(createTcp(() => {}));
+  assert.deepEqual(await ask(silent, null), { seen: "timeout" });
+  const closing = await listening(createTcp((socket) => socket.destroy()));
+  assert.equal((await ask(closing, null)).seen, "broken");
+  const gone = await listening(createTcp());
+  await new Promise((resolve) => servers.pop()?.close(resolve));
+  assert.deepEqual(await ask(gone, null), { seen: "refused" });
+});
+
+test("the five classic mistakes have five codes", () => {
+  const where = { port: 3000, path: "/health", budgetMs: 60_000 };
+  const codes = [
+    judgeRelease({ outcome: "exited", code: 1, out_of_memory: false }, "migrate")?.code,
+    judgeExit({ code: 1, out_of_memory: false, at: new Date() }).code,
+    judgeLook({ seen: "refused" }, where).code,
+    judgeLook({ seen: "status", status: 503 }, where).code,
+    judgeLook({ seen: "timeout" }, where).code,
+  ];
+  assert.deepEqual(codes, [
+    "release_failed",
+    "crash_on_boot",
+    "wrong_port",
+    "health_check_failed",
+    "health_check_timeout",
+  ]);
+});
