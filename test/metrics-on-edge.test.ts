@@ -8,8 +8,11 @@ import { after, before, test } from "node:test";
 import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
 import type { Result } from "../src/contract/routes.ts";
 import { markReady } from "../src/features/deployments/deployments.ts";
+import { prometheusText } from "../src/daemon/prometheus.ts";
+import { createHttpServer } from "../src/http/server.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
+import { createDriver } from "../src/reconcile/driver.ts";
 import { syncEdge } from "../src/reconcile/edge-sync.ts";
 import { metricsTask } from "../src/reconcile/tasks/metrics.ts";
 import { pageLooksTask } from "../src/reconcile/tasks/page-looks.ts";
@@ -152,6 +155,42 @@ test("the platform looks at the first page through the edge without counting as 
   assert.ok(page?.connect_ms !== null && page?.first_byte_ms !== null && page?.total_ms !== null);
   assert.equal(page?.tls_ms, null);
   assert.equal(total.page_load.looks, 1);
+});
+
+test("the operator, and nobody else, reads all of it as Prometheus does", async () => {
+  const reconcilers = createDriver({ tasks: [metricsTask(world)], wakeups: world.wakeups, log: silentLog });
+  const read = () => prometheusText(world, reconcilers, "1.2.3");
+  const metrics = { path: "/metrics", scope: "metrics:read", contentType: "text/plain; version=0.0.4", read } as const;
+  const server = createHttpServer({ world: api.world, log: silentLog, checks: [], operatorTexts: [metrics] });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const ask = (token?: string) =>
+    fetch(`http://127.0.0.1:${port}/metrics`, {
+      headers: { connection: "close", ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+    });
+  for (const [token, status] of [
+    [undefined, 401],
+    [org.member, 403],
+    [org.owner, 403],
+    [org.operator, 200],
+  ] as const) {
+    const response = await ask(token);
+    assert.equal(response.status, status);
+    const text = await response.text();
+    if (status !== 200) continue;
+    assert.match(
+      text,
+      new RegExp(`^berth_project_requests_total\\{project="${slug}",org="home",edge="\\w+",class="2xx"\\} \\d+$`, "m"),
+    );
+    assert.match(text, /^berth_project_latency_seconds_bucket\{.*le="\+Inf"\} \d+$/m);
+    assert.match(text, /^berth_replica_memory_bytes\{.*replica="0"\} 2000000$/m);
+    assert.match(text, /^berth_page_up\{.*\} 1$/m);
+    assert.match(text, /^berth_task_failing\{task="metrics"\} 0$/m);
+    const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    for (const line of lines) assert.match(line, /^[a-z_]+(\{([a-z]+="[^"]*",?)+\})? [-+.\de]+$/);
+    const helped = text.match(/^# TYPE (\S+)/gm) ?? [];
+    assert.equal(new Set(helped).size, helped.length);
+  }
+  await server.close();
 });
 
 async function currentPid(): Promise<number> {

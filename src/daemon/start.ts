@@ -2,6 +2,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
+import { expositionType } from "../features/metrics/metrics.ts";
+import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import { endApplications } from "../reconcile/tasks/apps.ts";
@@ -15,6 +17,7 @@ import { holdDataFolder } from "./data-folder.ts";
 import { StartRefused } from "./start-refused.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
 import { createGitGate } from "./git-gate.ts";
+import { prometheusText } from "./prometheus.ts";
 import { createLog } from "./log.ts";
 import { openOwnDatabase } from "./own-database.ts";
 import { requireFreePorts } from "./ports-free.ts";
@@ -66,6 +69,7 @@ export async function startPlatform(
     log,
     checks: readinessChecks(world, reconcilers, git),
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
+    operatorTexts: [metricsText(world, reconcilers)],
     limits: { readsPerMinute: config.readsPerMinute, writesPerMinute: config.writesPerMinute },
   });
   shutdown.onEnd("the API", () => api.close());
@@ -75,6 +79,11 @@ export async function startPlatform(
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
   return { config, parts, world, git, api, reconcilers, isNew };
+}
+
+function metricsText(world: World, reconcilers: Driver): OperatorText {
+  const read = () => prometheusText(world, reconcilers, packageJson.version);
+  return { path: "/metrics", scope: "metrics:read", contentType: expositionType, read };
 }
 
 async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown, log: ReturnType<typeof createLog>) {

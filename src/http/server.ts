@@ -16,6 +16,7 @@ import { authenticate, recordUse } from "./handlers.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
+import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import { answer, type Answer, type PipelineOptions } from "./pipeline.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
@@ -27,6 +28,8 @@ export interface HttpOptions {
   readonly checks: readonly ReadyCheck[];
   /** Handled raw, before anything of the API: git over HTTP. */
   readonly mounts?: readonly Mount[];
+  /** Beside the API, for the operator's tools. */
+  readonly operatorTexts?: readonly OperatorText[];
   readonly limits?: Partial<HttpLimits>;
 }
 
@@ -72,6 +75,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const streams = createOpenStreams(limits.streamsPerToken);
   for (const row of routes)
     addRoute(app, row, { world, authenticator, limiter, streams, closing: closing.signal, log });
+  for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { world, log });
   addFallbacks(app, log);
   return {
