@@ -48,8 +48,15 @@ export function createGitGate(receiving: Receiving): GitGate {
     },
     findProject: (caller, path, access) => lookUp(receiving, caller as Known, path, access),
     async receive(push, onLine) {
-      const { project, caller, refs, quarantine } = push;
-      const wanted = { org_id: project.organization_id, project_id: project.id, actor: caller.name, refs, quarantine };
+      const { project, caller, refs, quarantine, signal } = push;
+      const wanted = {
+        org_id: project.organization_id,
+        project_id: project.id,
+        actor: caller.name,
+        refs,
+        quarantine,
+        signal,
+      };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

@@ -141,3 +141,14 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
     .limit(1)
     .executeTakeFirst();
 }
+
+/** Ends a build that nobody waits for any more; the fence takes it away from its worker. One that is being released goes on. */
+export async function cancelBuild(db: Db, orgId: string, id: string): Promise<void> {
+  await db
+    .updateTable("build")
+    .set({ status: "cancelled", finished_at: sql`now()`, lease_until: null, fence: sql`fence + 1` })
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("status", "in", ["queued", "running"])
+    .execute();
+}

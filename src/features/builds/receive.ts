@@ -4,7 +4,7 @@ import type { Quarantine, Repositories, TreeLimits } from "../../ports/repositor
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
+import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
 import { requestBuild } from "./request.ts";
 import { deployRef, type PushedRef } from "./rules.ts";
 
@@ -15,6 +15,8 @@ export interface Push {
   readonly actor: string;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
+  /** Aborts when git has ended, so that no branch can move any more. */
+  readonly signal: AbortSignal;
 }
 
 export interface PushVerdict {
@@ -97,7 +99,7 @@ async function buildAndFollow(
       lease_owner: owner,
     }),
   );
-  const verdict = await follow(receiving, push.org_id, id, onLine);
+  const verdict = await follow(receiving, push, id, onLine);
   // A refused push leaves no objects behind; an accepted one is let go when git has moved the ref.
   if (!verdict.accepted) await repositories.unpin(push.project_id, id);
   return { ...verdict, build: { id, branch: target.branch } };
@@ -105,7 +107,7 @@ async function buildAndFollow(
 
 async function follow(
   receiving: Receiving,
-  orgId: string,
+  push: Pick<Push, "org_id" | "signal">,
   buildId: string,
   onLine: (line: string) => void,
 ): Promise<{ accepted: boolean }> {
@@ -113,7 +115,8 @@ async function follow(
   let renewedAt = Date.now();
   for (;;) {
     // Asked before the log is read, so that the log of a build that has ended is complete.
-    const verdict = await verdictOf(receiving.db, orgId, buildId);
+    const verdict = await verdictOf(receiving.db, push.org_id, buildId);
+    if (push.signal.aborted && verdict === undefined) await cancelBuild(receiving.db, push.org_id, buildId);
     offset = await pump(receiving.logStore, buildId, offset, onLine);
     if (verdict !== undefined) {
       if (verdict.note !== undefined) onLine(verdict.note);
