@@ -22,7 +22,11 @@ function sampleStatus(status: "ok" | "warn" | "fail"): Status {
   };
 }
 
-for (const [status, exitCode] of [["ok", 0], ["warn", 0], ["fail", 9]] as const) {
+for (const [status, exitCode] of [
+  ["ok", 0],
+  ["warn", 0],
+  ["fail", 9],
+] as const) {
   test(`a platform that is ${status} ends \`berth status\` with ${exitCode}`, async () => {
     await using platform = await startScriptedPlatform({ "status.get": () => sampleStatus(status) });
     await using user = await cliUser(login(platform.url));
@@ -42,15 +46,31 @@ test("--bad leaves out what is ok, and --json is the API's own document", async 
 
 test("whoever is not the operator is refused", async () => {
   const refused = () => new Refusal("operator_only");
-  await using platform = await startScriptedPlatform({ "status.get": refused, "alerts.list": refused, "platform.overview": refused });
+  await using platform = await startScriptedPlatform({
+    "status.get": refused,
+    "alerts.list": refused,
+    "platform.overview": refused,
+  });
   await using user = await cliUser(login(platform.url));
   for (const command of ["status", "alerts", "platform"]) assert.equal((await user.berth([command])).exitCode, 1);
 });
 
 test("alerts shows what is open, and with --all what is over", async () => {
-  const alert = { id: "alt_1", check: "crash_loops", machine: null, subject: "main/shop", severity: "critical", summary: "It keeps crashing.", hint: null, opened_at: at } as const;
+  const alert = {
+    id: "alt_1",
+    check: "crash_loops",
+    machine: null,
+    subject: "main/shop",
+    severity: "critical",
+    summary: "It keeps crashing.",
+    hint: null,
+    opened_at: at,
+  } as const;
   await using platform = await startScriptedPlatform({
-    "alerts.list": ({ query }) => ({ alerts: query.get("all") === "true" ? [{ ...alert, resolved_at: at }] : [{ ...alert, resolved_at: null }], next_cursor: null }),
+    "alerts.list": ({ query }) => ({
+      alerts: query.get("all") === "true" ? [{ ...alert, resolved_at: at }] : [{ ...alert, resolved_at: null }],
+      next_cursor: null,
+    }),
   });
   await using user = await cliUser(login(platform.url));
   assert.match((await user.berth(["alerts"])).stdout, /critical +crash_loops main\/shop/);
@@ -58,7 +78,17 @@ test("alerts shows what is open, and with --all what is over", async () => {
 });
 
 test("platform shows the totals, and of each machine what it has and what takes its disk", async () => {
-  const count = { total: 2, suspended: 0, deleted: 0, serving: 1, ready: 2, failed: 0, succeeded: 1, in_progress: 0, size_bytes: 2048 };
+  const count = {
+    total: 2,
+    suspended: 0,
+    deleted: 0,
+    serving: 1,
+    ready: 2,
+    failed: 0,
+    succeeded: 1,
+    in_progress: 0,
+    size_bytes: 2048,
+  };
   const share = { requested: 1024 ** 3, available: 8 * 1024 ** 3 };
   await using platform = await startScriptedPlatform({
     "platform.overview": () => ({
@@ -74,7 +104,9 @@ test("platform shows the totals, and of each machine what it has and what takes 
       domains: count,
       cron_jobs: 3,
       capacity: { memory_bytes: share, cpus: { requested: 4, available: 2 } },
-      most_failing: [{ organization: "main", project: "shop", errors: 5, crashes: 1, failed_deployments: 0, failed_cron_runs: 0 }],
+      most_failing: [
+        { organization: "main", project: "shop", errors: 5, crashes: 1, failed_deployments: 0, failed_cron_runs: 0 },
+      ],
       slowest: [{ organization: "main", project: "shop", requests: 100, mean_ms: 25 }],
       machines: [
         {
@@ -89,7 +121,12 @@ test("platform shows the totals, and of each machine what it has and what takes 
           network: "veth",
           isolation: ["seccomp"],
           missing: [],
-          disk: { total_bytes: 1024 ** 4, available_bytes: 1024 ** 3, used_bytes: { databases: 1024 ** 2, logs: 0 }, measured_at: at },
+          disk: {
+            total_bytes: 1024 ** 4,
+            available_bytes: 1024 ** 3,
+            used_bytes: { databases: 1024 ** 2, logs: 0 },
+            measured_at: at,
+          },
         },
       ],
     }),

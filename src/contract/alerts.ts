@@ -2,8 +2,8 @@ import { z } from "zod";
 import { id, nextCursor, queryFlag, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-export const alertSeverities = ["warning", "critical"] as const;
-export type AlertSeverity = (typeof alertSeverities)[number];
+const severities = ["warning", "critical"] as const;
+export type AlertSeverity = (typeof severities)[number];
 
 export const alert = z.object({
   id,
@@ -11,7 +11,7 @@ export const alert = z.object({
   check: z.string(),
   machine: z.string().nullable(),
   subject: z.string().nullable(),
-  severity: z.enum(alertSeverities),
+  severity: z.enum(severities),
   summary: z.string(),
   hint: z.string().nullable(),
   opened_at: timestamp,

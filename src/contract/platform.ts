@@ -31,7 +31,7 @@ const machine = z.object({
   }),
 });
 
-export const platformOverview = z.object({
+const overview = z.object({
   version: z.string(),
   status: z.enum(checkStatuses),
   open_alerts: count,
@@ -68,7 +68,7 @@ export const rows = [
     path: "/v1/platform/overview",
     access: "operator",
     scope: "platform:read",
-    result: platformOverview,
+    result: overview,
     success: [200],
     summary: "What runs on the platform, what it uses of its machines, and which projects fail most",
   }),

@@ -26,7 +26,12 @@ export function addAlerts(program: Command, ctx: CliContext): void {
           alert.resolved_at === null ? "" : relativeTime(alert.resolved_at),
           oneLine(alert.summary, 120),
         ]);
-        return table(paint, ["SEVERITY", "CHECK", "MACHINE", "OPENED", "RESOLVED", "SUMMARY"], rows, "There are no alerts.");
+        return table(
+          paint,
+          ["SEVERITY", "CHECK", "MACHINE", "OPENED", "RESOLVED", "SUMMARY"],
+          rows,
+          "There are no alerts.",
+        );
       });
       if (document.next_cursor !== null) ctx.output.note(() => `There are more: --cursor ${document.next_cursor}`);
     });

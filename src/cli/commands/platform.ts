@@ -32,11 +32,17 @@ function totals(paint: Paint, overview: Overview): string {
   const share = ({ requested, available }: { requested: number; available: number }, show: (value: number) => string) =>
     `${show(requested)} asked for, ${show(available)} there`;
   return facts(paint, [
-    ["platform", `Berth ${overview.version}, ${paintStatus(paint, overview.status)}, ${overview.open_alerts} open alerts`],
+    [
+      "platform",
+      `Berth ${overview.version}, ${paintStatus(paint, overview.status)}, ${overview.open_alerts} open alerts`,
+    ],
     ["organizations", `${organizations.total}, ${organizations.suspended} suspended`],
     ["projects", `${projects.total}, ${projects.serving} serving, ${projects.deleted} deleted`],
     ["replicas", String(overview.replicas)],
-    ["today", `${today.total} deployments: ${today.succeeded} went live, ${today.failed} failed, ${today.in_progress} under way`],
+    [
+      "today",
+      `${today.total} deployments: ${today.succeeded} went live, ${today.failed} failed, ${today.in_progress} under way`,
+    ],
     ["databases", `${databases.total}, ${databases.failed} failed`],
     ["backups", `${backups.total}, ${size(backups.size_bytes)}`],
     ["hostnames", `${domains.total}, ${domains.serving} serving`],
@@ -50,17 +56,33 @@ function describeMachine(paint: Paint, machine: Overview["machines"][number]): s
   const { disk } = machine;
   const kinds = Object.entries(disk.used_bytes ?? {}).filter(([, bytes]) => bytes > 0);
   return facts(paint, [
-    ["machine", `${paint.bold(machine.name)}, Berth ${machine.version}, started ${relativeTime(machine.started_at)}, heard of ${relativeTime(machine.seen_at)}`],
+    [
+      "machine",
+      `${paint.bold(machine.name)}, Berth ${machine.version}, started ${relativeTime(machine.started_at)}, heard of ${relativeTime(machine.seen_at)}`,
+    ],
     ["has", `${machine.cpus} processors, ${size(machine.memory_bytes)} memory`],
     ["disk", `${size(disk.available_bytes)} of ${size(disk.total_bytes)} free`],
-    ["data", kinds.length === 0 ? null : kinds.sort((a, b) => b[1] - a[1]).map(([kind, bytes]) => `${kind.replaceAll("_", " ")} ${size(bytes)}`).join(", ")],
+    [
+      "data",
+      kinds.length === 0
+        ? null
+        : kinds
+            .sort((a, b) => b[1] - a[1])
+            .map(([kind, bytes]) => `${kind.replaceAll("_", " ")} ${size(bytes)}`)
+            .join(", "),
+    ],
     ["isolation", `${machine.runtime}, network: ${machine.network}, ${machine.isolation.join(", ") || "none"}`],
-    ...machine.missing.map(({ part, effect, remedy }) => [paint.yellow("missing"), oneLine(`${part}: ${effect} ${remedy}`)] as const),
+    ...machine.missing.map(
+      ({ part, effect, remedy }) => [paint.yellow("missing"), oneLine(`${part}: ${effect} ${remedy}`)] as const,
+    ),
   ]);
 }
 
 function failing(paint: Paint, projects: Overview["most_failing"]): string {
-  const rows = projects.map((row) => [`${row.organization}/${row.project}`, ...[row.errors, row.crashes, row.failed_deployments, row.failed_cron_runs].map(String)]);
+  const rows = projects.map((row) => [
+    `${row.organization}/${row.project}`,
+    ...[row.errors, row.crashes, row.failed_deployments, row.failed_cron_runs].map(String),
+  ]);
   return table(paint, ["FAILING, 24 H", "ERRORS", "CRASHES", "DEPLOYMENTS", "CRON RUNS"], rows, "");
 }
 

@@ -41,6 +41,8 @@ function describe(paint: Paint, { status, checked_at, open_alerts, checks }: Sta
   const hints = shown.filter((check) => check.status !== "ok" && check.hint !== null);
   const head = `The platform: ${paintStatus(paint, status)}, ${open_alerts} open alerts, looked at ${relativeTime(checked_at)}.`;
   const parts = [head, table(paint, ["STATUS", "CHECK", "MACHINE", "SINCE", "DETAIL"], rows, "Everything is ok.")];
-  const helps = hints.map((check) => `${check.check}${check.subject === null ? "" : ` ${check.subject}`}: ${oneLine(check.hint ?? "")}`);
+  const helps = hints.map(
+    (check) => `${check.check}${check.subject === null ? "" : ` ${check.subject}`}: ${oneLine(check.hint ?? "")}`,
+  );
   return [...parts, ...(helps.length === 0 ? [] : [helps.join("\n")])].join("\n\n");
 }

@@ -32,7 +32,11 @@ export interface Watched {
  * Opens alerts for what has been bad for long enough, makes them graver, resolves those that are over, and tells the operator
  * of what changed in one message. To be called by one at a time, in the transaction that writes down what was seen.
  */
-export async function raiseAlerts(world: Alerting, tx: Tx, seen: { readonly watched: readonly Watched[]; readonly now: Date }): Promise<void> {
+export async function raiseAlerts(
+  world: Alerting,
+  tx: Tx,
+  seen: { readonly watched: readonly Watched[]; readonly now: Date },
+): Promise<void> {
   const open = new Map((await openAlerts(tx)).map((alert) => [keyOf(alert), alert]));
   const resolved: AlertRow[] = [];
   const resolve = async (thing: Thing) => {

@@ -2,7 +2,19 @@ import { sql } from "kysely";
 import type { AlertSeverity } from "../../contract/alerts.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
-const columns = ["id", "name", "machine", "subject", "severity", "summary", "hint", "opened_at", "resolved_at", "notify_at", "told_severity"] as const;
+const columns = [
+  "id",
+  "name",
+  "machine",
+  "subject",
+  "severity",
+  "summary",
+  "hint",
+  "opened_at",
+  "resolved_at",
+  "notify_at",
+  "told_severity",
+] as const;
 
 /** Every open alert. */
 export async function openAlerts(tx: Tx) {
@@ -17,7 +29,10 @@ export async function countOpen(tx: Db | Tx): Promise<number> {
 }
 
 /** Newest first; `beforeId` is the last one of the page before. */
-export async function listAlerts(tx: Tx, page: { readonly all: boolean; readonly beforeId: string | undefined; readonly limit: number }) {
+export async function listAlerts(
+  tx: Tx,
+  page: { readonly all: boolean; readonly beforeId: string | undefined; readonly limit: number },
+) {
   return tx
     .selectFrom("alert")
     .select(columns)
@@ -65,12 +80,21 @@ export async function insertAlert(tx: Tx, alert: NewAlert): Promise<void> {
 export async function updateAlert(
   tx: Tx,
   id: string,
-  change: { severity?: AlertSeverity; summary?: string; hint?: string | null; resolved_at?: Date; told_severity?: AlertSeverity },
+  change: {
+    severity?: AlertSeverity;
+    summary?: string;
+    hint?: string | null;
+    resolved_at?: Date;
+    told_severity?: AlertSeverity;
+  },
 ): Promise<void> {
   await tx.updateTable("alert").set(change).where("id", "=", id).execute();
 }
 
 /** Forgets what was resolved long ago. */
 export async function deleteOldAlerts(tx: Tx): Promise<void> {
-  await tx.deleteFrom("alert").where("resolved_at", "<", sql<string>`now() - interval '90 days'`).execute();
+  await tx
+    .deleteFrom("alert")
+    .where("resolved_at", "<", sql<string>`now() - interval '90 days'`)
+    .execute();
 }

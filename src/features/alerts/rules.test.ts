@@ -8,16 +8,49 @@ const patience = { warnMs: 10 * 60_000, failMs: 2 * 60_000 };
 
 describe("an alert", () => {
   const table = [
-    { name: "is not called for by what is ok", standing: { status: "ok", since: ago(90), bad_since: null }, severity: undefined },
-    { name: "waits while a failure is young", standing: { status: "fail", since: ago(1), bad_since: ago(1) }, severity: undefined },
-    { name: "is critical once the failure lasts", standing: { status: "fail", since: ago(2), bad_since: ago(2) }, severity: "critical" },
-    { name: "waits longer for a warning", standing: { status: "warn", since: ago(5), bad_since: ago(5) }, severity: undefined },
-    { name: "is a warning once that lasts", standing: { status: "warn", since: ago(10), bad_since: ago(10) }, severity: "warning" },
-    { name: "is a warning for what swings between failing and less", standing: { status: "fail", since: ago(1), bad_since: ago(11) }, severity: "warning" },
-    { name: "does not come of a look or two that did not work", standing: { status: "unknown", since: ago(1), bad_since: ago(1) }, severity: undefined },
-    { name: "comes of looks that never work", standing: { status: "unknown", since: ago(6), bad_since: ago(6) }, severity: "warning" },
+    {
+      name: "is not called for by what is ok",
+      standing: { status: "ok", since: ago(90), bad_since: null },
+      severity: undefined,
+    },
+    {
+      name: "waits while a failure is young",
+      standing: { status: "fail", since: ago(1), bad_since: ago(1) },
+      severity: undefined,
+    },
+    {
+      name: "is critical once the failure lasts",
+      standing: { status: "fail", since: ago(2), bad_since: ago(2) },
+      severity: "critical",
+    },
+    {
+      name: "waits longer for a warning",
+      standing: { status: "warn", since: ago(5), bad_since: ago(5) },
+      severity: undefined,
+    },
+    {
+      name: "is a warning once that lasts",
+      standing: { status: "warn", since: ago(10), bad_since: ago(10) },
+      severity: "warning",
+    },
+    {
+      name: "is a warning for what swings between failing and less",
+      standing: { status: "fail", since: ago(1), bad_since: ago(11) },
+      severity: "warning",
+    },
+    {
+      name: "does not come of a look or two that did not work",
+      standing: { status: "unknown", since: ago(1), bad_since: ago(1) },
+      severity: undefined,
+    },
+    {
+      name: "comes of looks that never work",
+      standing: { status: "unknown", since: ago(6), bad_since: ago(6) },
+      severity: "warning",
+    },
   ] as const;
-  for (const { name, standing, severity } of table) test(name, () => assert.equal(calledFor(standing, patience, now), severity));
+  for (const { name, standing, severity } of table)
+    test(name, () => assert.equal(calledFor(standing, patience, now), severity));
 
   test("never comes of a check that has no patience set", () => {
     const standing = { status: "warn", since: ago(900), bad_since: ago(900) } as const;
@@ -26,7 +59,15 @@ describe("an alert", () => {
 });
 
 test("an alert is told again only when it got graver", () => {
-  assert.deepEqual([isWorse(null, "warning"), isWorse("warning", "critical"), isWorse("critical", "warning"), isWorse("warning", "warning")], [true, true, false, false]);
+  assert.deepEqual(
+    [
+      isWorse(null, "warning"),
+      isWorse("warning", "critical"),
+      isWorse("critical", "warning"),
+      isWorse("warning", "warning"),
+    ],
+    [true, true, false, false],
+  );
 });
 
 test("one that comes back soon after it was resolved is told when the pause is over", () => {
@@ -47,6 +88,9 @@ test("one message tells everything that began and ended", () => {
   });
   const message = messageOf([alert("main/shop", "critical")], [alert("main/blog", "critical")]);
   assert.equal(message?.subject, "Berth, critical: crash_loops (main/shop) and 1 more");
-  assert.match(message?.text ?? "", /critical: crash_loops \(main\/shop\)\nIt keeps crashing\.[^]*resolved: crash_loops \(main\/blog\)/);
+  assert.match(
+    message?.text ?? "",
+    /critical: crash_loops \(main\/shop\)\nIt keeps crashing\.[^]*resolved: crash_loops \(main\/blog\)/,
+  );
   assert.equal(messageOf([], []), undefined);
 });

@@ -20,7 +20,11 @@ export interface Standing {
 const unknownMs = 300_000;
 
 /** Which alert a standing calls for now; undefined for none. */
-export function calledFor({ status, since, bad_since }: Standing, patience: Patience, now: Date): AlertSeverity | undefined {
+export function calledFor(
+  { status, since, bad_since }: Standing,
+  patience: Patience,
+  now: Date,
+): AlertSeverity | undefined {
   if (status === "ok" || bad_since === null) return undefined;
   const isOlder = (moment: string, ms: number | null) => ms !== null && now.getTime() - Date.parse(moment) >= ms;
   switch (status) {
@@ -66,8 +70,16 @@ export function messageOf(began: readonly ToldAlert[], ended: readonly ToldAlert
   const others = opened.length + resolved.length - 1;
   const state = opened.length > 0 ? first.severity : "resolved";
   const subject = `Berth, ${state}: ${whatOf(first)}${others === 0 ? "" : ` and ${others} more`}`;
-  const text = [...opened.map((alert) => linesOf(alert.severity, alert)), ...resolved.map((alert) => linesOf("resolved", alert))];
-  return { kind: "alert", subject, text: `${text.join("\n\n")}\n\n\`berth status\` shows everything that is watched.\n`, url: null };
+  const text = [
+    ...opened.map((alert) => linesOf(alert.severity, alert)),
+    ...resolved.map((alert) => linesOf("resolved", alert)),
+  ];
+  return {
+    kind: "alert",
+    subject,
+    text: `${text.join("\n\n")}\n\n\`berth status\` shows everything that is watched.\n`,
+    url: null,
+  };
 }
 
 function byGravity(a: ToldAlert, b: ToldAlert): number {

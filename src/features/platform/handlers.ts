@@ -53,5 +53,14 @@ function present({ name, started_at, seen_at, description }: Machine, now: Date)
   const { isolation, missing, disk, ...plain } = description;
   const uptime_seconds = Math.max(0, Math.floor((now.getTime() - Date.parse(started_at)) / 1000));
   const used_bytes = disk.used_bytes === null ? null : { ...disk.used_bytes };
-  return { name, started_at, uptime_seconds, seen_at, ...plain, isolation: [...isolation], missing: [...missing], disk: { ...disk, used_bytes } };
+  return {
+    name,
+    started_at,
+    uptime_seconds,
+    seen_at,
+    ...plain,
+    isolation: [...isolation],
+    missing: [...missing],
+    disk: { ...disk, used_bytes },
+  };
 }

@@ -30,7 +30,12 @@ const description: MachineDescription = {
   network: "veth",
   isolation: ["seccomp"],
   missing: [],
-  disk: { total_bytes: 100, available_bytes: 40, used_bytes: { databases: 7 }, measured_at: "2026-01-02T03:04:05.678Z" },
+  disk: {
+    total_bytes: 100,
+    available_bytes: 40,
+    used_bytes: { databases: 7 },
+    measured_at: "2026-01-02T03:04:05.678Z",
+  },
   replica: { memory_bytes: 5e8, cpus: 2 },
 };
 
@@ -43,14 +48,27 @@ test("the status shows the worst of all checks, and alerts come newest first, a 
   const { db } = api.database;
   const world = { ...api.world, db, settings: { monitors: { coolDownMs: 0 } } };
   const subjects = Array.from({ length: 120 }, (_, index) => `main/p${String(index).padStart(3, "0")}`);
-  const findings = ["", ...subjects].map((subject) => ({ subject, status: "fail" as const, detail: "It is down.", hint: "Start it.", quiet: subject === "" }));
+  const findings = ["", ...subjects].map((subject) => ({
+    subject,
+    status: "fail" as const,
+    detail: "It is down.",
+    hint: "Start it.",
+    quiet: subject === "",
+  }));
   const patience = { warnMs: 0, failMs: 0 };
-  const disk = { name: "disk", machine: "host", patience, findings: [{ subject: "", status: "ok" as const, detail: "fine", hint: null }] };
+  const disk = {
+    name: "disk",
+    machine: "host",
+    patience,
+    findings: [{ subject: "", status: "ok" as const, detail: "fine", hint: null }],
+  };
   await recordReports(world, [{ name: "databases", machine: "", patience, findings }, disk]);
   const status = await get<Result<"status.get">>("/v1/status");
   assert.deepEqual([status.status, status.open_alerts, status.checks.length], ["fail", 120, 122]);
   assert.deepEqual(
-    status.checks.filter(({ check }) => check === "disk").map(({ machine, subject, status: of, hint }) => [machine, subject, of, hint]),
+    status.checks
+      .filter(({ check }) => check === "disk")
+      .map(({ machine, subject, status: of, hint }) => [machine, subject, of, hint]),
     [["host", null, "ok", null]],
   );
   const first = await get<Result<"alerts.list">>("/v1/alerts");
@@ -62,7 +80,9 @@ test("the status shows the worst of all checks, and alerts come newest first, a 
 test("resolved alerts are listed when asked for", async () => {
   const world = { ...api.world, db: api.database.db, settings: { monitors: { coolDownMs: 0 } } };
   const patience = { warnMs: 0, failMs: 0 };
-  await recordReports(world, [{ name: "databases", machine: "", patience, findings: [{ subject: "", status: "ok", detail: "fine", hint: null }] }]);
+  await recordReports(world, [
+    { name: "databases", machine: "", patience, findings: [{ subject: "", status: "ok", detail: "fine", hint: null }] },
+  ]);
   assert.deepEqual((await get<Result<"alerts.list">>("/v1/alerts")).alerts, []);
   const all = await get<Result<"alerts.list">>("/v1/alerts?all=true");
   assert.equal(all.alerts.length, 100);
@@ -79,19 +99,33 @@ test("the overview counts what is there, what fails, what is slow, and what it a
   const { db } = world;
   await db.updateTable("project").set({ replicas: 3 }).where("id", "=", project.id).execute();
   await db.updateTable("deployment").set({ activated_at: new Date() }).where("status", "=", "active").execute();
-  await db.insertInto("activity").values({ ...owner, id: newId("evt"), actor_name: "berth", action: "replica.crashed", detail: "{}" }).execute();
+  await db
+    .insertInto("activity")
+    .values({ ...owner, id: newId("evt"), actor_name: "berth", action: "replica.crashed", detail: "{}" })
+    .execute();
   const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
-  await db.insertInto("project_metric").values({ ...owner, bucket_seconds: 3600, at: hour, requests: 100, errors: 5, latency_sum_ms: 2500 }).execute();
+  await db
+    .insertInto("project_metric")
+    .values({ ...owner, bucket_seconds: 3600, at: hour, requests: 100, errors: 5, latency_sum_ms: 2500 })
+    .execute();
   await saveMachine(db, { name: "host", started_at: new Date(Date.now() - 60_000), description });
   const seen = await get<Result<"platform.overview">>("/v1/platform/overview");
   assert.deepEqual(seen.organizations, { total: 1, suspended: 0 });
   assert.deepEqual(seen.projects, { total: 1, deleted: 0, serving: 1 });
   assert.deepEqual(seen.deployments_today, { total: 2, succeeded: 1, failed: 1, in_progress: 0 });
-  assert.deepEqual(seen.capacity, { memory_bytes: { requested: 15e8, available: 8e9 }, cpus: { requested: 6, available: 4 } });
+  assert.deepEqual(seen.capacity, {
+    memory_bytes: { requested: 15e8, available: 8e9 },
+    cpus: { requested: 6, available: 4 },
+  });
   const named = { organization: "main", project: "shop" };
-  assert.deepEqual(seen.most_failing, [{ ...named, errors: 5, crashes: 1, failed_deployments: 1, failed_cron_runs: 0 }]);
+  assert.deepEqual(seen.most_failing, [
+    { ...named, errors: 5, crashes: 1, failed_deployments: 1, failed_cron_runs: 0 },
+  ]);
   assert.deepEqual(seen.slowest, [{ ...named, requests: 100, mean_ms: 25 }]);
-  assert.deepEqual(seen.machines.map(({ name, version, disk }) => [name, version, disk.used_bytes]), [["host", "1.2.3", { databases: 7 }]]);
+  assert.deepEqual(
+    seen.machines.map(({ name, version, disk }) => [name, version, disk.used_bytes]),
+    [["host", "1.2.3", { databases: 7 }]],
+  );
   assert.ok((seen.machines[0]?.uptime_seconds ?? 0) >= 60);
 });
 

@@ -27,7 +27,11 @@ export async function saveMachine(
   machine: { readonly name: string; readonly started_at: Date; readonly description: MachineDescription },
 ): Promise<void> {
   const { name, started_at } = machine;
-  const changing = { description: JSON.stringify(machine.description), started_at, seen_at: sql<string>`clock_timestamp()` };
+  const changing = {
+    description: JSON.stringify(machine.description),
+    started_at,
+    seen_at: sql<string>`clock_timestamp()`,
+  };
   await db
     .insertInto("machine")
     .values({ name, ...changing })
@@ -37,7 +41,11 @@ export async function saveMachine(
 
 /** The machines that were heard of within a day. */
 export async function listMachines(tx: Tx) {
-  const rows = await tx.selectFrom("machine").select(["name", "description", "started_at", "seen_at"]).orderBy("name").execute();
+  const rows = await tx
+    .selectFrom("machine")
+    .select(["name", "description", "started_at", "seen_at"])
+    .orderBy("name")
+    .execute();
   return rows.map((row) => ({ ...row, description: row.description as unknown as MachineDescription }));
 }
 
@@ -49,7 +57,14 @@ async function one<T>(tx: Tx, query: RawBuilder<T>): Promise<T> {
 export async function countProjects(tx: Tx) {
   return one(
     tx,
-    sql<{ organizations: number; suspended: number; projects: number; deleted: number; serving: number; replicas: number }>`
+    sql<{
+      organizations: number;
+      suspended: number;
+      projects: number;
+      deleted: number;
+      serving: number;
+      replicas: number;
+    }>`
       select (select count(*)::int from organization) as organizations,
         (select count(*)::int from organization where suspended_at is not null) as suspended,
         count(*) filter (where p.deleted_at is null)::int as projects,
@@ -123,7 +138,9 @@ export async function mostFailing(tx: Tx) {
     from failures f join project p on p.id = f.project_id join organization o on o.id = p.org_id
     group by o.slug, p.slug
     having sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) > 0
-    order by sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) desc, o.slug, p.slug limit ${listed}`.execute(tx);
+    order by sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) desc, o.slug, p.slug limit ${listed}`.execute(
+    tx,
+  );
   return rows;
 }
 

@@ -125,7 +125,14 @@ export async function crashes(db: Db) {
 export async function openWork(db: Db) {
   return rowsOf(
     db,
-    sql<{ subject: string; kind: "build" | "deployment"; number: number; is_running: boolean; seconds: number; abandoned_seconds: number | null }>`
+    sql<{
+      subject: string;
+      kind: "build" | "deployment";
+      number: number;
+      is_running: boolean;
+      seconds: number;
+      abandoned_seconds: number | null;
+    }>`
       select ${named} as subject, 'build' as kind, b.number, b.status = 'running' as is_running,
         ${age("coalesce(b.started_at, b.created_at)")} as seconds, ${age("b.lease_until")} as abandoned_seconds
       from build b join project p on p.id = b.project_id join organization o on o.id = b.org_id where b.status in ('queued', 'running')
@@ -150,5 +157,8 @@ export async function lateNotifications(db: Db) {
 
 /** When each machine was last heard of. */
 export async function machineAges(db: Db) {
-  return rowsOf(db, sql<{ name: string; seconds: number }>`select name, ${age("seen_at")} as seconds from machine order by name`);
+  return rowsOf(
+    db,
+    sql<{ name: string; seconds: number }>`select name, ${age("seen_at")} as seconds from machine order by name`,
+  );
 }

@@ -18,7 +18,11 @@ export const status: Handlers<"status"> = {
     }));
     return {
       status: worstOf(checks.map((check) => check.status)),
-      checked_at: rows.map((row) => row.checked_at).sort().at(-1) ?? null,
+      checked_at:
+        rows
+          .map((row) => row.checked_at)
+          .sort()
+          .at(-1) ?? null,
       open_alerts: await countOpen(ctx.tx),
       checks,
     };

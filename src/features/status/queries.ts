@@ -10,11 +10,27 @@ export async function lockMonitoring(tx: Tx): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(lockNumber)})`.execute(tx);
 }
 
-const columns = ["name", "machine", "subject", "status", "detail", "hint", "since", "bad_since", "last_ok_at", "checked_at"] as const;
+const columns = [
+  "name",
+  "machine",
+  "subject",
+  "status",
+  "detail",
+  "hint",
+  "since",
+  "bad_since",
+  "last_ok_at",
+  "checked_at",
+] as const;
 
 /** The rows of one check on one machine. */
 export async function checksOf(tx: Tx, { name, machine }: Omit<CheckKey, "subject">): Promise<readonly CheckRow[]> {
-  return tx.selectFrom("monitor_check").select(columns).where("name", "=", name).where("machine", "=", machine).execute();
+  return tx
+    .selectFrom("monitor_check")
+    .select(columns)
+    .where("name", "=", name)
+    .where("machine", "=", machine)
+    .execute();
 }
 
 /** Every row, in an order that stays. */
@@ -50,7 +66,10 @@ export async function deleteChecks(tx: Tx, keys: readonly CheckKey[]): Promise<v
 
 /** Forgets machines that nobody has heard of for a day, and what nobody looked at for as long; answers with what that was. */
 export async function forgetMachines(tx: Tx): Promise<readonly CheckKey[]> {
-  await tx.deleteFrom("machine").where("seen_at", "<", sql<string>`now() - interval '1 day'`).execute();
+  await tx
+    .deleteFrom("machine")
+    .where("seen_at", "<", sql<string>`now() - interval '1 day'`)
+    .execute();
   return tx
     .deleteFrom("monitor_check")
     .where("checked_at", "<", sql<string>`now() - interval '1 day'`)

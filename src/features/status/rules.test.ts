@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { nextRows, shownStatus, worstOf, type CheckReport, type CheckRow, type Finding } from "./rules.ts";
 
 const patience = { warnMs: 0, failMs: 0 };
-const report = (findings: readonly Finding[], more: Partial<CheckReport> = {}): CheckReport => ({ name: "disk", machine: "host", patience, findings, ...more });
+const report = (findings: readonly Finding[], more: Partial<CheckReport> = {}): CheckReport => ({
+  name: "disk",
+  machine: "host",
+  patience,
+  findings,
+  ...more,
+});
 const finding = (status: Finding["status"], subject = ""): Finding => ({ subject, status, detail: status, hint: null });
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 2, 3, minute));
 const text = (minute: number) => at(minute).toISOString();
@@ -35,7 +41,10 @@ test("a subject that turns up was ok at the look before, and is gone when it is 
   const second = nextRows(report([finding("fail"), finding("fail", "main/shop")]), first.rows, at(1));
   assert.equal(second.rows[1]?.last_ok_at, text(0));
   const third = nextRows(report([finding("ok")]), second.rows, at(2));
-  assert.deepEqual(third.gone.map(({ subject }) => subject), ["main/shop"]);
+  assert.deepEqual(
+    third.gone.map(({ subject }) => subject),
+    ["main/shop"],
+  );
 });
 
 test("a look that did not work ends nothing", () => {

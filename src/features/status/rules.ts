@@ -44,7 +44,9 @@ export function nextRows(report: CheckReport, previous: readonly CheckRow[], now
   const known = new Map(previous.map((row) => [row.subject, row]));
   // A subject that was not listed at the last look was ok then.
   const lastLook = known.get("")?.checked_at ?? null;
-  const rows = report.findings.map((finding) => nextRow(report, finding, { before: known.get(finding.subject), lastLook, now }));
+  const rows = report.findings.map((finding) =>
+    nextRow(report, finding, { before: known.get(finding.subject), lastLook, now }),
+  );
   const listed = new Set(report.findings.map(({ subject }) => subject));
   return { rows, gone: report.partial ? [] : previous.filter((row) => !listed.has(row.subject)) };
 }

@@ -19,13 +19,16 @@ export {
   troubledDatabases,
   troubledDomains,
 } from "./evidence.ts";
-export { worstOf, type CheckReport, type Finding } from "./rules.ts";
+export type { CheckReport, Finding } from "./rules.ts";
 
 /**
  * Writes down what checks found, and opens and resolves the alerts that follow, in one transaction. Several control planes
  * may do it at once: one waits for the other, and each thing that is watched has one row and at most one open alert.
  */
-export async function recordReports(world: Alerting & { readonly db: Db }, reports: readonly CheckReport[]): Promise<void> {
+export async function recordReports(
+  world: Alerting & { readonly db: Db },
+  reports: readonly CheckReport[],
+): Promise<void> {
   await world.db.transaction().execute(async (tx) => {
     await lockMonitoring(tx);
     const now = await databaseTime(tx);

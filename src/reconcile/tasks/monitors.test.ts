@@ -39,7 +39,8 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 beforeEach(async () => {
-  for (const table of ["monitor_check", "alert", "machine", "notification"]) await sql`delete from ${sql.table(table)}`.execute(database.db);
+  for (const table of ["monitor_check", "alert", "machine", "notification"])
+    await sql`delete from ${sql.table(table)}`.execute(database.db);
   await sql`update deployment set status = 'retired' where status = 'active'`.execute(database.db);
 });
 
@@ -89,7 +90,14 @@ function monitor(trouble: Trouble = {}): Task {
       },
     },
   };
-  const cron = { name: "cron", period_ms: 1000, last_run_at: null, last_ok_at: new Date().toISOString(), detail: "", failing: false };
+  const cron = {
+    name: "cron",
+    period_ms: 1000,
+    last_run_at: null,
+    last_ok_at: new Date().toISOString(),
+    detail: "",
+    failing: false,
+  };
   return monitorsTask(world as unknown as World, {
     tasks: () => [cron],
     git: () => (trouble.git === undefined ? git : trouble.git),
@@ -107,12 +115,21 @@ async function look(task: Task, times = 1): Promise<void> {
 /** Makes everything that was seen and told so much older. */
 async function pass(minutes: number): Promise<void> {
   const span = sql`make_interval(mins => ${minutes})`;
-  await sql`update monitor_check set since = since - ${span}, bad_since = bad_since - ${span}, last_ok_at = last_ok_at - ${span}`.execute(database.db);
-  await sql`update alert set opened_at = opened_at - ${span}, resolved_at = resolved_at - ${span}, notify_at = notify_at - ${span}`.execute(database.db);
+  await sql`update monitor_check set since = since - ${span}, bad_since = bad_since - ${span}, last_ok_at = last_ok_at - ${span}`.execute(
+    database.db,
+  );
+  await sql`update alert set opened_at = opened_at - ${span}, resolved_at = resolved_at - ${span}, notify_at = notify_at - ${span}`.execute(
+    database.db,
+  );
 }
 
 async function check(name: string, subject = "") {
-  return database.db.selectFrom("monitor_check").selectAll().where("name", "=", name).where("subject", "=", subject).executeTakeFirst();
+  return database.db
+    .selectFrom("monitor_check")
+    .selectAll()
+    .where("name", "=", name)
+    .where("subject", "=", subject)
+    .executeTakeFirst();
 }
 
 async function alerts(name: string) {
@@ -121,7 +138,9 @@ async function alerts(name: string) {
 
 async function messages(): Promise<string[]> {
   const rows = await database.db.selectFrom("notification").select(["id", "sealed_message"]).orderBy("id").execute();
-  return rows.map(({ id, sealed_message }) => openMessage(vault, { id, sealed_message: sealed_message as Buffer }).subject);
+  return rows.map(
+    ({ id, sealed_message }) => openMessage(vault, { id, sealed_message: sealed_message as Buffer }).subject,
+  );
 }
 
 const full = { settings: { disk: { warnPercent: 0, failPercent: 0 } } };
@@ -131,8 +150,12 @@ describe("monitors", () => {
     await look(monitor());
     const rows = await database.db.selectFrom("monitor_check").select(["name", "status", "detail"]).execute();
     const names = rows.map(({ name }) => name);
-    for (const name of ["disk", "memory", "edge", "git", "cron", "backups", "crash_loops", "control_planes"]) assert.ok(names.includes(name), name);
-    assert.deepEqual(rows.filter(({ status }) => status !== "ok"), []);
+    for (const name of ["disk", "memory", "edge", "git", "cron", "backups", "crash_loops", "control_planes"])
+      assert.ok(names.includes(name), name);
+    assert.deepEqual(
+      rows.filter(({ status }) => status !== "ok"),
+      [],
+    );
     assert.equal(await database.db.selectFrom("alert").select("id").executeTakeFirst(), undefined);
   });
 
@@ -147,11 +170,17 @@ describe("monitors", () => {
     await look(task, 3);
     assert.equal((await check("disk"))?.status, "fail");
     const [alert, ...others] = await alerts("disk");
-    assert.deepEqual([alert?.severity, alert?.machine, alert?.told_severity, others.length], ["critical", "host", "critical", 0]);
+    assert.deepEqual(
+      [alert?.severity, alert?.machine, alert?.told_severity, others.length],
+      ["critical", "host", "critical", 0],
+    );
     await look(monitor());
     assert.notEqual((await alerts("disk"))[0]?.resolved_at, null);
     const told = await messages();
-    assert.deepEqual([told[0], told.at(-1)], ["Berth, critical: disk (host) and 1 more", "Berth, resolved: disk (host) and 1 more"]);
+    assert.deepEqual(
+      [told[0], told.at(-1)],
+      ["Berth, critical: disk (host) and 1 more", "Berth, resolved: disk (host) and 1 more"],
+    );
     assert.equal(told.length, 2);
   });
 
@@ -227,10 +256,20 @@ describe("monitors", () => {
     await crash(project, 5);
     await look(monitor());
     const open = (await alerts("crash_loops")).filter((alert) => alert.subject === subject);
-    assert.deepEqual(open.map(({ severity, resolved_at }) => [severity, resolved_at]), [["critical", null]]);
-    await database.db.updateTable("deployment").set({ status: "retired" }).where("id", "=", project.deployment_id).execute();
+    assert.deepEqual(
+      open.map(({ severity, resolved_at }) => [severity, resolved_at]),
+      [["critical", null]],
+    );
+    await database.db
+      .updateTable("deployment")
+      .set({ status: "retired" })
+      .where("id", "=", project.deployment_id)
+      .execute();
     await look(monitor());
-    assert.equal((await alerts("crash_loops")).filter((alert) => alert.resolved_at === null && alert.subject === subject).length, 0);
+    assert.equal(
+      (await alerts("crash_loops")).filter((alert) => alert.resolved_at === null && alert.subject === subject).length,
+      0,
+    );
   });
 
   test("a database that does not answer is an alert with its project's name and nothing else of it", async () => {
@@ -241,7 +280,16 @@ describe("monitors", () => {
     const { org_id, project_id } = project;
     await db
       .insertInto("project_database")
-      .values({ id, org_id, project_id, role_name: "role_x", database_name: "name_x", status: "ready", ready_at: new Date(), sealed_password })
+      .values({
+        id,
+        org_id,
+        project_id,
+        role_name: "role_x",
+        database_name: "name_x",
+        status: "ready",
+        ready_at: new Date(),
+        sealed_password,
+      })
       .execute();
     await look(monitor());
     await pass(2);
@@ -269,9 +317,15 @@ describe("monitors", () => {
     await look(monitor());
     assert.equal((await alerts("control_planes"))[0]?.subject, "gone");
     await sql`update machine set seen_at = seen_at - interval '2 days' where name = 'gone'`.execute(database.db);
-    await sql`update monitor_check set checked_at = checked_at - interval '2 days' where machine = 'gone'`.execute(database.db);
+    await sql`update monitor_check set checked_at = checked_at - interval '2 days' where machine = 'gone'`.execute(
+      database.db,
+    );
     await look(monitor(), 2);
-    const open = await database.db.selectFrom("alert").select(["name", "machine"]).where("resolved_at", "is", null).execute();
+    const open = await database.db
+      .selectFrom("alert")
+      .select(["name", "machine"])
+      .where("resolved_at", "is", null)
+      .execute();
     assert.deepEqual(open, []);
   });
 });
@@ -284,12 +338,29 @@ async function crashing(times: number): Promise<CronProject> {
 
 /** A crash as the apps task writes it down. */
 async function crash({ org_id, project_id, deployment_id }: CronProject, restarts: number): Promise<void> {
-  const event = { id: `evt_${deployment_id}_${restarts}`, actor_name: "berth", action: "replica.crashed", target: "deployment 1, replica 0", detail: "{}" };
-  await database.db.insertInto("activity").values({ ...event, org_id, project_id }).execute();
-  await database.db.updateTable("replica").set({ restarts, exited_at: new Date() }).where("deployment_id", "=", deployment_id).execute();
+  const event = {
+    id: `evt_${deployment_id}_${restarts}`,
+    actor_name: "berth",
+    action: "replica.crashed",
+    target: "deployment 1, replica 0",
+    detail: "{}",
+  };
+  await database.db
+    .insertInto("activity")
+    .values({ ...event, org_id, project_id })
+    .execute();
+  await database.db
+    .updateTable("replica")
+    .set({ restarts, exited_at: new Date() })
+    .where("deployment_id", "=", deployment_id)
+    .execute();
 }
 
 async function nameOf({ org_id, slug }: CronProject): Promise<string> {
-  const row = await database.db.selectFrom("organization").select("slug").where("id", "=", org_id).executeTakeFirstOrThrow();
+  const row = await database.db
+    .selectFrom("organization")
+    .select("slug")
+    .where("id", "=", org_id)
+    .executeTakeFirstOrThrow();
   return `${row.slug}/${slug}`;
 }

@@ -29,7 +29,9 @@ export function monitorsTask(world: World, probes: Probes): Task {
       if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
       const reports = await Promise.all(due().map((check) => lookAt(check, monitors.machine, world.log)));
       await recordReports(world, reports);
-      const bad = reports.flatMap(({ findings }) => findings).filter(({ status }) => status === "fail" || status === "unknown");
+      const bad = reports
+        .flatMap(({ findings }) => findings)
+        .filter(({ status }) => status === "fail" || status === "unknown");
       return { detail: `${reports.length} checks, ${bad.length} findings that are bad` };
     },
     settle: () => describe.settle(),
@@ -75,7 +77,11 @@ function machineDescriber(world: World) {
         begunAt = performance.now();
         measuring = measure();
       }
-      const [disk, memory, runtime] = await Promise.all([statfs(monitors.dataDir), readMemory(), world.ports.runtime.describe()]);
+      const [disk, memory, runtime] = await Promise.all([
+        statfs(monitors.dataDir),
+        readMemory(),
+        world.ports.runtime.describe(),
+      ]);
       const { name, network, isolation, missing } = runtime;
       return {
         version: monitors.version,

@@ -32,7 +32,10 @@ export async function lookAt(check: Check, machine: string, log: Log): Promise<C
   } catch (error) {
     if (error instanceof LookTooLong && check.tooLong !== undefined) return { ...report, findings: [check.tooLong] };
     log.warn({ err: error, check: name }, "a check could not look");
-    const detail = error instanceof LookTooLong ? "Looking took too long." : "Looking did not work; the control plane's log says why.";
+    const detail =
+      error instanceof LookTooLong
+        ? "Looking took too long."
+        : "Looking did not work; the control plane's log says why.";
     return { ...report, findings: [{ subject: "", status: "unknown", detail, hint: null }], partial: true };
   } finally {
     clearTimeout(timer);
@@ -54,8 +57,13 @@ const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok"];
  * The findings of a check with many subjects: the bad ones, worst first and at most 20, and one for all of them, which opens no
  * alert beside theirs. `told.bad` names what is counted.
  */
-export function listed(bad: readonly Finding[], told: { readonly ok: string; readonly bad: string }): readonly Finding[] {
-  const sorted = [...bad].sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.subject < b.subject ? -1 : 1));
+export function listed(
+  bad: readonly Finding[],
+  told: { readonly ok: string; readonly bad: string },
+): readonly Finding[] {
+  const sorted = [...bad].sort(
+    (a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.subject < b.subject ? -1 : 1),
+  );
   const [worst] = sorted;
   if (worst === undefined) return [overall("ok", told.ok)];
   const shown = sorted.slice(0, mostListed);

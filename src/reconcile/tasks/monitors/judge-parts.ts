@@ -20,7 +20,12 @@ export function judgeOwnDatabase({ answeredInMs, connections, most, isListening 
   const hint = "Raise max_connections, or run fewer control planes on it.";
   if (share >= 0.95) return overall("fail", detail, hint);
   if (share >= 0.8) return overall("warn", detail, hint);
-  if (!isListening) return overall("warn", `${detail} Wake-ups do not arrive, so everything begins seconds late.`, "The connection is opened again by itself; a pooler between must keep sessions.");
+  if (!isListening)
+    return overall(
+      "warn",
+      `${detail} Wake-ups do not arrive, so everything begins seconds late.`,
+      "The connection is opened again by itself; a pooler between must keep sessions.",
+    );
   if (answeredInMs >= slowMs) return overall("warn", `${detail} That is slow.`, "Look at the machine's disk and load.");
   return overall("ok", detail);
 }
@@ -77,7 +82,12 @@ export function judgeScheduler(task: TaskStatus | undefined, now: Date, sinceMs:
 
 /** What of the isolation between projects does not hold on this machine. */
 export function judgeIsolation(missing: readonly MissingPart[]): readonly Finding[] {
-  const bad = missing.map(({ part, effect, remedy }): Finding => ({ subject: part, status: "warn", detail: effect, hint: remedy }));
+  const bad = missing.map(({ part, effect, remedy }): Finding => ({
+    subject: part,
+    status: "warn",
+    detail: effect,
+    hint: remedy,
+  }));
   return listed(bad, { ok: "Every part of the isolation holds.", bad: "Missing parts of the isolation" });
 }
 
@@ -96,7 +106,14 @@ export function judgeNotifications(states: readonly NotifierState[]): readonly F
     const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
     if (!isLate && given_up === 0) return [];
     const detail = `${waiting} messages wait for ${notifier}, the oldest for ${spanText(seconds ?? 0)}; ${given_up} were given up within the hour.`;
-    return [{ subject: notifier, status: given_up > 0 ? "fail" : "warn", detail, hint: "Approvals and alerts do not reach you this way. The log says what the other side answered." }];
+    return [
+      {
+        subject: notifier,
+        status: given_up > 0 ? "fail" : "warn",
+        detail,
+        hint: "Approvals and alerts do not reach you this way. The log says what the other side answered.",
+      },
+    ];
   });
   return listed(bad, { ok: "Messages to the operator arrive.", bad: "Channels that do not deliver" });
 }
@@ -104,11 +121,21 @@ export function judgeNotifications(states: readonly NotifierState[]): readonly F
 const silenceSeconds = 180;
 
 /** Machines whose control plane has gone silent; one that is gone for a day is forgotten. */
-export function judgeMachines(machines: readonly { readonly name: string; readonly seconds: number }[]): readonly Finding[] {
+export function judgeMachines(
+  machines: readonly { readonly name: string; readonly seconds: number }[],
+): readonly Finding[] {
   const silent = machines.filter(({ seconds }) => seconds >= silenceSeconds);
   const bad = silent.map(({ name, seconds }): Finding => {
     const detail = `The control plane on ${name} has not been heard of for ${spanText(seconds)}.`;
-    return { subject: name, status: "fail", detail, hint: "Start it again. If it is gone on purpose, it is forgotten after a day." };
+    return {
+      subject: name,
+      status: "fail",
+      detail,
+      hint: "Start it again. If it is gone on purpose, it is forgotten after a day.",
+    };
   });
-  return listed(bad, { ok: `${machines.length} heard of within ${spanText(silenceSeconds)}.`, bad: "Control planes that are silent" });
+  return listed(bad, {
+    ok: `${machines.length} heard of within ${spanText(silenceSeconds)}.`,
+    bad: "Control planes that are silent",
+  });
 }

@@ -22,11 +22,22 @@ export function judgeDatabases({ total, troubled, silent }: DatabaseStates): rea
   const bad = troubled
     .filter(({ status, seconds }) => status === "failed" || seconds >= provisioningSeconds)
     .map(({ subject, status, seconds }): Finding => {
-      const detail = status === "failed" ? "The database could not be started." : `The database is being made for ${spanText(seconds)}.`;
+      const detail =
+        status === "failed"
+          ? "The database could not be started."
+          : `The database is being made for ${spanText(seconds)}.`;
       return { subject, status: status === "failed" ? "fail" : "warn", detail, hint };
     });
-  const down = silent.map((subject): Finding => ({ subject, status: "fail", detail: "The database does not answer.", hint }));
-  return listed([...bad, ...down], { ok: total === 0 ? "There are no databases." : `All ${total} answer.`, bad: `Databases that are down, of ${total}` });
+  const down = silent.map((subject): Finding => ({
+    subject,
+    status: "fail",
+    detail: "The database does not answer.",
+    hint,
+  }));
+  return listed([...bad, ...down], {
+    ok: total === 0 ? "There are no databases." : `All ${total} answer.`,
+    bad: `Databases that are down, of ${total}`,
+  });
 }
 
 export interface TroubledDomain extends OfProject {
@@ -41,23 +52,46 @@ export function judgeDomains(troubled: readonly TroubledDomain[], served: number
     .filter(({ kind }) => kind === "lost")
     .map(({ subject, seconds }): Finding => {
       const detail = `Its DNS records have led elsewhere for ${spanText(seconds)}; it is served until the grace time is over.`;
-      return { subject, status: "warn", detail, hint: "Its owner has to set the records again; `berth domains check` says which." };
+      return {
+        subject,
+        status: "warn",
+        detail,
+        hint: "Its owner has to set the records again; `berth domains check` says which.",
+      };
     });
   const late = troubled.filter(({ kind }) => kind === "late");
   const [first] = late;
   const unasked: Finding[] =
     first === undefined
       ? []
-      : [{ subject: "look-ups", status: "warn", detail: `${late.length} hostnames should have been looked up ${spanText(first.seconds)} ago.`, hint: "Look at BERTH_DNS_SERVERS and the task `domains`." }];
-  return listed([...unasked, ...lost], { ok: `${served} hostnames are served, all lead here.`, bad: "Hostnames with problems" });
+      : [
+          {
+            subject: "look-ups",
+            status: "warn",
+            detail: `${late.length} hostnames should have been looked up ${spanText(first.seconds)} ago.`,
+            hint: "Look at BERTH_DNS_SERVERS and the task `domains`.",
+          },
+        ];
+  return listed([...unasked, ...lost], {
+    ok: `${served} hostnames are served, all lead here.`,
+    bad: "Hostnames with problems",
+  });
 }
 
 /** Certificates of users' hostnames, as far as there are any. */
 export function judgeCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
   const bad = troubled
     .filter(({ kind }) => kind === "certificate")
-    .map(({ subject }): Finding => ({ subject, status: "fail", detail: "Its certificate could not be issued.", hint: "`berth domains` shows the reason and the next attempt." }));
-  return listed(bad, { ok: count === 0 ? "Not configured: no certificates are issued." : `${count} certificates are valid.`, bad: "Hostnames without a valid certificate" });
+    .map(({ subject }): Finding => ({
+      subject,
+      status: "fail",
+      detail: "Its certificate could not be issued.",
+      hint: "`berth domains` shows the reason and the next attempt.",
+    }));
+  return listed(bad, {
+    ok: count === 0 ? "Not configured: no certificates are issued." : `${count} certificates are valid.`,
+    bad: "Hostnames without a valid certificate",
+  });
 }
 
 export interface BackupAge extends OfProject {
@@ -67,17 +101,42 @@ export interface BackupAge extends OfProject {
 }
 
 /** How old each database's newest backup is. `most` is the age that is too old; twice as old is a failure. */
-export function judgeBackups(ages: readonly BackupAge[], most: { readonly seconds: number; readonly daily: boolean }): readonly Finding[] {
+export function judgeBackups(
+  ages: readonly BackupAge[],
+  most: { readonly seconds: number; readonly daily: boolean },
+): readonly Finding[] {
   const bad = ages.flatMap(({ subject, database_seconds, backup_seconds, verification }): Finding[] => {
     if (verification === "mismatch" || verification === "failed")
-      return [{ subject, status: "fail", detail: "Its newest backup did not pass its verification.", hint: "Make another one with `berth backups create` and verify it." }];
+      return [
+        {
+          subject,
+          status: "fail",
+          detail: "Its newest backup did not pass its verification.",
+          hint: "Make another one with `berth backups create` and verify it.",
+        },
+      ];
     const seconds = backup_seconds ?? database_seconds;
     if (!most.daily || seconds < most.seconds) return [];
-    const detail = backup_seconds === null ? `It has no backup after ${spanText(seconds)}.` : `Its newest backup is ${spanText(seconds)} old.`;
-    return [{ subject, status: seconds >= 2 * most.seconds ? "fail" : "warn", detail, hint: "`berth backups` shows why the last one failed." }];
+    const detail =
+      backup_seconds === null
+        ? `It has no backup after ${spanText(seconds)}.`
+        : `Its newest backup is ${spanText(seconds)} old.`;
+    return [
+      {
+        subject,
+        status: seconds >= 2 * most.seconds ? "fail" : "warn",
+        detail,
+        hint: "`berth backups` shows why the last one failed.",
+      },
+    ];
   });
-  const ok = most.daily ? `All ${ages.length} databases have a backup of the last ${spanText(most.seconds)}.` : "Not configured: automatic backups are switched off (BERTH_BACKUP_DAILY).";
-  return listed(bad, { ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok, bad: "Databases without a good backup" });
+  const ok = most.daily
+    ? `All ${ages.length} databases have a backup of the last ${spanText(most.seconds)}.`
+    : "Not configured: automatic backups are switched off (BERTH_BACKUP_DAILY).";
+  return listed(bad, {
+    ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok,
+    bad: "Databases without a good backup",
+  });
 }
 
 export interface CronLateness {
@@ -94,7 +153,8 @@ export function judgeCron({ jobs, due_seconds, waiting_seconds }: CronLateness):
   if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
   if (seconds < cronSeconds.warn) return overall("ok", `${jobs} jobs, ${spanText(seconds)} late at most.`);
   const detail = `Cron jobs start ${spanText(seconds)} late.`;
-  const hint = "Look at the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
+  const hint =
+    "Look at the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
   return overall(seconds >= cronSeconds.fail ? "fail" : "warn", detail, hint);
 }
 
@@ -117,10 +177,18 @@ const steadySeconds = 150;
 /** Applications that keep crashing: five crashes in five minutes, or five in a row with the last a moment ago. */
 export function judgeCrashes(seen: readonly Crashes[]): readonly Finding[] {
   const bad = seen
-    .filter(({ crashes, restarts, seconds }) => crashes >= loopCrashes || (restarts >= loopCrashes && (seconds ?? Infinity) < steadySeconds))
+    .filter(
+      ({ crashes, restarts, seconds }) =>
+        crashes >= loopCrashes || (restarts >= loopCrashes && (seconds ?? Infinity) < steadySeconds),
+    )
     .map(({ subject, number, crashes }): Finding => {
       const detail = `Deployment ${number} keeps crashing: ${crashes} times in the last five minutes.`;
-      return { subject, status: "fail", detail, hint: "`berth logs` shows its last words; `berth rollback` brings the deployment before it back." };
+      return {
+        subject,
+        status: "fail",
+        detail,
+        hint: "`berth logs` shows its last words; `berth rollback` brings the deployment before it back.",
+      };
     });
   return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });
 }
@@ -150,10 +218,21 @@ export function judgeWork(work: readonly OpenWork[], limits: WorkLimits): readon
     const problem = !is_running
       ? seconds >= queuedSeconds && `waits for ${spanText(seconds)}`
       : (seconds >= limit && `is under way for ${spanText(seconds)}`) ||
-        ((abandoned_seconds ?? 0) >= abandonedSeconds && `was left by its worker ${spanText(abandoned_seconds ?? 0)} ago`);
+        ((abandoned_seconds ?? 0) >= abandonedSeconds &&
+          `was left by its worker ${spanText(abandoned_seconds ?? 0)} ago`);
     if (problem === false) return [];
     const text = `${kind === "build" ? "Build" : "Deployment"} ${number} ${problem}.`;
-    return [{ subject: `${subject} ${kind} ${number}`, status: is_running ? "fail" : "warn", detail: text, hint: "Look at the check `reconcilers`; a restart of the control plane takes it up again." }];
+    return [
+      {
+        subject: `${subject} ${kind} ${number}`,
+        status: is_running ? "fail" : "warn",
+        detail: text,
+        hint: "Look at the check `reconcilers`; a restart of the control plane takes it up again.",
+      },
+    ];
   });
-  return listed(bad, { ok: `${work.length} builds and deployments are under way, none for too long.`, bad: "Builds and deployments that are stuck" });
+  return listed(bad, {
+    ok: `${work.length} builds and deployments are under way, none for too long.`,
+    bad: "Builds and deployments that are stuck",
+  });
 }

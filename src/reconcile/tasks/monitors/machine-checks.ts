@@ -3,7 +3,15 @@ import { availableParallelism, loadavg } from "node:os";
 import { ownDatabase } from "../../../features/status/status.ts";
 import type { World } from "../../world.ts";
 import type { Check } from "./check.ts";
-import { judgeClock, judgeDisk, judgeInodes, judgeLoad, judgeMemory, parseMeminfo, type MemoryUse } from "./judge-machine.ts";
+import {
+  judgeClock,
+  judgeDisk,
+  judgeInodes,
+  judgeLoad,
+  judgeMemory,
+  parseMeminfo,
+  type MemoryUse,
+} from "./judge-machine.ts";
 
 const minuteMs = 60_000;
 

@@ -3,7 +3,16 @@ import { lastRouteVersion, lateNotifications, machineAges, ownDatabase } from ".
 import type { TaskStatus } from "../../driver.ts";
 import type { World } from "../../world.ts";
 import { overall, type Check } from "./check.ts";
-import { edgeIsSilent, judgeEdge, judgeIsolation, judgeMachines, judgeNotifications, judgeOwnDatabase, judgeScheduler, judgeTasks } from "./judge-parts.ts";
+import {
+  edgeIsSilent,
+  judgeEdge,
+  judgeIsolation,
+  judgeMachines,
+  judgeNotifications,
+  judgeOwnDatabase,
+  judgeScheduler,
+  judgeTasks,
+} from "./judge-parts.ts";
 
 /** What only the process itself can tell. */
 export interface Probes {
@@ -18,64 +27,101 @@ const patience = { warnMs: 5 * minuteMs, failMs: 30_000 };
 
 /** What is watched of the platform's own parts. */
 export function partChecks(world: World, probes: Probes): readonly Check[] {
-  const { db } = world;
-  const startedAt = performance.now();
-  const sinceMs = () => performance.now() - startedAt;
-  const scope = "machine";
+  const { db, ports } = world;
   return [
-    {
-      name: "control_database",
-      scope,
-      patience,
-      async look() {
-        const before = performance.now();
-        const { connections, most } = await ownDatabase(db);
-        const answeredInMs = performance.now() - before;
-        return [judgeOwnDatabase({ answeredInMs, connections, most, isListening: world.wakeups.isListening() })];
-      },
-    },
-    { name: "edge", scope, patience, timeoutMs: 5000, tooLong: edgeIsSilent, look: edgeLook(world) },
-    {
-      name: "git",
-      scope,
-      patience,
-      async look() {
-        const address = probes.git();
-        if (address === null) return [overall("fail", "git over SSH is not open.", "The control plane's log says why.")];
-        const greets = await greetsAsSsh(address);
-        if (greets) return [overall("ok", `git over SSH answers on port ${address.port}.`)];
-        return [overall("fail", "git over SSH does not answer: nobody can push.", "Restart the control plane; its log says why.")];
-      },
-    },
-    { name: "reconcilers", scope, patience, look: async () => judgeTasks(others(probes.tasks()), new Date(), sinceMs()) },
-    {
-      name: "scheduler",
-      scope,
-      patience,
-      look: async () => [judgeScheduler(probes.tasks().find(({ name }) => name === "cron"), new Date(), sinceMs())],
-    },
+    ownDatabaseCheck(world),
+    edgeCheck(world),
+    gitCheck(probes),
+    ...taskChecks(probes),
     {
       name: "isolation",
-      scope,
+      scope: "machine",
       everyMs: minuteMs,
       // It was so at the start already, and whoever started it was told.
       patience: { warnMs: null, failMs: null },
-      look: async () => judgeIsolation((await world.ports.runtime.describe()).missing),
+      look: async () => judgeIsolation((await ports.runtime.describe()).missing),
     },
-    { name: "notifications", scope: "shared", patience, look: async () => judgeNotifications(await lateNotifications(db)) },
-    { name: "control_planes", scope: "shared", patience: { warnMs: null, failMs: 0 }, look: async () => judgeMachines(await machineAges(db)) },
+    {
+      name: "notifications",
+      scope: "shared",
+      patience,
+      look: async () => judgeNotifications(await lateNotifications(db)),
+    },
+    {
+      name: "control_planes",
+      scope: "shared",
+      patience: { warnMs: null, failMs: 0 },
+      look: async () => judgeMachines(await machineAges(db)),
+    },
   ];
 }
 
-/** Remembers the version of the last look: by the next one, the edge must have come as far. */
-function edgeLook({ db, ports }: World): Check["look"] {
-  let before: number | null = null;
-  return async () => {
-    const drawn = await lastRouteVersion(db);
-    const finding = judgeEdge(await ports.edge.observe(), before);
-    before = drawn;
-    return [finding];
+function ownDatabaseCheck({ db, wakeups }: World): Check {
+  return {
+    name: "control_database",
+    scope: "machine",
+    patience,
+    async look() {
+      const before = performance.now();
+      const { connections, most } = await ownDatabase(db);
+      const answeredInMs = performance.now() - before;
+      return [judgeOwnDatabase({ answeredInMs, connections, most, isListening: wakeups.isListening() })];
+    },
   };
+}
+
+/** Remembers the version of the last look: by the next one, the edge must have come as far. */
+function edgeCheck({ db, ports }: World): Check {
+  let before: number | null = null;
+  return {
+    name: "edge",
+    scope: "machine",
+    patience,
+    timeoutMs: 5000,
+    tooLong: edgeIsSilent,
+    async look() {
+      const drawn = await lastRouteVersion(db);
+      const finding = judgeEdge(await ports.edge.observe(), before);
+      before = drawn;
+      return [finding];
+    },
+  };
+}
+
+function gitCheck(probes: Probes): Check {
+  return {
+    name: "git",
+    scope: "machine",
+    patience,
+    async look() {
+      const address = probes.git();
+      if (address === null) return [overall("fail", "git over SSH is not open.", "The control plane's log says why.")];
+      if (await greetsAsSsh(address)) return [overall("ok", `git over SSH answers on port ${address.port}.`)];
+      const hint = "Restart the control plane; its log says why.";
+      return [overall("fail", "git over SSH does not answer: nobody can push.", hint)];
+    },
+  };
+}
+
+/** The control plane's tasks all together, and that of cron jobs by itself. */
+function taskChecks({ tasks }: Probes): readonly Check[] {
+  const startedAt = performance.now();
+  const sinceMs = () => performance.now() - startedAt;
+  const scheduler = () => tasks().find(({ name }) => name === "cron");
+  return [
+    {
+      name: "reconcilers",
+      scope: "machine",
+      patience,
+      look: async () => judgeTasks(others(tasks()), new Date(), sinceMs()),
+    },
+    {
+      name: "scheduler",
+      scope: "machine",
+      patience,
+      look: async () => [judgeScheduler(scheduler(), new Date(), sinceMs())],
+    },
+  ];
 }
 
 // The task that asks is under way, and so has not ended yet.

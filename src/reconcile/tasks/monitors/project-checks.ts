@@ -11,7 +11,15 @@ import {
 } from "../../../features/status/status.ts";
 import type { World } from "../../world.ts";
 import type { Check } from "./check.ts";
-import { judgeBackups, judgeCertificates, judgeCrashes, judgeCron, judgeDatabases, judgeDomains, judgeWork } from "./judge-projects.ts";
+import {
+  judgeBackups,
+  judgeCertificates,
+  judgeCrashes,
+  judgeCron,
+  judgeDatabases,
+  judgeDomains,
+  judgeWork,
+} from "./judge-projects.ts";
 
 const minuteMs = 60_000;
 
@@ -22,21 +30,36 @@ export function projectChecks(world: World): readonly Check[] {
   const soon = { warnMs: 5 * minuteMs, failMs: minuteMs };
   const atOnce = { warnMs: 0, failMs: 0 };
   return [
-    { name: "databases", scope, patience: soon, everyMs: minuteMs, timeoutMs: 30_000, look: (signal) => lookAtDatabases(world, signal) },
+    {
+      name: "databases",
+      scope,
+      patience: soon,
+      everyMs: minuteMs,
+      timeoutMs: 30_000,
+      look: (signal) => lookAtDatabases(world, signal),
+    },
     { name: "crash_loops", scope, patience: atOnce, look: async () => judgeCrashes(await crashes(db)) },
     { name: "cron", scope, patience: soon, look: async () => [judgeCron(await cronLateness(db))] },
     {
       name: "work",
       scope,
       patience: atOnce,
-      look: async () => judgeWork(await openWork(db), { buildMs: settings.buildLimits.timeoutMs, deploymentMs: settings.releaseTimeoutMs + settings.health.budgetMs }),
+      look: async () =>
+        judgeWork(await openWork(db), {
+          buildMs: settings.buildLimits.timeoutMs,
+          deploymentMs: settings.releaseTimeoutMs + settings.health.budgetMs,
+        }),
     },
     {
       name: "backups",
       scope,
       patience: atOnce,
       everyMs: minuteMs,
-      look: async () => judgeBackups(await backupAges(db), { seconds: settings.monitors.backupAgeMs / 1000, daily: settings.backups.daily }),
+      look: async () =>
+        judgeBackups(await backupAges(db), {
+          seconds: settings.monitors.backupAgeMs / 1000,
+          daily: settings.backups.daily,
+        }),
     },
     {
       name: "domains",
