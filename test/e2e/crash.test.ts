@@ -123,13 +123,9 @@ for (const victim of ["shim.sh", "node server.js"]) {
     const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
     const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
     assert.ok(pid, `${victim} was found`);
+    const before = crashesTold();
     process.kill(pid, "SIGKILL");
-    await eventually(() => !listProcesses().some((each) => each.pid === pid), "it has ended");
-    await eventually(
-      async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
-      "the application answers",
-    );
-    assert.match(platform.output(), /an application crashed/);
+    await eventually(() => crashesTold() > before, "the crash is noticed");
     await assertConsistent();
     await assertNothingElseRuns();
   });
@@ -249,6 +245,7 @@ async function assertNothingElseRuns(): Promise<void> {
 const replicas = () =>
   listProcesses().filter((each) => /^\S*node server\.js/.test(each.commandLine) && each.commandLine.includes(marker))
     .length;
+const crashesTold = () => platform.output().split("an application crashed").length;
 const isShim = (commandLine: string) => commandLine.includes("shim.sh") && commandLine.includes(platform.dataDir);
 const ownProcesses = () =>
   listProcesses().filter((each) => each.commandLine.includes(platform.dataDir) || each.commandLine.includes(marker));
