@@ -9,8 +9,8 @@ export type Build = Answer<"builds.get">;
 export type Deployment = Answer<"deployments.list">["deployments"][number];
 
 const pauseMs = 500;
-// A platform that restarts is back well within this.
-const patienceMs = 60_000;
+/** A platform that restarts is back well within this. */
+export const patienceMs = 60_000;
 // A build may take 15 min, waiting for its turn and starting some more.
 const buildLimitMs = 40 * 60_000;
 const deploymentLimitMs = 10 * 60_000;
@@ -99,7 +99,8 @@ function isDecided({ status }: Deployment): boolean {
   return status === "active" || deploymentStates[status].length === 0;
 }
 
-function isPassing(fault: unknown): boolean {
+/** Whether asking again in a moment may help. */
+export function isPassing(fault: unknown): boolean {
   if (fault instanceof ConnectionError) return fault.kind !== "unexpected_answer";
   return fault instanceof ApiError && (fault.status === 503 || fault.status === 429);
 }

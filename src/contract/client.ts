@@ -1,4 +1,6 @@
 import type { z } from "zod";
+import { errors, type ErrorCode } from "./errors.ts";
+import { readEvents } from "./event-stream.ts";
 import { rehearsal } from "./rehearsal.ts";
 import { routes, type RouteName, type RouteNamed } from "./routes.ts";
 import type { Row } from "./table.ts";
@@ -11,7 +13,8 @@ export function createClient(options: ClientOptions): Client {
   const connection = { ...options, baseUrl: normalBaseUrl(options.baseUrl) };
   const send = (row: Row, input: AnyInput = {}) => exchange(connection, row, input);
   const call = (name: RouteName, input: AnyInput = {}) => send(rowsByName.get(name) as Row, input);
-  return { baseUrl: connection.baseUrl, send, call: call as Client["call"] };
+  const follow = (name: RouteName, input: AnyInput = {}) => pages(connection, rowsByName.get(name) as Row, input);
+  return { baseUrl: connection.baseUrl, send, call: call as Client["call"], follow: follow as Client["follow"] };
 }
 
 export interface ClientOptions {
@@ -34,7 +37,12 @@ export interface Client {
    * Throws `ApiError` for an answer that is an error, `ConnectionError` when there was no usable answer, `InvalidCall` when it could not be sent.
    */
   call<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): Promise<Answer<N>>;
-  /** The same for a row that is known at run time only. */
+  /**
+   * Calls a row that streams, with `follow=true` in its query, and yields its pages as they come. Ends when the stream ends: whoever wants more
+   * calls again, behind the last page's cursor. A server or proxy that answers without a stream yields its one page. Throws as `call` does.
+   */
+  follow<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): AsyncGenerator<Answer<N>>;
+  /** The same as `call` for a row that is known at run time only. */
   send(row: Row, input?: AnyInput): Promise<unknown>;
 }
 
@@ -142,6 +150,44 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
       });
     throw unreachable(options.baseUrl, fault);
   }
+}
+
+// The server sends something every 15 s at least.
+const silenceMs = 45_000;
+
+async function* pages(options: ClientOptions, row: Row, input: AnyInput): AsyncGenerator<unknown> {
+  const quiet = new AbortController();
+  let timer = setTimeout(() => quiet.abort(), silenceMs);
+  const alive = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => quiet.abort(), silenceMs);
+  };
+  const signal = input.signal === undefined ? quiet.signal : AbortSignal.any([quiet.signal, input.signal]);
+  const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf({ ...input.query, follow: true });
+  const request = requestOf(options, row, input);
+  const headers = { ...request.headers, accept: "text/event-stream, application/json" };
+  try {
+    const response = await (options.fetch ?? fetch)(url, { ...request, headers, signal });
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    if (!isStream || response.body === null) return yield await readAnswer(response, row.result, options.baseUrl);
+    for await (const { event, data } of readEvents(response.body, alive)) {
+      const document = parseJson(data);
+      if (event === "error" && isErrorBody(document)) throw new ApiError(statusOf(document), document);
+      yield document;
+    }
+  } catch (fault) {
+    if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;
+    if (input.signal?.aborted) throw input.signal.reason;
+    throw unreachable(options.baseUrl, fault);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A stream that is refused in its middle has begun with 200; the code says what it would have been. */
+function statusOf({ code }: Readonly<Record<string, unknown>>): Response {
+  const { status } = errors[code as ErrorCode] ?? errors.internal;
+  return new Response(null, { status });
 }
 
 // A followed redirect could turn a PUT into a GET and carry the token to another place, so none is followed.

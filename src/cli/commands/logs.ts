@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option, type Command } from "commander";
-import type { Answer } from "../../contract/client.ts";
+import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { patiently } from "../follow.ts";
+import { isPassing, patienceMs } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
 import { terminalText } from "../render/text.ts";
 
@@ -12,45 +12,73 @@ const pauseMs = 1000;
 
 /** `berth logs`: what the application, or its newest build, wrote. */
 export function addLogs(program: Command, ctx: CliContext): void {
-  const examples = ["berth logs", "berth logs -f", "berth logs -p demo --source build -n 1000"];
+  const examples = [
+    "berth logs",
+    "berth logs -f",
+    "berth logs -f --replica 1",
+    "berth logs -p demo --source build -n 1000",
+  ];
   addCommand(program, { usage: "logs", summary: "Print the application's newest log lines", examples })
     .option("-f, --follow", "go on with new lines until Ctrl-C; with --json one line a document")
     .option("-n, --lines <number>", "how many lines, 1 to 5000", "200")
+    .option("--replica <number>", "the lines of this replica alone, 0 to 7")
     .addOption(new Option("--source <source>", "whose log").choices(["runtime", "build"]).default("runtime"))
     .action(async (options: LogOptions) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const limit = wholeNumber(options.lines, "--lines", { least: 1, most: 5000 });
-      const read = (after?: string) =>
-        client.call("logs.list", {
-          params: { slug },
-          query: { source: options.source, limit: after === undefined ? limit : 5000, after },
-          signal: ctx.signal,
-        });
-      const first = await read();
-      if (options.follow !== true)
-        return ctx.output.result(first, () => first.lines.map((line) => lineText(ctx, line)).join("\n"));
-      return follow(ctx, first, read);
+      const replica =
+        options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
+      const query = { source: options.source, limit, replica };
+      if (options.follow === true) return follow(ctx, client, { slug, query });
+      const page = await client.call("logs.list", { params: { slug }, query, signal: ctx.signal });
+      return ctx.output.result(page, () => page.lines.map((line) => lineText(ctx, line)).join("\n"));
     });
 }
 
 interface LogOptions {
   follow?: boolean;
   lines: string;
+  replica?: string;
   source: "runtime" | "build";
 }
 
 type Page = Answer<"logs.list">;
+interface Followed {
+  readonly slug: string;
+  readonly query: {
+    readonly source: "runtime" | "build";
+    readonly limit: number;
+    readonly replica: number | undefined;
+  };
+}
 
-async function follow(ctx: CliContext, first: Page, read: (after?: string) => Promise<Page>): Promise<void> {
-  let page = first;
-  let cursor = first.next_cursor ?? undefined;
+/**
+ * Goes on where it stopped when a stream ends: the platform was started anew, or something in between allows no streams. Only a platform
+ * that stays away ends it.
+ */
+async function follow(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
+  let after: string | undefined;
+  let heardAtMs = Date.now();
+  const pages = () => {
+    const more = after === undefined ? query : { ...query, after, limit: 5000 };
+    return client.follow("logs.list", { params: { slug }, query: more, signal: ctx.signal });
+  };
   for (;;) {
-    for (const line of page.lines)
-      ctx.output.raw(`${ctx.options.json === true ? JSON.stringify(line) : lineText(ctx, line)}\n`);
-    if (page.lines.length === 0) await sleep(pauseMs, undefined, { signal: ctx.signal });
-    page = await patiently(ctx, () => read(cursor));
-    cursor = page.next_cursor ?? cursor;
+    let lines = 0;
+    try {
+      for await (const page of pages()) {
+        for (const line of page.lines)
+          ctx.output.raw(`${ctx.options.json === true ? JSON.stringify(line) : lineText(ctx, line)}\n`);
+        lines += page.lines.length;
+        after = page.next_cursor ?? after;
+        heardAtMs = Date.now();
+      }
+    } catch (fault) {
+      ctx.signal.throwIfAborted();
+      if (!isPassing(fault) || Date.now() - heardAtMs > patienceMs) throw fault;
+    }
+    if (lines === 0) await sleep(pauseMs, undefined, { signal: ctx.signal });
   }
 }
 

@@ -1,0 +1,33 @@
+/** One event of `text/event-stream`. */
+export interface StreamEvent {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: string;
+}
+
+/**
+ * The events of a body, as the HTML standard reads them ("Interpreting an event stream"). `alive` is called for whatever comes, heartbeats
+ * too. Throws what reading throws.
+ */
+export async function* readEvents(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<StreamEvent> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      alive();
+      const blocks = (text + next.value).split(/\r?\n\r?\n/);
+      text = blocks.pop() ?? "";
+      for (const block of blocks) yield* eventOf(block);
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+function* eventOf(block: string): Generator<StreamEvent> {
+  const fields = block.split(/\r?\n/).map((line) => /^([^:]+): ?(.*)$/s.exec(line));
+  const values = (name: string) => fields.flatMap((field) => (field?.[1] === name ? [field[2] ?? ""] : []));
+  const data = values("data");
+  if (data.length > 0)
+    yield { id: values("id").at(-1), event: values("event").at(-1) ?? "message", data: data.join("\n") };
+}
