@@ -23,6 +23,8 @@ export const exceptions = {
   /** `noun.part`: what a noun of the contract lacks (see test/layout.test.ts). */
   layout: {
     "backups.page": "the dashboard is not written yet",
+    "orgs.page": "the dashboard is not written yet",
+    "approvals.page": "the dashboard is not written yet",
     "builds.page": "the dashboard is not written yet",
     "data.page": "the dashboard is not written yet",
     "cron.page": "the dashboard is not written yet",
