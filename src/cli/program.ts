@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { addActivity } from "./commands/activity.ts";
 import { addAlerts } from "./commands/alerts.ts";
 import { addApi } from "./commands/api.ts";
 import { addApprovals } from "./commands/approvals.ts";
@@ -18,25 +19,40 @@ import { addGitCredential } from "./commands/git-credential.ts";
 import { addLogin, addLogout } from "./commands/login.ts";
 import { addLogs } from "./commands/logs.ts";
 import { addMcp } from "./commands/mcp.ts";
+import { addMetrics } from "./commands/metrics.ts";
 import { addMe } from "./commands/me.ts";
 import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
+import { addOverview } from "./commands/overview.ts";
 import { addPlatform } from "./commands/platform.ts";
 import { addProjects } from "./commands/projects.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
+import { addTimeline } from "./commands/timeline.ts";
 import { addTokens } from "./commands/tokens.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
 
 type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
-  ["Projects:", addCreate, addProjects, addOpen],
-  ["Deploying:", addDeployments, addBuilds, addLogs],
+  ["Projects:", addCreate, addProjects, addOverview, addOpen],
+  ["Deploying:", addDeployments, addBuilds],
+  ["Watching:", addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
-  ["The platform:", addStatus, addAlerts, addPlatform, addOrgs, addApi, addMcp, addSelfDescription, addCompletion, addGitCredential],
+  [
+    "The platform:",
+    addStatus,
+    addAlerts,
+    addPlatform,
+    addOrgs,
+    addApi,
+    addMcp,
+    addSelfDescription,
+    addCompletion,
+    addGitCredential,
+  ],
 ];
 
 const footnote = `

@@ -1,0 +1,60 @@
+import type { Command } from "commander";
+import type { Answer } from "../../contract/client.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { paintStatus, type Paint } from "../render/paint.ts";
+import { facts, table } from "../render/table.ts";
+import { oneLine, relativeTime, size } from "../render/text.ts";
+
+type Overview = Answer<"overview.get">;
+
+/** `berth overview`: every project at a glance. */
+export function addOverview(program: Command, ctx: CliContext): void {
+  const examples = ["berth overview", "berth overview --json"];
+  addCommand(program, { usage: "overview", summary: "Show all projects at a glance", examples }).action(async () => {
+    const overview = await (await ctx.client()).call("overview.get");
+    ctx.output.result(overview, (paint) => describe(paint, overview));
+  });
+}
+
+function describe(paint: Paint, { organization, totals, projects }: Overview): string {
+  const head = facts(paint, [
+    ["organization", `${organization.slug} (${oneLine(organization.name)})`],
+    ["projects", `${totals.projects} of ${organization.max_projects}, ${totals.serving} serving`],
+    ["last hour", `${totals.requests_last_hour} requests, ${totals.errors_last_hour} errors`],
+    ["storage", size(totals.storage_bytes)],
+    [
+      "approvals",
+      totals.approvals_pending === 0 ? null : paint.yellow(`${totals.approvals_pending} wait for a decision`),
+    ],
+  ]);
+  const columns = [
+    "PROJECT",
+    "DEPLOYMENT",
+    "REPLICAS",
+    "REQUESTS/H",
+    "ERRORS/H",
+    "DATABASE",
+    "BACKUP",
+    "STORAGE",
+    "ATTENTION",
+  ];
+  const rows = projects.map((project) => rowOf(paint, project));
+  return `${head}\n\n${table(paint, columns, rows, "There are no projects yet: `berth create` makes one.")}`;
+}
+
+function rowOf(paint: Paint, project: Overview["projects"][number]): string[] {
+  const { active_deployment: active, replicas, last_hour: hour, last_backup: backup } = project;
+  const attention = project.attention.map((reason) => reason.replaceAll("_", " ")).join(", ");
+  return [
+    project.slug,
+    active === null ? "-" : `#${active.number} ${relativeTime(active.at)}`,
+    `${replicas.ready}/${replicas.wanted}`,
+    String(hour.requests),
+    hour.errors > 0 ? paint.red(String(hour.errors)) : "0",
+    project.database === null ? "-" : paintStatus(paint, project.database),
+    backup === null ? "-" : `${paintStatus(paint, backup.status)} ${relativeTime(backup.at)}`,
+    project.storage_bytes === null ? "-" : size(project.storage_bytes),
+    attention === "" ? "" : paint.yellow(attention),
+  ];
+}

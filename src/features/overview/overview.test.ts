@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import { saveStorageSize } from "../metrics/metrics.ts";
+import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "home", { maxProjects: 2000 });
+});
+after(() => api.close());
+
+type Overview = Result<"overview.get">;
+
+async function overviewOf(token = org.member): Promise<Overview> {
+  const called = await api.call("GET", "/v1/overview", { token });
+  assert.equal(called.status, 200, called.text);
+  return called.body as unknown as Overview;
+}
+
+test("a project is shown with its deployments, replicas, traffic, database, backup and storage", async () => {
+  const { db } = api.database;
+  const { project } = await testThings(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  const live = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  const failed = await testDeployment(api.world, owner, { build_id, number: 2, status: "failed" });
+  const at = new Date("2026-01-02T03:04:05.678Z");
+  await db.updateTable("deployment").set({ activated_at: at, finished_at: at }).where("id", "=", live).execute();
+  await db.updateTable("deployment").set({ finished_at: at }).where("id", "=", failed).execute();
+  await db.updateTable("project").set({ replicas: 2 }).where("id", "=", project.id).execute();
+  await db
+    .insertInto("replica")
+    .values({ org_id: org.id, deployment_id: live, ordinal: 0, ready_attempt: 1 })
+    .execute();
+  await db
+    .insertInto("replica")
+    .values({ org_id: org.id, deployment_id: live, ordinal: 1, ready_attempt: 1, crashed_attempt: 1 })
+    .execute();
+  const minute = { ...owner, bucket_seconds: 60, requests: 10, errors: 2 };
+  await db
+    .insertInto("project_metric")
+    .values({ ...minute, at: new Date() })
+    .execute();
+  await db
+    .insertInto("project_metric")
+    .values({ ...minute, at: new Date(Date.now() - 2 * 3_600_000) })
+    .execute();
+  const backup = { id: newId("bak"), status: "completed", origin: "manual", finished_at: at } as const;
+  await db
+    .insertInto("backup")
+    .values({ ...owner, ...backup })
+    .execute();
+  await db
+    .insertInto("storage_size")
+    .values({ ...owner, next_at: at })
+    .execute();
+  await saveStorageSize(db, project.id, 4096);
+
+  const { totals, projects } = await overviewOf();
+  const shown = projects.find((each) => each.slug === project.slug);
+  assert.deepEqual(shown, {
+    ...{
+      id: project.id,
+      slug: project.slug,
+      name: project.slug,
+      state: "active",
+      url: `http://${project.id}.test:8080`,
+    },
+    active_deployment: { id: live, number: 1, status: "active", commit: "c".repeat(40), at: at.toISOString() },
+    last_deployment: { id: failed, number: 2, status: "failed", commit: "c".repeat(40), at: at.toISOString() },
+    replicas: { ready: 1, wanted: 2 },
+    last_hour: { requests: 10, errors: 2 },
+    database: "ready",
+    last_backup: { id: backup.id, status: "completed", at: at.toISOString() },
+    storage_bytes: 4096,
+    attention: ["deploy_failed", "replicas_missing"],
+  });
+  assert.deepEqual([totals.requests_last_hour, totals.errors_last_hour, totals.storage_bytes], [10, 2, 4096]);
+});
+
+test("deleted projects and those of others are not in it", async () => {
+  const mine = await testOrganization(api.database.db, "mine");
+  const other = await testOrganization(api.database.db, "other");
+  const { id } = await testProject(api.world, mine);
+  assert.equal((await overviewOf(mine.member)).projects.length, 1);
+  assert.equal((await overviewOf(other.member)).projects.length, 0);
+  await api.database.db.updateTable("project").set({ deleted_at: new Date() }).where("id", "=", id).execute();
+  assert.equal((await overviewOf(mine.member)).projects.length, 0);
+});
+
+test("a thousand projects with an hour of minutes each are one answer", async () => {
+  const { db } = api.database;
+  const many = await testOrganization(db, "many", { maxProjects: 2000 });
+  await sql`
+    insert into project (id, org_id, slug, name, hostname, sealed_cron_secret)
+    select 'prj_' || lpad(n::text, 26, '0'), ${many.id}, 'p-' || n, 'p', 'p-' || n || '.many.test', '' from generate_series(1, 1000) n`.execute(
+    db,
+  );
+  await sql`
+    insert into project_metric (project_id, org_id, bucket_seconds, at, requests)
+    select p.id, p.org_id, 60, date_trunc('minute', now()) - make_interval(mins => m), 3
+    from project p cross join generate_series(0, 59) m where p.org_id = ${many.id}`.execute(db);
+  const { totals, projects } = await overviewOf(many.member);
+  assert.equal(projects.length, 1000);
+  assert.ok(Math.abs(totals.requests_last_hour - 180_000) <= 3000);
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { addTraffic } from "../src/features/metrics/metrics.ts";
+import { latencyBucketsMs } from "../src/ports/edge.ts";
+import { cliUser, type CliUser } from "./support/cli.ts";
+import { testThings } from "./support/things.ts";
+import { testApi, testOrganization, type TestApi } from "./support/world.ts";
+
+let api: TestApi;
+let user: CliUser;
+let slug: string;
+
+before(async () => {
+  api = await testApi();
+  const org = await testOrganization(api.database.db, "home");
+  const { project } = await testThings(api.world, org);
+  slug = project.slug;
+  user = await cliUser({ url: api.baseUrl, token: org.owner });
+  const latency_buckets = [...latencyBucketsMs, Infinity].map((bound) => (bound >= 50 ? 40 : 0));
+  const bytes = { bytes_in: 0, bytes_out: 4096 };
+  const counted = { requests: 40, by_class: { "2": 39, "5": 1 }, ...bytes, latency_buckets, latency_sum_ms: 1600 };
+  await addTraffic(api.database.db, [{ counter: "edge-1", project_id: project.id, ...counted }], new Date());
+  await api.call("PUT", `/v1/projects/${slug}/env/SHADE`, { token: org.owner, body: { value: "do-not-show-me" } });
+});
+after(async () => {
+  await user[Symbol.asyncDispose]();
+  await api.close();
+});
+
+async function told(...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await user.berth([...args, "-p", slug]);
+  assert.equal(exitCode, 0, stderr);
+  return stdout;
+}
+
+test("metrics are told in words and as the API's own document", async () => {
+  const words = await told("metrics");
+  assert.match(words, /requests +40 /);
+  assert.match(words, /errors +1 \(2\.5 %\)/);
+  assert.match(words, /p50 \d+ ms/);
+  const document = JSON.parse(await told("metrics", "--range", "24h", "--json")) as { buckets: unknown[] };
+  assert.equal(document.buckets.length, 96);
+  const wrong = await user.berth(["metrics", "--range", "2h", "-p", slug]);
+  assert.equal(wrong.exitCode, 2);
+});
+
+test("timeline and activity tell who did what, and no value", async () => {
+  for (const command of ["timeline", "activity"]) {
+    const words = await told(command);
+    assert.match(words, /Variable SHADE set/);
+    assert.ok(!words.includes("do-not-show-me"));
+  }
+  const page = JSON.parse(await told("timeline", "-n", "1", "--kind", "env", "--json")) as { timeline: unknown[] };
+  assert.equal(page.timeline.length, 1);
+  const wrong = await user.berth(["timeline", "--kind", "nonsense", "-p", slug]);
+  assert.equal(wrong.exitCode, 2);
+});
+
+test("the overview has every project in a line", async () => {
+  const words = await told("overview");
+  assert.match(words, new RegExp(`${slug} +- +0/0 +40 +1 +ready`));
+});
