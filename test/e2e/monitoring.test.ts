@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Result } from "../../src/contract/routes.ts";
+import { until } from "../../src/kit/until.ts";
+import { liveApp } from "./apps.ts";
+import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
+
+let platform: TestPlatform;
+before(async () => {
+  platform = await startPlatform({ BERTH_MONITOR_SECONDS: "1" });
+});
+after(() => platform.destroy());
+
+const limits = { timeoutMs: 120_000, atMostMs: 1000 };
+
+type Status = Result<"status.get">;
+type Alerts = Result<"alerts.list">;
+
+async function get<T>(path: string): Promise<T> {
+  const { status, body } = await platform.call<T>("GET", path);
+  assert.equal(status, 200, JSON.stringify(body));
+  return body;
+}
+
+function messages(): string[] {
+  const outbox = join(platform.dataDir, "outbox");
+  return readdirSync(outbox)
+    .sort()
+    .map((name) => readFileSync(join(outbox, name), "utf8"));
+}
+
+test("a platform that runs finds nothing wrong with its own parts", async () => {
+  const looked = await until(async () => {
+    const { checks } = await get<Status>("/v1/status");
+    return checks.length > 0 && checks.every(({ check, status }) => check !== "edge" || status === "ok")
+      ? checks
+      : undefined;
+  }, limits);
+  const parts = ["control_database", "edge", "git", "reconcilers", "scheduler", "databases", "backups", "clock"];
+  const found = looked?.filter(({ check, subject }) => parts.includes(check) && subject === null);
+  assert.deepEqual(
+    found?.map(({ check, status }) => [check, status]).sort(),
+    parts.sort().map((part) => [part, "ok"]),
+  );
+});
+
+test("an application that keeps crashing is one alert, which its operator is told of and which a redeploy ends", async () => {
+  const app = await createApp(platform, "crashing", liveApp({ version: "one" }));
+  assert.equal((await app.push()).exitCode, 0);
+  const opened = await until(async () => {
+    await platform.visit("crashing", "/exit").catch(() => undefined);
+    const { alerts } = await get<Alerts>("/v1/alerts");
+    return alerts.find(({ check }) => check === "crash_loops");
+  }, limits);
+  assert.deepEqual([opened?.subject, opened?.severity], ["main/crashing", "critical"]);
+  const told = await until(async () => messages().find((text) => text.includes("critical: crash_loops")), limits);
+  assert.match(told ?? "", /keeps crashing/);
+  await app.commit(liveApp({ version: "two" }));
+  assert.equal((await app.push()).exitCode, 0);
+  const resolved = await until(async () => {
+    const { alerts } = await get<Alerts>("/v1/alerts?all=true");
+    return alerts.find(({ id, resolved_at }) => id === opened?.id && resolved_at !== null);
+  }, limits);
+  assert.ok(resolved, "the alert is resolved");
+  const ended = await until(async () => messages().find((text) => text.includes("resolved: crash_loops")), limits);
+  assert.ok(ended, "the operator is told so");
+  const overview = await get<Result<"platform.overview">>("/v1/platform/overview");
+  assert.equal(overview.most_failing[0]?.project, "crashing");
+});
