@@ -12,6 +12,7 @@ import {
 } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { watchCaller, type CallerWatch } from "./caller-watch.ts";
+import { answerTo } from "./errors.ts";
 import { askAtGate, isGated, passGate, resourceIds } from "./gate.ts";
 import { affectedBy, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
 import { pathOf } from "./next-call.ts";
@@ -62,9 +63,7 @@ export class Call {
     try {
       const done = await this.#options.world.db.transaction().execute((tx) => this.#act(tx, input, key));
       if (done.answer !== undefined) return done.answer;
-      const answer = this.#present(await inTime(done.waiting));
-      await key?.keep(this.#options.world.db, answer);
-      return answer;
+      return await this.#outcome(done.waiting, key);
     } catch (error) {
       return await askAtGate(this.#options.world, error);
     } finally {
@@ -117,6 +116,22 @@ export class Call {
     const answer = this.#present(result);
     await key?.keep(tx, answer);
     return { answer };
+  }
+
+  /** What came of a change that is committed. What refused it then is as final as an answer, unless it is only late or broken. */
+  async #outcome(waiting: Waiting<unknown>, key: HeldKey | undefined): Promise<Answer> {
+    const { db } = this.#options.world;
+    try {
+      const answer = this.#present(await inTime(waiting));
+      await key?.keep(db, answer);
+      return answer;
+    } catch (error) {
+      const { status, body } = answerTo(error, this.#request.params);
+      const isFinal =
+        error instanceof Refused && error.code !== "unavailable" && error.code !== "idempotency_in_progress";
+      if (isFinal) await key?.keep(db, { status, text: JSON.stringify(body) });
+      throw error;
+    }
   }
 
   #gatedRequest(input: ParsedInput, ids: readonly string[]): GatedRequest {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { Refused } from "../features/context.ts";
 import { rehearsal } from "../contract/rehearsal.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { emptyTables } from "../../test/support/empty-tables.ts";
@@ -147,6 +148,18 @@ describe("a write with an Idempotency-Key", () => {
     assert.equal(again.body["code"], "idempotency_in_progress");
     assert.ok(again.headers.get("retry-after"));
     assert.equal(inserts, before);
+  });
+
+  test("is answered alike also when it was refused behind its change", async () => {
+    const key = newKey();
+    const insert = () => send("POST", insertPath(), { body: { values: { id: 7 } }, key });
+    insertion = () => Promise.reject(new Refused("conflict", { error: "There is such a row." }));
+    const first = await insert();
+    insertion = async () => {};
+    const before = inserts;
+    const again = await insert();
+    assert.deepEqual([first.status, first.text], [409, again.text]);
+    assert.deepEqual([again.status, again.headers.get("idempotency-replayed"), inserts], [409, "true", before]);
   });
 
   test("is done again when it was lost before its change", async () => {
