@@ -5,7 +5,7 @@ import { row } from "./table.ts";
 const severities = ["warning", "critical"] as const;
 export type AlertSeverity = (typeof severities)[number];
 
-export const alert = z.object({
+const alert = z.object({
   id,
   /** The check that it came of, as `GET /v1/status` names it. */
   check: z.string(),

@@ -6,7 +6,7 @@ import { row } from "./table.ts";
 export const checkStatuses = ["ok", "warn", "unknown", "fail"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
-export const checkResult = z.object({
+const checkResult = z.object({
   /** What is watched, such as `disk`. */
   check: z.string(),
   /** The machine that was looked at; null for what all of them share. */
