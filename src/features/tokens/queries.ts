@@ -137,3 +137,15 @@ export async function insertFirstOrganization(
   await tx.insertInto("organization").values(organization).execute();
   return true;
 }
+
+/** Gives platform admins every scope there is; nobody narrowed theirs, because only the first start makes them. */
+export async function widenAdministrators(db: Db | Tx, all: readonly Scope[]): Promise<void> {
+  const every = sql<string[]>`${[...all]}::text[]`;
+  await db
+    .updateTable("api_token")
+    .set({ scopes: every })
+    .where("platform_admin", "=", true)
+    .where("created_by", "is", null)
+    .where(sql<boolean>`not scopes @> ${every}`)
+    .execute();
+}

@@ -152,6 +152,23 @@ test("the first start makes one organization with one administrator, whoever com
   await database.drop();
 });
 
+test("a start of a newer version gives the first administrator the scopes that came with it, and nobody else", async () => {
+  const database = await testDatabase();
+  const { db } = database;
+  const kept: string[] = [];
+  await createFirstOrganization(db, async (text) => void kept.push(text));
+  const { id: org } = await db.selectFrom("organization").select("id").executeTakeFirstOrThrow();
+  const member = await testToken(db, org, { scopes: ["projects:read"] });
+  await db
+    .updateTable("api_token")
+    .set({ scopes: ["projects:read"] })
+    .execute();
+  assert.equal(await createFirstOrganization(db, async () => {}), false);
+  assert.deepEqual((await authenticate(db, kept[0] as string))?.caller.scopes, [...scopes]);
+  assert.deepEqual((await authenticate(db, member.text))?.caller.scopes, ["projects:read"]);
+  await database.drop();
+});
+
 test("when the first token cannot be kept, nothing is made and the next start tries again", async () => {
   const database = await testDatabase();
   await assert.rejects(

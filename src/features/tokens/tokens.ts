@@ -8,6 +8,7 @@ import {
   selectToken,
   selectTokenByHash,
   touchToken,
+  widenAdministrators,
   type NewToken,
 } from "./queries.ts";
 import { hashOf, isTokenText, newTokenText, prefixOf } from "./rules.ts";
@@ -56,13 +57,18 @@ export async function recordUse(db: Db, tokenId: string): Promise<void> {
 }
 
 /**
- * Makes the organization `main` and a platform-admin token in it, unless there is an organization already (then false).
+ * Makes the organization `main` and a platform-admin token in it, unless there is an organization already: then false, and the
+ * administrator of the first start gets the scopes that were not known then.
  * `keep` stores the token's text where its owner finds it; the organization exists only if that succeeded.
  */
 export async function createFirstOrganization(db: Db, keep: (tokenText: string) => Promise<void>): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
     const org_id = newId("org");
-    if (!(await insertFirstOrganization(tx, { id: org_id, slug: "main", name: "Main" }))) return false;
+    if (!(await insertFirstOrganization(tx, { id: org_id, slug: "main", name: "Main" }))) {
+      // A newer version has scopes that the first administrator's token could not be given yet.
+      await widenAdministrators(tx, scopes);
+      return false;
+    }
     const text = newTokenText("a");
     await insertToken(tx, {
       id: newId("tok"),
