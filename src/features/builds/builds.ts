@@ -14,7 +14,7 @@ export const interrupted: Failure = {
   log_tail: [],
 };
 
-/** The newest build of a project that made an image, or undefined. */
+/** The newest build of a commit that made an image, or of any that went live: a push that was refused counts only when it is named. */
 export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {
   let query = db
     .selectFrom("build")
@@ -22,6 +22,18 @@ export async function newestSource(db: Db | Tx, orgId: string, projectId: string
     .where("org_id", "=", orgId)
     .where("project_id", "=", projectId)
     .where("status", "=", "succeeded");
-  if (commit !== undefined) query = query.where("commit", "=", commit);
+  query =
+    commit === undefined
+      ? query.where((of) =>
+          of.exists(
+            of
+              .selectFrom("deployment")
+              .select("deployment.id")
+              .whereRef("deployment.build_id", "=", "build.id")
+              .where("deployment.org_id", "=", orgId)
+              .where("deployment.status", "in", ["active", "retired"]),
+          ),
+        )
+      : query.where("commit", "=", commit);
   return query.orderBy("number", "desc").limit(1).executeTakeFirst();
 }
