@@ -9,8 +9,6 @@ export type Build = Answer<"builds.get">;
 export type Deployment = Answer<"deployments.list">["deployments"][number];
 
 const pauseMs = 500;
-/** A platform that restarts is back well within this. */
-export const patienceMs = 60_000;
 // A build may take 15 min, waiting for its turn and starting some more.
 const buildLimitMs = 40 * 60_000;
 const deploymentLimitMs = 10 * 60_000;
@@ -98,6 +96,9 @@ async function awaitBuild(ctx: CliContext, client: Client, id: string): Promise<
 function isDecided({ status }: Deployment): boolean {
   return status === "active" || deploymentStates[status].length === 0;
 }
+
+/** A platform that restarts is back well within this. */
+export const patienceMs = 60_000;
 
 /** Whether asking again in a moment may help. */
 export function isPassing(fault: unknown): boolean {

@@ -169,7 +169,10 @@ async function* pages(options: ClientOptions, row: Row, input: AnyInput): AsyncG
   try {
     const response = await (options.fetch ?? fetch)(url, { ...request, headers, signal });
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-    if (!isStream || response.body === null) return yield await readAnswer(response, row.result, options.baseUrl);
+    if (!isStream || response.body === null) {
+      yield await readAnswer(response, row.result, options.baseUrl);
+      return;
+    }
     for await (const { event, data } of readEvents(response.body, alive)) {
       const document = parseJson(data);
       if (event === "error" && isErrorBody(document)) throw new ApiError(statusOf(document), document);
@@ -190,8 +193,12 @@ function statusOf({ code }: Readonly<Record<string, unknown>>): Response {
   return new Response(null, { status });
 }
 
+interface OurRequest extends RequestInit {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 // A followed redirect could turn a PUT into a GET and carry the token to another place, so none is followed.
-function requestOf(options: ClientOptions, row: Row, { body, idempotencyKey }: AnyInput): RequestInit {
+function requestOf(options: ClientOptions, row: Row, { body, idempotencyKey }: AnyInput): OurRequest {
   const headers: Record<string, string> = { accept: "application/json" };
   if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
   if (options.token !== undefined) headers["authorization"] = `Bearer ${options.token}`;

@@ -68,8 +68,7 @@ async function follow(ctx: CliContext, client: Client, { slug, query }: Followed
     let lines = 0;
     try {
       for await (const page of pages()) {
-        for (const line of page.lines)
-          ctx.output.raw(`${ctx.options.json === true ? JSON.stringify(line) : lineText(ctx, line)}\n`);
+        print(ctx, page);
         lines += page.lines.length;
         after = page.next_cursor ?? after;
         heardAtMs = Date.now();
@@ -80,6 +79,12 @@ async function follow(ctx: CliContext, client: Client, { slug, query }: Followed
     }
     if (lines === 0) await sleep(pauseMs, undefined, { signal: ctx.signal });
   }
+}
+
+function print(ctx: CliContext, { lines }: Page): void {
+  const textOf = (line: Page["lines"][number]) =>
+    ctx.options.json === true ? JSON.stringify(line) : lineText(ctx, line);
+  ctx.output.raw(lines.map((line) => `${textOf(line)}\n`).join(""));
 }
 
 function lineText(ctx: CliContext, line: Page["lines"][number]): string {

@@ -89,27 +89,30 @@ export function presentEntry(row: EntryRow): Entry {
 type Telling = Pick<EntryRow, "target" | "detail">;
 
 const deploymentName = ({ detail }: Telling) =>
-  `Deployment ${detail["number"]} (${detail["trigger"]}, ${short(detail["commit"])})`;
+  `Deployment ${word(detail["number"])} (${word(detail["trigger"])}, ${short(detail["commit"])})`;
 const named = (detail: EntryRow["detail"]) => (typeof detail["name"] === "string" ? ` "${detail["name"]}"` : "");
 const because = ({ detail }: Telling) => (typeof detail["reason"] === "string" ? `: ${detail["reason"]}` : "");
-const short = (commit: unknown) => String(commit).slice(0, 8);
+const short = (commit: unknown) => word(commit).slice(0, 8);
 
 /** The sentences of actions that need more than their own words. */
 const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.activated": (row) => `${deploymentName(row)} went live`,
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
   "deployment.requested": ({ detail }) => `Redeploy of ${short(detail["commit"])} requested`,
-  "deployment.rollback_requested": ({ detail }) => `Rollback requested; it is deployment ${detail["number"]}`,
-  "build.failed": (row) => `Build ${row.detail["number"]} of ${short(row.detail["commit"])} failed${because(row)}`,
+  "deployment.rollback_requested": ({ detail }) => `Rollback requested; it is deployment ${word(detail["number"])}`,
+  "build.failed": (row) =>
+    `Build ${word(row.detail["number"])} of ${short(row.detail["commit"])} failed${because(row)}`,
   "cron.run_failed": ({ target, detail }) => {
     const answer =
-      detail["http_status"] === undefined ? (detail["reason"] ?? detail["status"]) : `status ${detail["http_status"]}`;
-    return `Cron job ${target} failed: ${String(answer)}`;
+      detail["http_status"] === undefined
+        ? (detail["reason"] ?? detail["status"])
+        : `status ${word(detail["http_status"])}`;
+    return `Cron job ${target ?? ""} failed: ${word(answer)}`;
   },
   "replica.crashed": ({ target, detail }) =>
-    `Crashed: ${target}, exit code ${detail["exit_code"] ?? "unknown"}; it is started again`,
+    `Crashed: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; it is started again`,
   "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; it is started again`,
-  "project.scaled": ({ detail }) => `Scaled to ${detail["replicas"]} replicas`,
+  "project.scaled": ({ detail }) => `Scaled to ${word(detail["replicas"])} replicas`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,
@@ -123,6 +126,11 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "ssh_key.created": ({ detail }) => `SSH key${named(detail)} added`,
   "ssh_key.deleted": ({ detail }) => `SSH key${named(detail)} removed`,
 };
+
+// Details come from the database, where they may be anything.
+function word(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
 
 function listed(value: unknown): string {
   return Array.isArray(value) ? value.join(", ") : "";
@@ -157,7 +165,7 @@ const placesOfOrganization: Readonly<Record<string, string>> = {
 };
 
 function linkOf({ action, target, project }: EntryRow): string | null {
-  if (target !== null && /^bld_/.test(target)) return `/v1/builds/${target}`;
+  if (target?.startsWith("bld_") === true) return `/v1/builds/${target}`;
   const place = places[kindOf(action)];
   if (project !== null && place !== undefined) return `/v1/projects/${project}${place}`;
   return placesOfOrganization[action.slice(0, action.indexOf("."))] ?? null;

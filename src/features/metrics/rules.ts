@@ -52,7 +52,7 @@ function within(index: number, share: number): number {
 }
 
 /** Two lists of counts, added element by element. */
-export function addCounts(a: readonly number[], b: readonly number[]): number[] {
+function addCounts(a: readonly number[], b: readonly number[]): number[] {
   return Array.from({ length: Math.max(a.length, b.length) }, (_, index) => (a[index] ?? 0) + (b[index] ?? 0));
 }
 

@@ -1,6 +1,13 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
 
+/** Keeps how much lies in a project's storage folder. */
+export async function saveStorageSize(db: Db, projectId: string, sizeBytes: number): Promise<void> {
+  await sql`update storage_size set size_bytes = ${sizeBytes}, measured_at = now() where project_id = ${projectId}`.execute(
+    db,
+  );
+}
+
 /** Takes one project whose storage folder is to be measured; undefined when none is due. Nobody else takes it within the period. */
 export async function takeDueStorage(
   db: Db,
@@ -14,11 +21,4 @@ export async function takeDueStorage(
     from project p where p.id = s.project_id and s.project_id = (select project_id from storage_size where next_at <= now() order by next_at limit 1 for update skip locked)
     returning s.project_id, p.number as project_number`.execute(db);
   return rows[0];
-}
-
-/** Keeps how much lies in a project's storage folder. */
-export async function saveStorageSize(db: Db, projectId: string, sizeBytes: number): Promise<void> {
-  await sql`update storage_size set size_bytes = ${sizeBytes}, measured_at = now() where project_id = ${projectId}`.execute(
-    db,
-  );
 }
