@@ -123,9 +123,9 @@ for (const victim of ["shim.sh", "node server.js"]) {
     const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
     const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
     assert.ok(pid, `${victim} was found`);
-    const before = crashesTold();
+    const before = await crashesTold();
     process.kill(pid, "SIGKILL");
-    await eventually(() => crashesTold() > before, "the crash is noticed");
+    await eventually(async () => (await crashesTold()) > before, "the timeline notes the crash");
     await assertConsistent();
     await assertNothingElseRuns();
   });
@@ -245,7 +245,11 @@ async function assertNothingElseRuns(): Promise<void> {
 const replicas = () =>
   listProcesses().filter((each) => /^\S*node server\.js/.test(each.commandLine) && each.commandLine.includes(marker))
     .length;
-const crashesTold = () => platform.output().split("an application crashed").length;
+async function crashesTold(): Promise<number> {
+  const { body } = await platform.call("GET", "/v1/projects/survivor/timeline");
+  return JSON.stringify(body).split("replica.crashed").length - 1;
+}
+
 const isShim = (commandLine: string) => commandLine.includes("shim.sh") && commandLine.includes(platform.dataDir);
 const ownProcesses = () =>
   listProcesses().filter((each) => each.commandLine.includes(platform.dataDir) || each.commandLine.includes(marker));
