@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { Transform, type Readable } from "node:stream";
+import { Transform, type Readable, type TransformOptions } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
+import { constants, createZstdCompress, createZstdDecompress, type ZstdOptions } from "node:zlib";
 import { StorageMissing, type Storage } from "../ports/storage.ts";
 
 /** A backup's file: an archive of pg_dump, compressed with zstd. */
@@ -27,6 +27,8 @@ export class ArchiveDamaged extends Error {
 const level = 3;
 // Measured: a pipe brings 64 KiB at a time, and compressing such pieces one by one costs twice the time of large ones.
 const chunkSize = 1024 * 1024;
+// Room for several pieces, so that pg_dump goes on while one is compressed and another is written.
+const roomy: ZstdOptions & TransformOptions = { chunkSize, highWaterMark: 8 * chunkSize };
 /** What every archive of pg_dump in the custom format begins with. */
 const magic = "PGDMP";
 
@@ -36,7 +38,7 @@ export async function packArchive(
   file: Omit<ArchiveFile, "sha256">,
 ): Promise<{ size_bytes: number; sha256: string }> {
   const { tap, digest } = hashing(file.onBytes);
-  const compress = createZstdCompress({ chunkSize, params: { [constants.ZSTD_c_compressionLevel]: level } });
+  const compress = createZstdCompress({ ...roomy, params: { [constants.ZSTD_c_compressionLevel]: level } });
   const flowing = pipeline(archive, gathered, compress, tap);
   // Storing fails with the same error when the flow breaks, and the flow breaks when storing fails: storing tells why.
   flowing.catch(() => {});
@@ -82,7 +84,7 @@ export async function checkArchive(file: ArchiveFile): Promise<void> {
 export async function unpackArchive(file: ArchiveFile): Promise<Readable> {
   const source = await open(file);
   const { tap } = hashing(file.onBytes, file.sha256);
-  const unpacked = createZstdDecompress({ chunkSize });
+  const unpacked = createZstdDecompress(roomy);
   // Whoever reads the end of the pipe gets the error of any part of it.
   pipeline(source, tap, unpacked).catch(() => {});
   return unpacked;
@@ -99,7 +101,7 @@ async function open({ storage, key, signal }: ArchiveFile): Promise<Readable> {
 
 /** Unpacks beside the reading of the file, which goes on to its end whatever the content is. */
 function looker() {
-  const unpacked = createZstdDecompress({ chunkSize });
+  const unpacked = createZstdDecompress(roomy);
   let first = Buffer.alloc(0);
   let fault: unknown;
   let goOn = () => {};

@@ -77,11 +77,10 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
       }
     })();
     const made = [];
-    while (performance.now() - began < 3000) made.push(await platform.backup(project.slug));
+    while (acknowledged < 600) made.push(await platform.backup(project.slug));
     writing = false;
     await writes;
     await writer.end();
-    assert.ok(acknowledged >= 400, `only ${acknowledged} rows were acknowledged`);
     for (const { id } of made) {
       const { body } = await platform.call("POST", `/v1/backups/${id}/verify`);
       assert.equal(body["status"], "verified", JSON.stringify(body));
