@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { publicKey } from "./2-resources.ts";
+import type { Json, Subject } from "./subject.ts";
+
+/** The rows about access, organizations and approvals. */
+export function accessRows(subject: () => Subject): void {
+  it("POST, GET and DELETE api-tokens; the text is shown once, and lists never hold it", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/api-tokens", { body: { name: "rows" } });
+    assert.match(body.token, /^berth_m_[0-9A-Za-z]{49}$/);
+    subject().secrets.add(body.token);
+    const { api_tokens } = (await subject().expect(200, "GET", "/v1/api-tokens")).body;
+    const listed = api_tokens.find(({ id }: Json) => id === body.id);
+    assert.deepEqual([listed.name, listed.role, "token" in listed], ["rows", "member", false]);
+    await subject().expect(204, "DELETE", `/v1/api-tokens/${body.id}`);
+    await subject().expect(404, "DELETE", `/v1/api-tokens/${body.id}`);
+  });
+
+  it("POST, GET and DELETE ssh-keys", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/ssh-keys", {
+      as: "member",
+      body: { name: "rows", public_key: publicKey },
+    });
+    assert.equal(
+      (await subject().expect(409, "POST", "/v1/ssh-keys", { body: { name: "again", public_key: publicKey } })).body
+        .code,
+      "key_taken",
+    );
+    await subject().expect(201, "POST", "/v1/ssh-keys", {
+      as: "stranger",
+      body: { name: "theirs", public_key: publicKey },
+    });
+    await subject().expect(404, "DELETE", `/v1/ssh-keys/${body.id}`, { as: "stranger" });
+    await subject().expect(204, "DELETE", `/v1/ssh-keys/${body.id}`);
+    await subject().expect(400, "POST", "/v1/ssh-keys", { body: { name: "wrong", public_key: "not a key" } });
+  });
+
+  it("GET me, overview and activity", async () => {
+    const { body: me } = await subject().expect(200, "GET", "/v1/me", { as: "operator" });
+    assert.deepEqual([me.platform_admin, me.role, me.organization.slug], [true, "owner", "main"]);
+    const { body } = await subject().expect(200, "GET", "/v1/overview");
+    const shop = body.projects.find(({ slug }: Json) => slug === "shop");
+    assert.deepEqual([shop.active_deployment.status, shop.replicas.wanted, shop.database], ["active", 1, "ready"]);
+    assert.equal(body.totals.projects, body.projects.length);
+    assert.ok((await subject().expect(200, "GET", "/v1/activity")).body.activity.length > 0);
+  });
+
+  it("POST and GET orgs, disable and enable", async () => {
+    const given = { as: "operator", body: { slug: "orgs", name: "Orgs", max_projects: 3 } };
+    const made = await subject().expect(201, "POST", "/v1/orgs", given);
+    assert.equal(made.body.max_projects, 3);
+    assert.equal((await subject().expect(409, "POST", "/v1/orgs", given)).body.code, "slug_taken");
+    assert.equal(
+      (await subject().expect(200, "POST", "/v1/orgs/orgs/disable", { as: "operator" })).body.state,
+      "suspended",
+    );
+    const { orgs } = (await subject().expect(200, "GET", "/v1/orgs", { as: "operator" })).body;
+    assert.equal(orgs.find(({ slug }: Json) => slug === "orgs").state, "suspended");
+    assert.equal(
+      (await subject().expect(200, "POST", "/v1/orgs/orgs/enable", { as: "operator" })).body.state,
+      "active",
+    );
+    await subject().expect(404, "POST", "/v1/orgs/nothing/disable", { as: "operator" });
+  });
+
+  it("GET status: health and monitor checks of the host; GET alerts; GET platform/overview", async () => {
+    const { body } = await subject().expect(200, "GET", "/v1/status", { as: "operator" });
+    assert.ok(["ok", "warn", "unknown", "fail"].includes(body.status));
+    const { body: alerts } = await subject().expect(200, "GET", "/v1/alerts", { as: "operator" });
+    assert.ok(alerts.alerts.every(({ resolved_at }: Json) => resolved_at === null));
+    const { body: overview } = await subject().expect(200, "GET", "/v1/platform/overview", { as: "operator" });
+    assert.ok(overview.projects.total >= 1 && overview.machines.length === 1 && overview.databases.ready >= 1);
+  });
+
+  it("The approval flow: approval_required, poll, then the identical request; each gated route", async () => {
+    await subject().expect(204, "PUT", "/v1/projects/rows/env/GATED", { body: { value: "x" } });
+    await subject().expect(201, "PUT", "/v1/projects/rows/cron/gated", { body: { schedule: "0 0 1 1 *", path: "/" } });
+    for (const [method, path, body, status] of gated) {
+      const ask = () => subject().call(method, path, { as: "careful", ...(body === undefined ? {} : { body }) });
+      const id = await subject().decide("approved", ask);
+      const polled = await subject().expect(200, "GET", `/v1/approvals/${id}?wait=5`, { as: "careful" });
+      assert.equal(polled.body.status, "approved");
+      const done = await ask();
+      assert.equal(done.status, status, `${method} ${path}: ${done.text}`);
+      if (done.body?.token !== undefined) assert.equal(done.body.approval_mode, true, "approval mode is inherited");
+      assert.equal((await subject().expect(200, "GET", `/v1/approvals/${id}`)).body.status, "consumed");
+    }
+  });
+
+  it("GET approvals lists the organization's requests and statuses; another organization's are missing", async () => {
+    const { approvals } = (await subject().expect(200, "GET", "/v1/approvals?status=consumed")).body;
+    assert.ok(approvals.length >= gated.length && approvals.every(({ status }: Json) => status === "consumed"));
+    await subject().expect(404, "GET", `/v1/approvals/${approvals[0].id}`, { as: "stranger" });
+    await subject().expect(404, "GET", "/v1/approvals/apr_nothing");
+  });
+
+  it("?wait answers as soon as somebody has decided", async () => {
+    let waited: Promise<Json> | undefined;
+    const ask = async () => {
+      const asked = await subject().call("DELETE", "/v1/projects/rows", { as: "careful" });
+      waited = subject().expect(200, "GET", `/v1/approvals/${asked.body.approval.id}?wait=30`);
+      return asked;
+    };
+    const begun = performance.now();
+    await subject().decide("denied", ask);
+    assert.equal((await waited)?.body.status, "denied");
+    assert.ok(performance.now() - begun < 20_000);
+  });
+}
+
+const gated = [
+  ["DELETE", "/v1/projects/rows/env/GATED", undefined, 204],
+  ["DELETE", "/v1/projects/rows/cron/gated", undefined, 204],
+  ["POST", "/v1/projects/shop/restore", {}, 201],
+  ["POST", "/v1/api-tokens", { name: "made by a careful one" }, 201],
+] as const;

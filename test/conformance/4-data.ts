@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { firstItems } from "./shop-app.ts";
+import { eventually, type Json, type Subject } from "./subject.ts";
+
+const item = "/v1/projects/shop/data/tables/public/item";
+
+/** The rows about what a project holds and how it does. */
+export function dataRows(subject: () => Subject): void {
+  it("POST database provisions the database, GET reads it, a second POST changes nothing; credentials never returned", async () => {
+    assert.equal((await subject().expect(409, "GET", "/v1/projects/fields/database")).body.code, "no_database");
+    const made = await subject().expect(201, "POST", "/v1/projects/fields/database", { as: "member" });
+    const again = await subject().expect(200, "POST", "/v1/projects/fields/database");
+    assert.equal(again.body.created_at, made.body.created_at);
+    assert.equal((await subject().expect(200, "GET", "/v1/projects/fields/database")).body.status, "ready");
+  });
+
+  it("GET data/tables lists tables; limit, offset, sort, dir, q", async () => {
+    const names = async (query: string) =>
+      (await subject().expect(200, "GET", `/v1/projects/shop/data/tables${query}`)).body.tables.map(
+        ({ name }: Json) => name,
+      );
+    assert.deepEqual(await names("?sort=name"), ["cheap", "item", "tag"]);
+    assert.deepEqual(await names("?sort=name&dir=desc&limit=1&offset=1"), ["item"]);
+    assert.deepEqual(await names("?q=ite"), ["item"]);
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/data/tables");
+    assert.equal(body.tables.find(({ name }: Json) => name === "cheap").kind, "view");
+  });
+
+  it("GET data/tables/:schema/:table reads rows; limit, offset, sort, dir, q; values are exact and long cells cut", async () => {
+    const { body } = await subject().expect(200, "GET", `${item}?sort=id&limit=2`);
+    assert.deepEqual([body.rows.length, body.total, body.primary_key], [2, firstItems, ["id"]]);
+    const [row] = body.rows;
+    assert.deepEqual(
+      [row.price, row.big, row.doc, row.raw],
+      ["0.1000000000", "9007199254740994", { a: [1, 2] }, "\\x00ff"],
+    );
+    assert.match(row.at, /\.678901/);
+    assert.deepEqual(body.cut, [{ row: 0, columns: ["note"] }]);
+    const ids = async (query: string) =>
+      (await subject().expect(200, "GET", `${item}?${query}`)).body.rows.map(({ id }: Json) => Number(id));
+    assert.deepEqual(await ids("sort=id&dir=desc&limit=2&offset=1"), [firstItems - 1, firstItems - 2]);
+    assert.deepEqual((await ids("q=item%2011&sort=id")).slice(0, 3), [11, 110, 111]);
+    assert.equal((await ids("")).length, 50);
+    await subject().expect(404, "GET", "/v1/projects/shop/data/tables/public/nothing");
+    await subject().expect(404, "GET", "/v1/projects/shop/data/tables/pg_catalog/pg_authid");
+  });
+
+  it("POST rows writes a row, DELETE rows deletes one; both for owners only", async () => {
+    const values = { name: "written", price: "123456789012345678.0123456789", doc: { b: null } };
+    assert.equal(
+      (await subject().expect(403, "POST", `${item}/rows`, { as: "member", body: { values } })).body.code,
+      "owner_only",
+    );
+    const { body } = await subject().expect(201, "POST", `${item}/rows`, { body: { values } });
+    assert.deepEqual([body.row.name, body.row.price, body.row.doc], ["written", values.price, { b: null }]);
+    const key = { id: body.row.id };
+    assert.equal(
+      (await subject().expect(403, "DELETE", `${item}/rows`, { as: "member", body: { key } })).body.code,
+      "owner_only",
+    );
+    await subject().expect(204, "DELETE", `${item}/rows`, { body: { key } });
+    await subject().expect(404, "DELETE", `${item}/rows`, { body: { key } });
+    await subject().expect(400, "DELETE", `${item}/rows`, { body: { key: { name: "item 1" } } });
+    assert.equal((await subject().expect(200, "GET", `${item}?limit=1`)).body.total, firstItems);
+  });
+
+  it("POST backups answers 201 with {id, status}; GET lists the most recent", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/backups");
+    assert.deepEqual(Object.keys(body).toSorted(), ["id", "status"]);
+    await completed(subject(), body.id);
+    const { backups } = (await subject().expect(200, "GET", "/v1/projects/shop/backups")).body;
+    assert.deepEqual([backups[0].id, backups[0].status], [body.id, "completed"]);
+    assert.equal((await subject().expect(409, "POST", "/v1/projects/rows/backups")).body.code, "no_database");
+  });
+
+  it("POST backups/:id/verify restores the backup into a scratch database and compares row counts", async () => {
+    const [{ id }] = (await subject().expect(200, "GET", "/v1/projects/shop/backups")).body.backups;
+    const { body } = await subject().expect(200, "POST", `/v1/backups/${id}/verify`, { as: "member" });
+    assert.equal(body.status, "verified");
+    const counted = body.tables.find(({ table }: Json) => table === "public.item");
+    assert.deepEqual(counted, { table: "public.item", expected: firstItems, actual: firstItems });
+  });
+
+  it("POST restore restores into a new database and returns its name; the live database is never modified", async () => {
+    const inserted = await subject().expect(201, "POST", `${item}/rows`, {
+      body: { values: { name: "after the backup" } },
+    });
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/restore", { body: {} });
+    const restored = await subject().expect(200, "GET", `${item}?limit=1&database=${body.database}`);
+    assert.equal(restored.body.total, firstItems);
+    assert.equal((await subject().expect(200, "GET", `${item}?limit=1`)).body.total, firstItems + 1);
+    const named = await subject().expect(201, "POST", "/v1/projects/shop/restore", {
+      body: { backup_id: body.backup_id },
+    });
+    assert.notEqual(named.body.database, body.database);
+    await subject().expect(404, "POST", "/v1/projects/shop/restore", { body: { backup_id: "bak_nothing" } });
+    await subject().expect(204, "DELETE", `${item}/rows`, { body: { key: { id: inserted.body.row.id } } });
+    await subject().expect(204, "DELETE", `/v1/projects/shop/database/restored/${named.body.database}`);
+  });
+
+  it("A restored database can be promoted, and the one before again", async () => {
+    const { databases } = (await subject().expect(200, "GET", "/v1/projects/shop/database/restored")).body;
+    const [{ database }] = databases;
+    const { body } = await subject().expect(200, "POST", "/v1/projects/shop/database/promote", { body: { database } });
+    assert.equal(body.database, database);
+    const back = await subject().expect(200, "POST", "/v1/projects/shop/database/promote", {
+      body: { database: body.previous },
+    });
+    assert.deepEqual([back.body.database, back.body.previous], [body.previous, database]);
+  });
+
+  it("GET metrics: load times and requests, range 1h, 24h or 7d", async () => {
+    for (let count = 0; count < 10; count += 1) await subject().visit("shop.localhost", count < 2 ? "/fail" : "/");
+    const total = await eventually(
+      "the requests are counted",
+      async () => {
+        const { body } = await subject().expect(200, "GET", "/v1/projects/shop/metrics?range=1h");
+        return body.total.errors >= 2 && body.total.requests >= 10 && body.total;
+      },
+      60_000,
+    );
+    assert.ok(total.latency_ms.p95 > 0 && total.answers["5xx"] >= 2 && total.bytes_out > 0);
+    for (const range of ["1h", "24h", "7d"]) {
+      const { body } = await subject().expect(200, "GET", `/v1/projects/shop/metrics?range=${range}`);
+      assert.equal(body.range, range);
+      assert.ok("page_load" in body.total && body.buckets.length <= 400);
+    }
+    const looked = await eventually(
+      "the platform looked at the first page",
+      async () => (await subject().expect(200, "GET", "/v1/projects/shop/metrics")).body.page,
+      70_000,
+    );
+    for (const phase of ["dns_ms", "connect_ms", "tls_ms", "first_byte_ms", "total_ms"])
+      assert.ok(phase in looked, phase);
+  });
+
+  it("GET logs: source build or runtime, limit lines; kept after a redeploy", async () => {
+    await subject().visit("shop.localhost", "/to-be-logged");
+    await eventually("the line is there", async () => {
+      const { lines } = (await subject().expect(200, "GET", "/v1/projects/shop/logs?limit=200")).body;
+      return lines.some(({ text }: Json) => text === "asked for /to-be-logged");
+    });
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/logs?source=runtime&limit=5000");
+    const up = body.lines.filter(({ text }: Json) => /^shop (?:one|two) is up$/.test(text));
+    assert.ok(new Set(up.map(({ deployment }: Json) => deployment)).size >= 3, "of several deployments");
+    const build = await subject().expect(200, "GET", "/v1/projects/shop/logs?source=build&limit=3");
+    assert.deepEqual([build.body.source, build.body.lines.length], ["build", 3]);
+  });
+
+  it("GET logs follows as events, as the description declares", async () => {
+    const { body } = await subject().expect(200, "GET", "/v1/openapi.json");
+    assert.ok("text/event-stream" in body.paths["/v1/projects/{slug}/logs"].get.responses["200"].content);
+    const headers = { authorization: `Bearer ${subject().tokens.member}` };
+    const left = new AbortController();
+    const url = `${subject().platform.api}/v1/projects/shop/logs?follow=true&limit=5`;
+    const response = await fetch(url, { headers, signal: left.signal });
+    assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/);
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      if (/^data: .*"lines".*\n/m.test(text)) break;
+    }
+    left.abort();
+    assert.match(text, /^id: \S+$/m, "a reader goes on where it was cut");
+  });
+
+  it("GET timeline shows what changed", async () => {
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline");
+    assert.ok(body.timeline.length > 0);
+  });
+}
+
+async function completed(subject: Subject, id: string): Promise<void> {
+  await eventually("the backup is completed", async () => {
+    const { body } = await subject.expect(200, "GET", `/v1/backups/${id}`);
+    assert.notEqual(body.status, "failed", JSON.stringify(body.failure));
+    return body.status === "completed";
+  });
+}

@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { shopApp } from "./shop-app.ts";
+import { eventually, hostnames, type Json, type Subject } from "./subject.ts";
+
+/** The rows about a project and what runs of it. */
+export function projectRows(subject: () => Subject): void {
+  it("POST /v1/projects creates project and its git repository and returns the project", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/projects", {
+      as: "member",
+      body: { slug: "rows", name: "Rows" },
+    });
+    assert.deepEqual([body.slug, body.state, body.active_deployment], ["rows", "active", null]);
+    assert.equal(
+      (await subject().expect(409, "POST", "/v1/projects", { body: { slug: "rows", name: "Rows" } })).body.code,
+      "slug_taken",
+    );
+  });
+
+  it("GET /v1/projects lists projects, GET /v1/projects/:slug shows one", async () => {
+    const { body } = await subject().expect(200, "GET", "/v1/projects");
+    const one = await subject().expect(200, "GET", "/v1/projects/rows");
+    assert.deepEqual(
+      body.projects.find(({ slug }: Json) => slug === "rows"),
+      one.body,
+    );
+  });
+
+  it("PUT settings is for owners only; null resets a value", async () => {
+    const given = { body: { port: 3000 } };
+    assert.equal(
+      (await subject().expect(403, "PUT", "/v1/projects/rows/settings", { as: "member", ...given })).body.code,
+      "owner_only",
+    );
+    assert.equal((await subject().expect(200, "PUT", "/v1/projects/rows/settings", given)).body.port, 3000);
+    assert.equal(
+      (await subject().expect(200, "PUT", "/v1/projects/rows/settings", { body: { port: null } })).body.port,
+      null,
+    );
+  });
+
+  it("DELETE is a soft delete, POST undelete restores", async () => {
+    assert.equal((await subject().expect(200, "DELETE", "/v1/projects/rows", { as: "member" })).body.state, "deleted");
+    const hidden = (await subject().expect(200, "GET", "/v1/projects?deleted=true")).body.projects as Json[];
+    assert.ok(hidden.some(({ slug }) => slug === "rows"));
+    assert.equal(
+      (await subject().expect(200, "POST", "/v1/projects/rows/undelete", { as: "member" })).body.state,
+      "active",
+    );
+  });
+
+  it("GET deployments, GET builds, GET builds/:id and its logs", async () => {
+    const { builds } = (await subject().expect(200, "GET", "/v1/projects/shop/builds")).body;
+    const { deployments } = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body;
+    assert.ok(deployments.length >= 3 && builds.length >= 3);
+    const build = await subject().expect(200, "GET", `/v1/builds/${builds[0].id}`);
+    assert.deepEqual(build.body, builds[0]);
+    const failed = builds.find(
+      ({ id }: Json) => id === deployments.find(({ status }: Json) => status === "failed").build_id,
+    );
+    assert.match((await subject().expect(200, "GET", `/v1/builds/${failed.id}/logs`)).body.log, /^ ! {5}/m);
+  });
+
+  it("POST deployments builds and deploys again without a push", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/deployments", { body: {} });
+    await eventually("it is live", async () => {
+      const [newest] = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body.deployments;
+      return newest.build_id === body.build_id && newest.status === "active";
+    });
+    assert.equal((await subject().visit("shop.localhost")).body, "two");
+    const nothing = await subject().expect(409, "POST", "/v1/projects/rows/deployments", { body: {} });
+    assert.equal(nothing.body.code, "nothing_to_deploy");
+  });
+
+  it("POST rollback returns {status, deployment}; 409 when there is nothing to roll back to", async () => {
+    assert.equal((await subject().expect(409, "POST", "/v1/projects/rows/rollback")).body.code, "nothing_to_roll_back");
+    const { body } = await subject().expect(200, "POST", "/v1/projects/shop/rollback", { as: "member" });
+    assert.deepEqual(Object.keys(body).toSorted(), ["deployment", "status"]);
+    await subject().shop.commit(shopApp("two"));
+    const pushed = await subject().shop.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+  });
+
+  it("PUT scale is for platform admins only; so many replicas run", async () => {
+    assert.equal(
+      (await subject().expect(403, "PUT", "/v1/projects/shop/scale", { body: { replicas: 2 } })).body.code,
+      "operator_only",
+    );
+    const { body } = await subject().expect(200, "PUT", "/v1/projects/shop/scale", {
+      as: "operator",
+      body: { replicas: 2 },
+    });
+    assert.equal(body.replicas, 2);
+    await eventually("two are ready", async () => {
+      const { replicas } = (await subject().expect(200, "GET", "/v1/projects/shop/metrics")).body;
+      return replicas.filter(({ ready }: Json) => ready).length === 2;
+    });
+    await subject().expect(200, "PUT", "/v1/projects/shop/scale", { as: "operator", body: { replicas: 1 } });
+  });
+
+  it("PUT env answers 204 and the application gets the value; DELETE removes the variable", async () => {
+    const { headers, text } = await subject().expect(204, "PUT", "/v1/projects/shop/env/GREETING", {
+      as: "member",
+      body: { value: "hello there" },
+    });
+    assert.equal(text, "");
+    assert.equal(headers.get("content-type"), null);
+    await eventually(
+      "the application has it",
+      async () => (await subject().visit("shop.localhost", "/greeting")).body === "hello there",
+    );
+    await subject().expect(204, "DELETE", "/v1/projects/shop/env/GREETING", { as: "member" });
+    const { variables } = (await subject().expect(200, "GET", "/v1/projects/shop/env")).body;
+    assert.ok(!variables.some(({ key }: Json) => key === "GREETING"));
+    await subject().expect(404, "DELETE", "/v1/projects/shop/env/GREETING");
+    await eventually(
+      "the application lost it",
+      async () => (await subject().visit("shop.localhost", "/greeting")).body === "none",
+    );
+  });
+
+  it("POST domains answers 201 with dns_status, ssl_status and instructions; a verified name is served; DELETE detaches it", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/domains", {
+      body: { hostname: hostnames.ready },
+    });
+    assert.equal(body.dns_status, "ok");
+    await eventually("it is served", async () => (await subject().visit(hostnames.ready)).body === "two");
+    const taken = await subject().expect(409, "POST", "/v1/projects/rows/domains", {
+      body: { hostname: hostnames.ready },
+    });
+    assert.equal(taken.body.code, "hostname_taken");
+    await subject().expect(204, "DELETE", `/v1/projects/shop/domains/${hostnames.ready}`);
+    await eventually("it is no longer served", async () => (await subject().visit(hostnames.ready)).status === 404);
+  });
+
+  it("GET domains lists with refreshed status", async () => {
+    await eventually(
+      "the records that came later are found",
+      async () => {
+        const { domains } = (await subject().expect(200, "GET", "/v1/projects/shop/domains")).body;
+        return domains.some(({ hostname, dns_status }: Json) => hostname === hostnames.late && dns_status === "ok");
+      },
+      70_000,
+    );
+    await eventually("and served", async () => (await subject().visit(hostnames.late)).body === "two");
+  });
+
+  it("PUT cron creates or updates the job; the application is called with its secret", async () => {
+    const job = { schedule: "30 4 1 * *", path: "/cron/monthly" };
+    assert.equal(
+      (await subject().expect(201, "PUT", "/v1/projects/shop/cron/monthly", { body: job })).body.enabled,
+      true,
+    );
+    const off = await subject().expect(200, "PUT", "/v1/projects/shop/cron/monthly", {
+      body: { ...job, enabled: false },
+    });
+    assert.deepEqual([off.body.enabled, off.body.next_run_at], [false, null]);
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/cron/monthly/run");
+    assert.match(body.id, /^run_/);
+    const run = await eventually("it ends", async () => {
+      const { runs } = (await subject().expect(200, "GET", "/v1/projects/shop/cron/monthly/runs")).body;
+      return runs.find(({ id, status }: Json) => id === body.id && status !== "running");
+    });
+    assert.deepEqual(
+      [run.status, run.http_status, run.response_excerpt],
+      ["succeeded", 200, "GET shop.localhost true 30 4 1 * *"],
+    );
+    await subject().expect(204, "DELETE", "/v1/projects/shop/cron/monthly");
+    await subject().expect(404, "GET", "/v1/projects/shop/cron/monthly/runs");
+  });
+
+  it("POST cron/import takes the cron list of a common hosting configuration file and returns {imported}", async () => {
+    const crons = [
+      { path: "/cron/a", schedule: "0 10 * * *" },
+      { path: "/cron/b", schedule: "*/5 * * * 1-5" },
+    ];
+    assert.equal(
+      (await subject().expect(200, "POST", "/v1/projects/rows/cron/import", { body: { crons } })).body.imported,
+      2,
+    );
+    await subject().expect(200, "POST", "/v1/projects/rows/cron/import", { body: { crons } });
+    const { jobs } = (await subject().expect(200, "GET", "/v1/projects/rows/cron")).body;
+    assert.deepEqual(jobs.map(({ path }: Json) => path).toSorted(), ["/cron/a", "/cron/b"]);
+    const wrong = { crons: [...crons, { path: "no-slash", schedule: "0 10 * * *" }] };
+    await subject().expect(400, "POST", "/v1/projects/rows/cron/import", { body: wrong });
+    assert.equal((await subject().expect(200, "GET", "/v1/projects/rows/cron")).body.jobs.length, 2, "all or nothing");
+  });
+}

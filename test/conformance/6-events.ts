@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { Json, Subject } from "./subject.ts";
+
+/** Part 6. */
+export function events(subject: () => Subject): void {
+  it("Recent changes are readable through the activity route, values never included", async () => {
+    await subject().expect(204, "PUT", "/v1/projects/shop/env/NOTED", { body: { value: "another-planted-value" } });
+    subject().secrets.add("another-planted-value");
+    const { body } = await subject().expect(200, "GET", "/v1/activity?limit=500");
+    const [newest] = body.activity as Json[];
+    assert.deepEqual(
+      [newest.action, newest.project, newest.target, newest.actor.name],
+      ["env.set", "shop", "NOTED", "owner"],
+    );
+    const actions = new Set(body.activity.map(({ action }: Json) => action));
+    for (const action of [
+      "project.created",
+      "project.deleted",
+      "project.undeleted",
+      "token.created",
+      "domain.attached",
+      "cron.set",
+      "database.created",
+    ])
+      assert.ok(actions.has(action), action);
+  });
+
+  it("and the project timeline route", async () => {
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline?limit=500");
+    const entries = body.timeline as Json[];
+    assert.ok(entries.every(({ project }) => project === "shop"));
+    const actions = new Set(entries.map(({ action }) => action));
+    for (const action of ["deployment.activated", "deployment.failed", "deployment.rollback_requested", "env.set"])
+      assert.ok(actions.has(action), `${action} is not among ${[...actions].join(", ")}`);
+    const times = entries.map(({ at }) => at);
+    assert.ok(
+      times.every((time, index) => index === 0 || time <= times[index - 1]),
+      "newest first",
+    );
+  });
+
+  it("Both go on behind a cursor, without a gap", async () => {
+    const ids = async (path: string) => (await subject().expect(200, "GET", path)).body;
+    const all = await ids("/v1/projects/shop/timeline?limit=6");
+    const first = await ids("/v1/projects/shop/timeline?limit=3");
+    const second = await ids(`/v1/projects/shop/timeline?limit=3&cursor=${encodeURIComponent(first.next_cursor)}`);
+    assert.deepEqual(
+      [...first.timeline, ...second.timeline].map(({ id }: Json) => id),
+      all.timeline.map(({ id }: Json) => id),
+    );
+  });
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { limits } from "./8-limits.ts";
+import { versioning } from "./9-versioning.ts";
+import { endpoints } from "./4-endpoints.ts";
+import { errorAnswers } from "./7-errors.ts";
+import { access } from "./5-authentication.ts";
+import { events } from "./6-events.ts";
+import { fields } from "./2-resources.ts";
+import { service } from "./1-service.ts";
+import { transitions } from "./3-states.ts";
+import { startSubject, type Subject } from "./subject.ts";
+
+// One platform for all parts: they look at the same organization, as its users do.
+describe("the specification", { timeout: 600_000 }, () => {
+  let subject: Subject;
+  before(async () => {
+    subject = await startSubject();
+  });
+  after(() => subject?.destroy());
+  const get = () => subject;
+
+  describe("1. What the service does", () => service(get));
+  describe("2. Resources and their fields", () => fields(get));
+  describe("3. States and transitions", () => transitions(get));
+  describe("4. Endpoints", () => endpoints(get));
+  describe("5. Authentication", () => access(get));
+  describe("6. Events", () => events(get));
+  describe("7. Errors", () => errorAnswers(get));
+  describe("8. Limits", () => limits(get));
+  describe("9. Versioning", () => versioning(get));
+
+  it("every route was called, and succeeded", async () => {
+    const { body } = await subject.expect(200, "GET", "/v1/capabilities");
+    const succeeded = new Set([...subject.seen].filter((one) => / 2\d\d$/.test(one)).map((one) => one.split(" ")[0]));
+    assert.deepEqual(
+      body.routes.map(({ name }: { name: string }) => name).filter((name: string) => !succeeded.has(name)),
+      [],
+    );
+  });
+});
