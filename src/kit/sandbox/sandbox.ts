@@ -52,24 +52,28 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
   const { cgroups } = context;
   const { driver } = network;
   const command = (spec: SandboxSpec) => open(context, driver, spec);
-  const remove = async (id: string) => {
+  const end = async (id: string) => {
     await cgroups.remove(id);
     // Where no control group holds them together, the sandbox's processes are found by their mark.
     if (!cgroups.parts.includes("process_limit")) await killMarked(id);
+  };
+  const remove = async (id: string) => {
+    await end(id);
     await driver.close(id);
   };
   return {
     hostUid: (uid) => (switchesUser(context.containment) ? uid : ownUid()),
     describe: () => describeSandbox(containment, network, cgroups.parts),
     command,
-    run: async (spec, options = {}): Promise<SandboxResult> => {
+    prepare: async (id) => void (await driver.open(id, { kind: "egress" })),
+    run: async (spec, { keepNetwork = false, ...options } = {}): Promise<SandboxResult> => {
       const ready = await command(spec);
       try {
         const result = await runCommand(ready.command, { ...options, ...ready.options, ownGroup: true });
         return { ...result, outOfMemory: cgroups.outOfMemory(spec.id) };
       } finally {
         ready.close();
-        await remove(spec.id);
+        await (keepNetwork ? end(spec.id) : remove(spec.id));
       }
     },
     usage: (id) => cgroups.usage(id),

@@ -61,6 +61,10 @@ export interface SandboxCommand {
   close(): void;
 }
 
+export interface SandboxRunOptions extends Omit<RunOptions, keyof ExecOptions> {
+  readonly keepNetwork?: boolean;
+}
+
 export interface SandboxResult extends ExecResult {
   readonly outOfMemory: boolean;
 }
@@ -78,8 +82,13 @@ export interface Sandbox {
   describe(): SandboxDescription;
   /** Makes the control group and network of one sandbox and the command that enters it. `remove` frees them. Faults are thrown. */
   command(spec: SandboxSpec): Promise<SandboxCommand>;
-  /** Runs a sandbox to its end and removes it. Abort or time-out kills everything in it at once. */
-  run(spec: SandboxSpec, options?: Omit<RunOptions, keyof ExecOptions>): Promise<SandboxResult>;
+  /** Begins with the network of a sandbox that will soon be run with outgoing connections, so that it need not wait for it. */
+  prepare(id: string): Promise<void>;
+  /**
+   * Runs a sandbox to its end and removes it. Abort or time-out kills everything in it at once. With `keepNetwork` its network stays for
+   * the next run under the same id, until `remove`.
+   */
+  run(spec: SandboxSpec, options?: SandboxRunOptions): Promise<SandboxResult>;
   /** CPU, memory and process counts; undefined where control groups cannot be written. */
   usage(id: string): SandboxUsage | undefined;
   /** Whether the kernel killed something in it for want of memory. */

@@ -54,18 +54,36 @@ const subnetsInBlock = 1024;
 
 function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Promise<void>): VethNetwork {
   const destroy = async (subnet: number) => {
-    await run({ file: parts.ip, args: ["link", "del", linkName(names, subnet)] }, { timeoutMs: 10_000 });
-    await run({ file: parts.ip, args: ["netns", "del", spaceName(names, subnet)] }, { timeoutMs: 10_000 });
+    const [link, space] = [linkName(names, subnet), spaceName(names, subnet)];
+    // Looked for first: a new sandbox's subnet is nearly always empty, and two programs that find nothing take longer than all the rest.
+    if (interfaces().includes(link)) await run({ file: parts.ip, args: ["link", "del", link] }, { timeoutMs: 10_000 });
+    if (existsSync(`/run/netns/${space}`))
+      await run({ file: parts.ip, args: ["netns", "del", space] }, { timeoutMs: 10_000 });
+  };
+  const raise = async (id: string) => {
+    const subnet = await leases.claim(
+      id,
+      async (number) => !routes().some((route) => covers(route, subnetStart(names, number))),
+    );
+    await destroy(subnet);
+    const made = await Promise.allSettled([guard(), create(parts.ip, names, subnet)]);
+    for (const each of made) if (each.status === "rejected") throw each.reason;
+    return subnet;
+  };
+  // A sandbox that is opened again before it is closed finds the network it had.
+  const standing = new Map<string, Promise<number>>();
+  const stand = (id: string) => {
+    const subnet = standing.get(id) ?? raise(id);
+    standing.set(id, subnet);
+    subnet.catch(() => standing.delete(id));
+    return subnet;
   };
   return {
     mode: "veth",
     interfacePrefix: names.interfacePrefix,
     hostAddress: (id) => leases.held(id).map((subnet) => addresses(names, subnet).host)[0],
     async open(id, network) {
-      const subnet = await leases.claim(id, async (number) => !routes().some((route) => covers(route, subnetStart(names, number))));
-      await destroy(subnet);
-      await guard();
-      await create(parts.ip, names, subnet);
+      const subnet = await stand(id);
       const port = network.kind === "serve" ? network.port : null;
       const host = addresses(names, subnet).sandbox;
       return {
@@ -77,6 +95,8 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
       };
     },
     async close(id) {
+      await standing.get(id)?.catch(() => {});
+      standing.delete(id);
       for (const subnet of leases.held(id)) {
         await destroy(subnet);
         leases.release(subnet);
@@ -91,24 +111,12 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
 }
 
 async function create(ip: string, names: Names, subnet: number): Promise<void> {
-  const space = spaceName(names, subnet);
-  const link = linkName(names, subnet);
   const { host, sandbox } = addresses(names, subnet);
-  const outside = [
-    `link add ${link} type veth peer name eth0 netns ${space}`,
-    `addr add ${host}/30 dev ${link}`,
-    `link set ${link} up`,
-  ];
-  const inside = [
-    "link set lo up",
-    `addr add ${sandbox}/30 dev eth0`,
-    "link set eth0 up",
-    `route add default via ${host}`,
-  ];
-  await runOk({ file: ip, args: ["netns", "add", space] }, { timeoutMs: 10_000 });
-  await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: 10_000 });
-  await runOk({ file: ip, args: ["-n", space, "-batch", "-"] }, { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 });
+  const words = [ip, spaceName(names, subnet), linkName(names, subnet), host, sandbox];
+  await runOk({ file: "/bin/sh", args: [script, ...words] }, { timeoutMs: 20_000 });
 }
+
+const script = join(import.meta.dirname, "veth.sh");
 
 const linkName = (names: Names, subnet: number): string => `${names.interfacePrefix}${subnet}`;
 const spaceName = (names: Names, subnet: number): string => `berth-${names.tag}-${subnet}`;
@@ -185,6 +193,12 @@ function usedBlocks(): Set<number> {
     }
   }
   return used;
+}
+
+/** proc(5), "net/dev": a line for each interface after two of headings. */
+function interfaces(): string[] {
+  const lines = readFileSync("/proc/net/dev", "utf8").split("\n").slice(2);
+  return lines.map((line) => line.slice(0, Math.max(0, line.indexOf(":"))).trim());
 }
 
 interface Route {
