@@ -21,12 +21,14 @@ export async function inspectCommit(
   commit: string,
   limits: TreeLimits,
 ): Promise<Inspection> {
-  const type = await run(git.objectType(commit), { ...place, timeoutMs: readTimeoutMs });
+  const [type, scan, description] = await Promise.all([
+    run(git.objectType(commit), { ...place, timeoutMs: readTimeoutMs }),
+    scanTree(git, place, commit, limits),
+    run(git.describe(commit), { ...place, timeoutMs: readTimeoutMs }),
+  ]);
   if (type.stdout.trim() !== "commit") return notACommit;
-  const scan = await scanTree(git, place, commit, limits);
   if (scan === null) return unreadable;
   if (scan.broken !== null) return tooLarge(scan.broken, limits);
-  const description = await run(git.describe(commit), { ...place, timeoutMs: readTimeoutMs });
   if (description.exitCode !== 0) return unreadable;
   const [author = "", message = ""] = description.stdout.trimEnd().split("\0");
   const notes = [...submoduleNotes(scan), ...(await symlinkNotes(git, place, scan))];

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -120,6 +120,8 @@ class LocalRepositories implements Repositories {
   }
 
   async setHead(projectId: string, ref: string): Promise<void> {
+    const head = await readFile(join(this.#folder(projectId), "HEAD"), "utf8").catch(() => "");
+    if (head === `ref: ${refName(ref)}\n`) return;
     await runOk(this.#git.setHead(refName(ref)), this.#limited(projectId));
   }
 

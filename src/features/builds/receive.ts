@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { newId } from "../../kit/ids.ts";
 import type { Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
+import { followBuild } from "./follow-build.ts";
 import { requestBuild } from "./request.ts";
 import { deployRef, type PushedRef } from "./rules.ts";
 
@@ -34,10 +33,6 @@ export interface Receiving {
   readonly owner: string;
   readonly treeLimits: TreeLimits;
 }
-
-const pollMs = 40;
-const renewEveryMs = 5000;
-const readBytes = 256 * 1024;
 
 /**
  * Decides a push: builds, releases and switches the deploy branch while git waits, streaming the build's log as it is stored.
@@ -99,72 +94,10 @@ async function buildAndFollow(
       lease_owner: owner,
     }),
   );
-  const verdict = await follow(receiving, push, id, onLine);
+  const verdict = await followBuild(receiving, { org_id: push.org_id, id, signal: push.signal }, onLine);
   // A refused push leaves no objects behind; an accepted one is let go when git has moved the ref.
   if (!verdict.accepted) await repositories.unpin(push.project_id, id);
   return { ...verdict, build: { id, branch: target.branch } };
-}
-
-async function follow(
-  receiving: Receiving,
-  push: Pick<Push, "org_id" | "signal">,
-  buildId: string,
-  onLine: (line: string) => void,
-): Promise<{ accepted: boolean }> {
-  let offset = 0;
-  let renewedAt = Date.now();
-  for (;;) {
-    // Asked before the log is read, so that the log of a build that has ended is complete.
-    const verdict = await verdictOf(receiving.db, push.org_id, buildId);
-    if (push.signal.aborted && verdict === undefined) await cancelBuild(receiving.db, push.org_id, buildId);
-    offset = await pump(receiving.logStore, buildId, offset, onLine);
-    if (verdict !== undefined) {
-      if (verdict.note !== undefined) onLine(verdict.note);
-      return { accepted: verdict.accepted };
-    }
-    if (Date.now() - renewedAt > renewEveryMs) {
-      await renewWaiting(receiving.db, buildId, receiving.owner);
-      renewedAt = Date.now();
-    }
-    await sleep(pollMs);
-  }
-}
-
-async function pump(
-  logStore: LogStore,
-  buildId: string,
-  from: number,
-  onLine: (line: string) => void,
-): Promise<number> {
-  let offset = from;
-  for (;;) {
-    const chunk = await logStore.readBuild(buildId, offset, readBytes);
-    if (chunk.next_offset === offset) return offset;
-    offset = chunk.next_offset;
-    for (const line of chunk.text.replace(/\n$/, "").split("\n")) onLine(line);
-  }
-}
-
-async function verdictOf(
-  db: Db,
-  orgId: string,
-  buildId: string,
-): Promise<{ accepted: boolean; note?: string } | undefined> {
-  const progress = await progressOf(db, orgId, buildId);
-  if (progress === undefined) return { accepted: false };
-  if (progress.build === "superseded") return { accepted: false, note: " !     A newer push took this one's place." };
-  if (progress.build === "failed" || progress.build === "cancelled") return { accepted: false };
-  if (progress.build !== "succeeded") return undefined;
-  switch (progress.deployment) {
-    case "active":
-    case "retired":
-      return { accepted: true };
-    case "failed":
-    case "superseded":
-      return { accepted: false };
-    default:
-      return undefined;
-  }
 }
 
 function refuse(onLine: (line: string) => void, summary: string, hint: string): PushVerdict {

@@ -98,7 +98,7 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
   const { everyMs, budgetMs } = world.settings.health;
   const end = Date.now() + budgetMs;
   const last = new Map<number, Look>();
-  let pauseMs = 20;
+  let pauseMs = 10;
   while (!signal.aborted) {
     const instances = await world.ports.runtime.observe(workload.id);
     const exited = instances.find((instance) => instance.state === "exited");
@@ -114,7 +114,7 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
     if (Date.now() >= end) break;
     // Quick looks first: most applications are up within a fraction of the usual pace.
     await sleep(pauseMs);
-    pauseMs = Math.min(pauseMs * 1.3, everyMs);
+    pauseMs = Math.min(pauseMs * 1.15, everyMs);
   }
   const worst = [...last.values()].find((each) => each.seen !== "healthy") ?? { seen: "refused" as const };
   return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs });

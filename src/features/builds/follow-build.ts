@@ -1,0 +1,139 @@
+import type { LogStore } from "../../ports/log-store.ts";
+import type { Db } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
+
+/** What following needs of the world; `owner` is this control plane. */
+export interface Following {
+  readonly db: Db;
+  readonly wakeups: Wakeups;
+  readonly logStore: LogStore;
+  readonly owner: string;
+}
+
+export interface FollowedBuild {
+  readonly org_id: string;
+  readonly id: string;
+  /** Aborts when nothing can come of it any more: it is cancelled then. */
+  readonly signal: AbortSignal;
+}
+
+interface Verdict {
+  readonly accepted: boolean;
+  readonly note?: string;
+}
+
+const readLogEveryMs = 40;
+// An outcome is told at once; a hint may be lost.
+const askEveryMs = 500;
+const renewEveryMs = 5000;
+const readBytes = 256 * 1024;
+
+/** Streams a build's log as it is stored, that of its deployment too, and resolves with whether it went live. Keeps it wanted meanwhile. */
+export async function followBuild(
+  following: Following,
+  build: FollowedBuild,
+  onLine: (line: string) => void,
+): Promise<{ accepted: boolean }> {
+  const bell = listen(following.wakeups);
+  try {
+    return await untilDecided(following, build, { bell, onLine });
+  } finally {
+    bell.stop();
+  }
+}
+
+interface Watching {
+  readonly bell: Bell;
+  readonly onLine: (line: string) => void;
+}
+
+async function untilDecided(following: Following, build: FollowedBuild, { bell, onLine }: Watching) {
+  const { db, owner, logStore } = following;
+  let offset = 0;
+  let renewedAt = Date.now();
+  let askedAt = 0;
+  for (;;) {
+    const isTime = bell.take() || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
+    if (isTime) askedAt = Date.now();
+    // Asked before the log is read, so that the log of a build that has ended is complete.
+    const verdict = isTime ? await verdictOf(db, build) : undefined;
+    if (build.signal.aborted && verdict === undefined) await cancelBuild(db, build.org_id, build.id);
+    offset = await pump(logStore, build.id, offset, onLine);
+    if (verdict !== undefined) {
+      if (verdict.note !== undefined) onLine(verdict.note);
+      return { accepted: verdict.accepted };
+    }
+    if (Date.now() - renewedAt > renewEveryMs) {
+      await renewWaiting(db, build.id, owner);
+      renewedAt = Date.now();
+    }
+    await bell.wait(readLogEveryMs);
+  }
+}
+
+interface Bell {
+  /** Whether it rang since the last time this was asked. */
+  take(): boolean;
+  /** Resolves when it rings, or after this long. */
+  wait(atMostMs: number): Promise<void>;
+  stop(): void;
+}
+
+/** Rings with every outcome: which deployment comes of a build is not known here. */
+function listen(wakeups: Wakeups): Bell {
+  let rung = true;
+  let wake = () => {};
+  const stop = wakeups.on("outcomes", () => {
+    rung = true;
+    wake();
+  });
+  const take = () => {
+    const hasRung = rung;
+    rung = false;
+    return hasRung;
+  };
+  const wait = (atMostMs: number) =>
+    new Promise<void>((resolve) => {
+      if (rung) return resolve();
+      const timer = setTimeout(resolve, atMostMs);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  return { take, wait, stop };
+}
+
+async function pump(
+  logStore: LogStore,
+  buildId: string,
+  from: number,
+  onLine: (line: string) => void,
+): Promise<number> {
+  let offset = from;
+  for (;;) {
+    const chunk = await logStore.readBuild(buildId, offset, readBytes);
+    if (chunk.next_offset === offset) return offset;
+    offset = chunk.next_offset;
+    for (const line of chunk.text.replace(/\n$/, "").split("\n")) onLine(line);
+  }
+}
+
+async function verdictOf(db: Db, { org_id, id }: FollowedBuild): Promise<Verdict | undefined> {
+  const progress = await progressOf(db, org_id, id);
+  if (progress === undefined) return { accepted: false };
+  if (progress.build === "superseded") return { accepted: false, note: " !     A newer push took this one's place." };
+  if (progress.build === "failed" || progress.build === "cancelled") return { accepted: false };
+  if (progress.build !== "succeeded") return undefined;
+  switch (progress.deployment) {
+    case "active":
+    case "retired":
+      return { accepted: true };
+    case "failed":
+    case "superseded":
+      return { accepted: false };
+    default:
+      return undefined;
+  }
+}
