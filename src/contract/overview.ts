@@ -56,6 +56,8 @@ export const rows = [
         storage_bytes: z.number().int(),
         /** Approval requests that wait for somebody. */
         approvals_pending: z.number().int(),
+        /** Open alerts of the platform, for its operator; null for everybody else. */
+        alerts: z.number().int().nullable(),
       }),
       projects: z.array(project),
     }),

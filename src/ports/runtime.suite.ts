@@ -242,6 +242,20 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       );
     });
 
+    it("measures what lies in a project's storage folder", async () => {
+      const wanted = workload();
+      const { project_id, project_number } = wanted;
+      const write = {
+        command: 'head -c 3000000 /dev/zero > "$STORAGE_DIR/big"',
+        ...{ timeoutMs: waitMs, silenceMs: waitMs, signal: new AbortController().signal, onOutput: () => {} },
+      };
+      assert.deepEqual(await runtime.runOnce(wanted, write), { outcome: "exited", code: 0, out_of_memory: false });
+      const bytes = await runtime.storageBytes({ project_id, project_number });
+      assert.ok(bytes !== null && bytes >= 3_000_000 && bytes < 4_000_000, String(bytes));
+      const none = { project_id: "prj_none", project_number: 4_000_000 };
+      assert.equal(await runtime.storageBytes(none), 0);
+    });
+
     it("measures living instances", async () => {
       const wanted = workload();
       await runtime.apply(wanted);

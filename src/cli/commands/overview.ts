@@ -24,6 +24,10 @@ function describe(paint: Paint, { organization, totals, projects }: Overview): s
     ["last hour", `${totals.requests_last_hour} requests, ${totals.errors_last_hour} errors`],
     ["storage", size(totals.storage_bytes)],
     [
+      "alerts",
+      totals.alerts === null || totals.alerts === 0 ? null : paint.red(`${totals.alerts} open: \`berth alerts\``),
+    ],
+    [
       "approvals",
       totals.approvals_pending === 0 ? null : paint.yellow(`${totals.approvals_pending} wait for a decision`),
     ],

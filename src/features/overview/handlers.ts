@@ -24,6 +24,7 @@ export const overview: Handlers<"overview"> = {
         errors_last_hour: sum((row) => row.errors),
         storage_bytes: sum((row) => row.storage_bytes ?? 0),
         approvals_pending: organization.approvals_pending,
+        alerts: caller.platform_admin ? organization.alerts : null,
       },
       projects,
     };

@@ -82,6 +82,8 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     storage_bytes: 4096,
     attention: ["deploy_failed", "replicas_missing"],
   });
+  assert.equal(totals.alerts, null);
+  assert.equal((await overviewOf(org.operator)).totals.alerts, 0);
   assert.deepEqual([totals.requests_last_hour, totals.errors_last_hour, totals.storage_bytes], [10, 2, 4096]);
 });
 

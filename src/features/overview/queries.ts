@@ -66,11 +66,11 @@ export async function selectOverview(db: Db | Tx, orgId: string, hourFrom: Date)
 
 /** What is said about the organization as a whole. */
 export async function selectOrganization(db: Db | Tx, orgId: string) {
-  const { rows } = await sql<{ max_projects: number; approvals_pending: number }>`
+  const { rows } = await sql<{ max_projects: number; approvals_pending: number; alerts: number }>`
     select o.max_projects, (select count(*) from approval a where a.org_id = o.id and a.status = 'pending' and a.expires_at > now())::integer
-      as approvals_pending
+      as approvals_pending, (select count(*) from alert where resolved_at is null)::integer as alerts
     from organization o where o.id = ${orgId}`.execute(db);
-  return rows[0] ?? { max_projects: 0, approvals_pending: 0 };
+  return rows[0] ?? { max_projects: 0, approvals_pending: 0, alerts: 0 };
 }
 
 function facts(table: "a" | "l", time: "activated_at" | "at") {
