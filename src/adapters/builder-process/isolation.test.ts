@@ -75,6 +75,7 @@ describe("a build", () => {
     assert.equal(outcome.outcome, "cancelled");
     const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: 5000 });
     assert.equal(await isGone(), true);
+    await test.builder.settle();
     assert.deepEqual(await readdir(test.options.buildsDir), []);
   });
 

@@ -8,29 +8,43 @@ import { defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts"
 import { detect, type Detected } from "./plan/detect.ts";
 import type { Start } from "./plan/plan.ts";
 import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
+import type { SourceTree } from "./source/source-tree.ts";
 import { unpack } from "./source/unpack.ts";
+import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
+import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
 import { removeTree } from "./steps/remove-tree.ts";
+import { buildSandboxId } from "./steps/run-step.ts";
 import { home, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
+
+export interface ProcessBuilder extends Builder {
+  /** Resolves when what ended builds left is put away: their folders, their networks, what the next build will use again. */
+  settle(): Promise<void>;
+}
 
 /**
  * Builds images that the process runtime runs: a folder with the application's files, its dependencies and a manifest.
  * What builds of an earlier process left behind is removed first. One at a time may exist for the same folders.
  */
-export async function createProcessBuilder(options: ProcessBuilderOptions): Promise<Builder> {
+export async function createProcessBuilder(options: ProcessBuilderOptions): Promise<ProcessBuilder> {
   for (const folder of [options.releasesDir, options.buildsDir, options.cachesDir, options.toolsDir]) {
     await mkdir(folder, { recursive: true, mode: 0o755 });
   }
   await sweepLeftovers(options);
+  const upkeep = createUpkeep();
   return {
-    build: (request) => build(options, request),
+    build: (request) => build(options, request, upkeep),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
-    forget: (projectId) => removeTree(join(options.cachesDir, projectId)),
+    forget: async (projectId) => {
+      await upkeep.of(projectId);
+      await removeTree(join(options.cachesDir, projectId));
+    },
+    settle: () => upkeep.all(),
   };
 }
 
@@ -47,9 +61,13 @@ interface Run {
   readonly workspace: Workspace;
   readonly projectCacheDir: string;
   readonly deadlineMs: number;
+  readonly hashing: Hashing;
+  /** What is left to do when the build has ended. */
+  readonly after: (() => Promise<void>)[];
 }
 
-async function build(options: ProcessBuilderOptions, request: BuildRequest): Promise<BuildOutcome> {
+async function build(options: ProcessBuilderOptions, request: BuildRequest, upkeep: Upkeep): Promise<BuildOutcome> {
+  await upkeep.of(request.project_id);
   const log = createBuildLog(request.onLine, Object.values(request.env));
   const uid = options.uidBase + request.project_number;
   const projectCacheDir = join(options.cachesDir, request.project_id);
@@ -60,6 +78,8 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest): Pro
     uid,
     hostUid: options.sandbox.hostUid(uid),
   });
+  const hashing = startHashing();
+  const after = [() => options.sandbox.remove(buildSandboxId(request.build_id)), () => removeTree(workspace.root)];
   try {
     request.signal.throwIfAborted();
     const image = await makeImage({
@@ -69,12 +89,15 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest): Pro
       workspace,
       projectCacheDir,
       deadlineMs: Date.now() + request.limits.timeoutMs,
+      hashing,
+      after,
     });
     return { outcome: "built", image };
   } catch (error) {
     return endedBy(error, request, log);
   } finally {
-    await removeTree(workspace.root);
+    hashing.stop();
+    upkeep.begin(request.project_id, after);
   }
 }
 
@@ -96,6 +119,7 @@ async function makeImage(run: Run): Promise<Image> {
   const detected = detect(tree);
   const prepared = await prepare(run.options, detected, tree);
   announce(run.log, detected, prepared);
+  for (const remark of remarks(tree)) run.log.detail(remark);
   const context = stepContext(run, prepared);
   const installed = await installAndBuild(context, prepared.plan);
   const start = chooseStart(run, detected, prepared);
@@ -104,7 +128,7 @@ async function makeImage(run: Run): Promise<Image> {
   return release(run, { detected, prepared, start, finished });
 }
 
-const nothingKnown: Finished = { known: {}, remember: async () => {} };
+const nothingKnown: Finished = { known: {}, remember: null };
 
 function receive({ options, request, workspace }: Run) {
   const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
@@ -127,12 +151,28 @@ function announce(log: BuildLog, { procfile }: Detected, { plan }: Prepared): vo
     );
 }
 
+/** What works, but is rarely meant. */
+function remarks(tree: SourceTree): string[] {
+  const hasModules = tree.paths.some((path) => path.startsWith("node_modules/"));
+  return [
+    ...(tree.has(".env")
+      ? [
+          ".env is in the repository, for all to read who can read that. `berth env set --from-file .env` keeps values sealed.",
+        ]
+      : []),
+    ...(hasModules
+      ? ["node_modules is in the repository. `git rm -r --cached node_modules` and .gitignore keep it out."]
+      : []),
+  ];
+}
+
 function stepContext(run: Run, prepared: Prepared): InstallContext {
   const { options, request } = run;
   return {
     ...{ sandbox: options.sandbox, workspace: run.workspace, buildId: request.build_id, tools: prepared.tools },
     ...{ packageDirs: options.packageDirs, env: { ...options.packageEnv, ...request.env }, limits: request.limits },
     ...{ deadlineMs: run.deadlineMs, signal: request.signal, log: run.log, projectCacheDir: run.projectCacheDir },
+    ...{ hashing: run.hashing, after: run.after },
   };
 }
 
@@ -177,8 +217,16 @@ async function release(run: Run, { detected, prepared, start, finished }: Decisi
     env: prepared.env,
   };
   const place = { folder: join(workspace.root, "release"), releasesDir: join(options.releasesDir, request.project_id) };
-  const { imageRef, hashed } = await publish({ app: content.app, ...place, manifest, known: finished.known });
-  await finished.remember(hashed.entries);
+  const { hashing } = run;
+  const { imageRef, tree, hashed } = await publish({
+    app: content.app,
+    ...place,
+    manifest,
+    known: finished.known,
+    hashing,
+  });
+  const { remember } = finished;
+  if (remember !== null) run.after.unshift(() => remember(tree, hashed.entries));
   run.log.step(`Image ${imageRef.slice(7, 19)}, ${(hashed.sizeBytes / 1024 / 1024).toFixed(1)} MiB`);
   return {
     image_ref: imageRef,

@@ -5,13 +5,13 @@ import { delimiter, dirname, join } from "node:path";
 import { run, systemPath } from "../../kit/exec.ts";
 import { createSandbox } from "../../kit/sandbox/sandbox.ts";
 import { until } from "../../kit/until.ts";
-import type { Builder, Image } from "../../ports/builder.ts";
+import type { Image } from "../../ports/builder.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
-import { createProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
+import { createProcessBuilder, type ProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
 
 /** A builder in a folder of its own, for tests. */
 export interface TestBuilder {
-  readonly builder: Builder;
+  readonly builder: ProcessBuilder;
   readonly options: ProcessBuilderOptions;
   readonly root: string;
   close(): Promise<void>;
@@ -38,12 +38,14 @@ export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = 
     hide: [root],
     ...(caFile === undefined ? {} : { caFile }),
   });
+  const options = { ...(await testOptions(root)), sandbox, ...changes };
+  const builder = await createProcessBuilder(options);
   const close = async () => {
+    await builder.settle();
     await sandbox.dismantle();
     await rm(root, { recursive: true, force: true });
   };
-  const options = { ...(await testOptions(root)), sandbox, ...changes };
-  return { builder: await createProcessBuilder(options), options, root, close };
+  return { builder, options, root, close };
 }
 
 async function testOptions(root: string) {

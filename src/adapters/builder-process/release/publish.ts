@@ -3,7 +3,7 @@ import { copyFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
 import type { Start } from "../plan/plan.ts";
-import { hashTree, type HashedFolder, type HashedTree } from "./hash-tree.ts";
+import type { HashedFolder, HashedTree, Hashing } from "./hash-tree.ts";
 
 export interface Publishing {
   /** The finished content; it is moved. */
@@ -15,10 +15,13 @@ export interface Publishing {
   readonly manifest: ReleaseManifest;
   /** Digests of folders directly below `app` that are known already. */
   readonly known: Readonly<Record<string, HashedFolder>>;
+  readonly hashing: Hashing;
 }
 
 export interface Published {
   readonly imageRef: string;
+  /** Where the content lies from now on. */
+  readonly tree: string;
   readonly hashed: HashedTree;
 }
 
@@ -27,7 +30,7 @@ export async function publish(publishing: Publishing): Promise<Published> {
   const { folder, releasesDir, manifest } = publishing;
   await mkdir(folder, { recursive: true, mode: 0o755 });
   await rename(publishing.app, join(folder, treeName));
-  const hashed = await hashTree({ root: join(folder, treeName), known: publishing.known });
+  const hashed = await publishing.hashing.hash({ root: join(folder, treeName), known: publishing.known });
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   await writeFile(join(folder, manifestName), text, { mode: 0o444 });
   const hex = createHash("sha256").update(`${hashed.digest}\n${text}`).digest("hex");
@@ -35,7 +38,7 @@ export async function publish(publishing: Publishing): Promise<Published> {
   await rename(folder, join(releasesDir, hex)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
   });
-  return { imageRef: `sha256:${hex}`, hashed };
+  return { imageRef: `sha256:${hex}`, tree: join(releasesDir, hex, treeName), hashed };
 }
 
 const serverFile = new URL("../static-server.mjs", import.meta.url);

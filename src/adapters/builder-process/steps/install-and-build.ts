@@ -2,25 +2,30 @@ import { lstat, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import type { Plan } from "../plan/plan.ts";
-import type { HashedFolder } from "../release/hash-tree.ts";
+import type { HashedFolder, Hashing } from "../release/hash-tree.ts";
 import { keepBuildCaches, restoreBuildCaches } from "./build-caches.ts";
 import { keptInstalls, type KeptInstalls } from "./installs.ts";
-import { runStep, type StepContext } from "./run-step.ts";
+import { buildSandboxId, runStep, type StepContext } from "./run-step.ts";
 
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;
+  readonly hashing: Hashing;
+  /** What is left to do when the build has ended. */
+  readonly after: (() => Promise<void>)[];
 }
 
 /** What publishing may know of the installed folder without reading it again. */
 export interface Finished {
   readonly known: Readonly<Record<string, HashedFolder>>;
-  /** Tells the cache what the published content's digests were. */
-  remember(entries: Readonly<Record<string, HashedFolder>>): Promise<void>;
+  /** Keeps what was published of it, and its digest, for the next build. Null: nothing new. */
+  readonly remember: ((tree: string, entries: Readonly<Record<string, HashedFolder>>) => Promise<void>) | null;
 }
 
 /** Installs, or takes a kept install with the same key, and builds. The installed folder then still holds what only builds need. */
 export async function installAndBuild(context: InstallContext, plan: Plan): Promise<Installed> {
   const kept = keptInstalls(context.projectCacheDir);
+  // Its fault would be told by the first step, which needs the same.
+  if (needsSandbox(plan)) context.sandbox.prepare(buildSandboxId(context.buildId)).catch(() => {});
   const installed = await install(context, plan, kept);
   if (plan.build.length > 0) {
     await restoreBuildCaches(context.projectCacheDir, context.workspace.app, context.workspace.hostUid);
@@ -34,65 +39,79 @@ export async function installAndBuild(context: InstallContext, plan: Plan): Prom
   return installed;
 }
 
+function needsSandbox({ install: wanted, build }: Plan): boolean {
+  return build.length > 0 || (wanted !== null && (wanted.key === null || wanted.again.length > 0));
+}
+
 export interface Installed {
   /** When the installed folder was complete, rounded up; a later change in it is the build's. */
   readonly completeAtMs: number;
   /** The folder is a link of the kept production install. */
   readonly isProduction: boolean;
+  /** Answers whether a link of it lies at `linkedPlace`, for when the build has left its copy as it was. */
+  readonly linked: Promise<boolean> | null;
 }
 
 async function install(context: InstallContext, plan: Plan, kept: KeptInstalls): Promise<Installed> {
   const { install: wanted } = plan;
-  if (wanted === null) return { completeAtMs: Date.now() + 1, isProduction: false };
+  if (wanted === null) return { completeAtMs: Date.now() + 1, isProduction: false, linked: null };
   const target = join(context.workspace.app, wanted.folder);
   const changes = plan.build.length > 0 || wanted.again.length > 0;
   if (wanted.key !== null && !(await isThere(target))) {
     const reused = changes ? await kept.copyFull(wanted.key, target) : await kept.linkProduction(wanted.key, target);
     if (reused) {
       context.log.step(`Using the installed dependencies of an earlier build (${wanted.folder}, nothing changed)`);
-      const installed = { completeAtMs: Date.now() + 1, isProduction: !changes };
+      const linked = changes ? kept.linkProduction(wanted.key, linkedPlace(context)) : null;
+      context.after.unshift(async () => void (await linked));
+      // Its fault is told where it is needed, if it is.
+      linked?.catch(() => {});
+      const installed = { completeAtMs: Date.now() + 1, isProduction: !changes, linked };
       for (const step of wanted.again) await runStep(context, step);
       return installed;
     }
   }
+  context.hashing.expectMuch();
   for (const step of wanted.steps) await runStep(context, step);
   if (wanted.key !== null && changes && (await isThere(target))) await kept.keep(wanted.key, "full", target);
-  return { completeAtMs: Date.now() + 1, isProduction: false };
+  return { completeAtMs: Date.now() + 1, isProduction: false, linked: null };
 }
 
 /** Leaves in the installed folder only what the release needs, by a kept production install when the build changed nothing in it. */
 export async function finishInstall(context: InstallContext, plan: Plan, installed: Installed): Promise<Finished> {
   const { install: wanted } = plan;
   const kept = keptInstalls(context.projectCacheDir);
-  if (wanted === null) return { known: {}, remember: async () => {} };
+  if (wanted === null) return { known: {}, remember: null };
   const target = join(context.workspace.app, wanted.folder);
   const key = (await isThere(target)) && (await isUnchanged(target, installed.completeAtMs)) ? wanted.key : null;
-  const isLinked = installed.isProduction || (key !== null && (await swap(context, kept, key, target)));
+  const isLinked = installed.isProduction || (key !== null && (await swap(context, installed, target)));
   if (!isLinked) {
     for (const step of plan.prune) await runStep(context, step);
     for (const name of leftovers) await rm(join(target, name), { recursive: true, force: true });
-    if (key !== null) await kept.keep(key, "production", target);
   }
   await rm(join(context.workspace.app, ".yarn/install-state.gz"), { force: true });
-  if (key === null) return { known: {}, remember: async () => {} };
+  if (key === null) return { known: {}, remember: null };
   const hashed = isLinked ? await kept.hashed(key) : null;
+  if (hashed !== null) return { known: { [wanted.folder]: hashed }, remember: null };
   return {
-    known: hashed === null ? {} : { [wanted.folder]: hashed },
-    remember: async (entries) => {
+    known: {},
+    remember: async (tree, entries) => {
       const entry = entries[wanted.folder];
-      if (hashed === null && entry !== undefined) await kept.keepHashed(key, entry);
+      if (entry === undefined) return;
+      await kept.keep(key, "production", join(tree, wanted.folder));
+      await kept.keepHashed(key, entry);
     },
   };
 }
 
 /** Puts the kept production install in the place of the build's copy. */
-async function swap(context: InstallContext, kept: KeptInstalls, key: string, target: string): Promise<boolean> {
-  const aside = join(context.workspace.root, "replaced");
-  await rename(target, aside);
-  if (await kept.linkProduction(key, target)) return true;
-  await rename(aside, target);
-  return false;
+async function swap(context: InstallContext, { linked }: Installed, target: string): Promise<boolean> {
+  if (linked === null || !(await linked)) return false;
+  await rename(target, join(context.workspace.root, "replaced"));
+  await rename(linkedPlace(context), target);
+  return true;
 }
+
+const linkedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "linked");
 
 async function isThere(folder: string): Promise<boolean> {
   return (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
