@@ -35,7 +35,9 @@ async function cruiseAll(): Promise<Cruised> {
   const { cruise } = await import("dependency-cruiser");
   const forbidden = importRules.map((rule) => ({ ...rule, severity: "error" as const }));
   const folders = ["src", "test", "tools"].filter((folder) => existsSync(folder));
-  const result = await cruise(folders, {
+  // Without these it does not read the `exports` of packages.
+  const resolving = { exportsFields: ["exports"], conditionNames: ["import", "node", "default", "types"] };
+  const options = {
     ruleSet: { forbidden: forbidden as never },
     validate: true,
     tsPreCompilationDeps: true,
@@ -45,7 +47,8 @@ async function cruiseAll(): Promise<Cruised> {
       override: [...builtinModules],
       add: ["node:sqlite", "node:test", "node:test/reporters", "node:sea"],
     },
-  });
+  };
+  const result = await cruise(folders, options, resolving);
   const output = result.output as unknown as { modules: Cruised["modules"]; summary: Pick<Cruised, "violations"> };
   return { modules: output.modules, violations: output.summary.violations };
 }
