@@ -59,6 +59,15 @@ function imageRules(builder: () => Builder): void {
     assert.notEqual(other.image_ref, first.image_ref);
   });
 
+  it("names in the source are bytes: they need not be UTF-8, and tell sources apart", async () => {
+    const named = async (last: number) => {
+      const bytes = Buffer.from([0x6e, 0xff, last]);
+      const source = () => Readable.from([Buffer.concat([fileOfBytes(bytes), tarOfFiles(site)])]);
+      return imageOf((await attempt(builder(), {}, { source })).outcome).image_ref;
+    };
+    assert.notEqual(await named(0xfe), await named(0xfd));
+  });
+
   it("images are listed by project", async () => {
     const [one, other] = [newId("prj"), newId("prj")];
     const image = imageOf((await attempt(builder(), site, { project_id: one })).outcome);
@@ -152,11 +161,22 @@ function tarOfFiles(files: SourceFiles): Buffer {
   return Buffer.concat([...members, Buffer.alloc(1024)]);
 }
 
+interface Member {
+  readonly path: string | Buffer;
+  readonly mode: number;
+  readonly size: number;
+  readonly link?: string;
+}
+
+function fileOfBytes(path: Buffer): Buffer {
+  return tarHeader({ path, mode: 0o644, size: 0 });
+}
+
 /** With `link`, the member is a symbolic link. */
-function tarHeader({ path, mode, size, link }: { path: string; mode: number; size: number; link?: string }): Buffer {
+function tarHeader({ path, mode, size, link }: Member): Buffer {
   const header = Buffer.alloc(512);
   const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
-  header.write(path, 0, 100);
+  (typeof path === "string" ? Buffer.from(path) : path).copy(header, 0, 0, 100);
   header.write(octal(mode, 8) + octal(0, 8) + octal(0, 8) + octal(size, 12) + octal(1_700_000_000, 12), 100);
   header.write(`        ${link === undefined ? "0" : `2${link}`}`, 148);
   header.write("ustar\x0000", 257);

@@ -24,7 +24,7 @@ export interface BuildRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly limits: BuildLimits;
   readonly signal: AbortSignal;
-  /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. */
+  /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. A failure's summary and hint are its last lines. */
   readonly onLine: (line: string) => void;
 }
 

@@ -66,7 +66,7 @@ export const builderFailures = {
   python_version_unavailable: {
     stage: "detect",
     summary: "This machine's Python does not fit the version that the application asks for.",
-    hint: "Change `requires-python`, .python-version or runtime.txt, or ask the operator for that version.",
+    hint: "Change `requires-python` in pyproject.toml, or ask the operator for that version.",
   },
   go_missing: {
     stage: "detect",
@@ -96,7 +96,7 @@ export const builderFailures = {
   dependency_not_found: {
     stage: "install",
     summary: "A dependency, or the version asked for, does not exist.",
-    hint: "Check the name and the version in the log below; private packages need their registry's settings in the repository.",
+    hint: "Check the name and the version. A private package needs its registry in .npmrc or requirements.txt, with the token as a variable: `berth env set`, and `${NPM_TOKEN}` in the file. Builds have no SSH key: name git dependencies by https.",
   },
   registry_unreachable: {
     stage: "install",

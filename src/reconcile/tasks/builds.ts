@@ -69,7 +69,7 @@ async function perform(world: World, build: TakenBuild, signal: AbortSignal): Pr
     case "built":
       return succeed({ world, build, log, signal }, outcome.image);
     case "failed":
-      return fail(world, build, outcome.failure, log);
+      return fail({ world, build, log, signal }, outcome.failure);
     case "cancelled":
       return abandon(world, build, interrupted);
   }
@@ -100,8 +100,8 @@ async function succeed({ world, build, log, signal }: Built, image: Image): Prom
       return deployment;
     });
     if (made.outcome === "made") return;
-    if (made.outcome === "project_deleted") return fail(world, build, deletedMeanwhile, log);
-    if (made.outcome === "branch_moved") return fail(world, build, branchMoved, log);
+    if (made.outcome === "project_deleted") return refuse({ world, build, log, signal }, deletedMeanwhile);
+    if (made.outcome === "branch_moved") return refuse({ world, build, log, signal }, branchMoved);
     if (!waiting) log.detail("Waiting for the deployment that is under way");
     await sleep(waitForTurnMs);
   }
@@ -124,11 +124,14 @@ const branchMoved: Failure = {
   log_tail: [],
 };
 
-async function fail(world: World, build: TakenBuild, failure: Failure, log: BuildLog): Promise<void> {
-  if (failure.log_tail.length === 0) {
-    log.problem(failure.summary);
-    log.problem(failure.hint);
-  }
+/** What the builder did not say itself. */
+function refuse(built: Built, failure: Failure): Promise<void> {
+  built.log.problem(failure.summary);
+  built.log.problem(failure.hint);
+  return fail(built, failure);
+}
+
+async function fail({ world, build, log }: Built, failure: Failure): Promise<void> {
   await log.flush();
   await endBuild(world.db, leaseOf(world, build), { status: "failed", failure });
   await finished(world, build);

@@ -34,3 +34,19 @@ test("a Dockerfile decides only where no Procfile command does", () => {
   assert.equal(code({ Dockerfile: "", "package.json": "{}", Procfile: "worker: x" }), "dockerfile_needs_containers");
   assert.equal(code({ Dockerfile: "", "package.json": "{}", Procfile: "web: x" }), "node");
 });
+
+test("what was probably meant is named: a Procfile of another spelling, an application in a folder", () => {
+  const refusal = (files: Record<string, string>) => {
+    try {
+      detect(treeOf(files));
+    } catch (error) {
+      if (error instanceof BuildRefused) return error.detail;
+    }
+    return assert.fail("it was not refused");
+  };
+  assert.match(refusal({ procfile: "web: x" }).hint ?? "", /git mv procfile Procfile/);
+  const nested = refusal({ "README.md": "", "apps/web/package.json": "{}", "apps/api/go.mod": "" });
+  assert.match(nested.summary ?? "", /apps\/api\/go\.mod, apps\/web\/package\.json/);
+  assert.match(nested.hint ?? "", /--prefix apps\/api berth main/);
+  assert.deepEqual(refusal({ "README.md": "" }), {});
+});

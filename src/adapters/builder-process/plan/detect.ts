@@ -1,4 +1,4 @@
-import { BuildRefused } from "../failure-codes.ts";
+import { BuildRefused, type FailureDetail } from "../failure-codes.ts";
 import type { SourceTree } from "../source/source-tree.ts";
 import { isGo } from "./go-plan.ts";
 import type { Kind } from "./plan.ts";
@@ -35,5 +35,30 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
       summary: "The Procfile has no `web` process, and nothing else tells what to run.",
     });
   }
-  throw new BuildRefused("nothing_to_run");
+  throw new BuildRefused("nothing_to_run", elsewhere(tree));
+}
+
+const deciding = ["package.json", "requirements.txt", "pyproject.toml", "go.mod", "Procfile", "index.html"];
+
+/** What was probably meant: a Procfile of another spelling, or an application in a folder of its own. */
+function elsewhere(tree: SourceTree): FailureDetail {
+  const misspelt = tree.paths.find((path) => /^procfile(?:\.\w+)?$/i.test(path));
+  if (misspelt !== undefined) {
+    return {
+      summary: `Nothing here tells what to run: there is ${misspelt}, but no Procfile.`,
+      hint: `Rename it: \`git mv ${misspelt} Procfile\`, commit and push again.`,
+    };
+  }
+  const inFolder = /^((?:[\w.-]+\/){1,2})([^/]+)$/;
+  const found = tree.paths.flatMap((path) => {
+    const [, folder = "", name = ""] = inFolder.exec(path) ?? [];
+    return deciding.includes(name) && !folder.includes("node_modules/") ? [{ path, folder: folder.slice(0, -1) }] : [];
+  });
+  const first = found[0];
+  if (first === undefined) return {};
+  const named = found.slice(0, 3).map(({ path }) => path);
+  return {
+    summary: `Nothing at the root of the repository tells what to run; there is ${named.join(", ")}.`,
+    hint: `Push that folder alone with \`git subtree push --prefix ${first.folder} berth main\`, or add a Procfile at the root.`,
+  };
 }

@@ -22,6 +22,7 @@ const largestTextBytes = 16 * 1024 * 1024;
 // Only these are read ahead: detection is then pure, and works on the source as it was pushed.
 const decidingNames =
   /(?:^|\/)(?:package\.json|[^/]*\.py)$|^(?:Procfile|Pipfile|Dockerfile|go\.mod|go\.sum|\.nvmrc|\.node-version|\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|pnpm-workspace\.yaml|yarn\.lock|requirements[^/]*\.txt|pyproject\.toml|setup\.py|setup\.cfg|\.python-version|runtime\.txt|index\.html)$|^(?:[^/]+\/){0,3}[^/]+\.go$/;
+const slash = Buffer.from("/");
 const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
 /** Walks the source once, without following a link. */
@@ -32,7 +33,7 @@ export async function scanSource(root: string): Promise<ScannedSource> {
     sizeBytes: 0,
     escapingLink: null as string | null,
   };
-  await walk(root, "", found);
+  await walk(Buffer.from(root), "", found);
   found.paths.sort();
   return { tree: makeTree(found.paths, found.texts), sizeBytes: found.sizeBytes, escapingLink: found.escapingLink };
 }
@@ -54,32 +55,35 @@ interface Found {
   escapingLink: string | null;
 }
 
-async function walk(root: string, folder: string, found: Found): Promise<void> {
-  for (const entry of await readdir(join(root, folder), { withFileTypes: true })) {
-    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory()) await walk(root, path, found);
-    else if (entry.isSymbolicLink()) await noteLink(root, path, found);
-    else await noteFile(root, path, found);
+// Names are bytes on disk, which need not be UTF-8; as text they are only compared with names that are.
+async function walk(place: Buffer, folder: string, found: Found): Promise<void> {
+  for (const entry of await readdir(place, { withFileTypes: true, encoding: "buffer" })) {
+    const file = Buffer.concat([place, slash, entry.name]);
+    const name = entry.name.toString("utf8");
+    const path = folder === "" ? name : `${folder}/${name}`;
+    if (entry.isDirectory()) await walk(file, path, found);
+    else if (entry.isSymbolicLink()) await noteLink(file, path, found);
+    else await noteFile(file, path, found);
   }
 }
 
-async function noteLink(root: string, path: string, found: Found): Promise<void> {
+async function noteLink(file: Buffer, path: string, found: Found): Promise<void> {
   found.paths.push(path);
-  const target = await readlink(join(root, path));
+  const target = await readlink(file);
   const resolved = normalize(join(dirname(path), target));
   if (isAbsolute(target) || resolved === ".." || resolved.startsWith("../")) found.escapingLink ??= path;
 }
 
-async function noteFile(root: string, path: string, found: Found): Promise<void> {
-  const { size } = await lstat(join(root, path));
+async function noteFile(file: Buffer, path: string, found: Found): Promise<void> {
+  const { size } = await lstat(file);
   found.sizeBytes += size;
   found.paths.push(path);
   const isForeign = path.split("/").some((part) => skippedFolders.has(part));
   if (isForeign || size > largestTextBytes || !decidingNames.test(path)) return;
-  found.texts.set(path, await readText(join(root, path)));
+  found.texts.set(path, await readText(file));
 }
 
-async function readText(file: string): Promise<string> {
+async function readText(file: Buffer): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     return await handle.readFile("utf8");

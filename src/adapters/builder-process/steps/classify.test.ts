@@ -30,6 +30,11 @@ const sayings: readonly (readonly [Tool, string, BuilderFailureCode])[] = [
   ["npm", "npm error code EINTEGRITY", "lock_integrity_mismatch"],
   ["npm", "npm error gyp ERR! build error\nnpm error gyp ERR! not ok", "native_build_failed"],
   ["npm", "npm error code 1\nnpm error path /app/node_modules/x", "install_failed"],
+  [
+    "npm",
+    "npm error code 128\nnpm error An unknown git error occurred\nnpm error git@example.org: Permission denied (publickey).",
+    "dependency_not_found",
+  ],
   ["pnpm", ' ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile"', "lock_out_of_sync"],
   ["pnpm", " ERR_PNPM_FETCH_404  GET https://example.org/nope: Not Found - 404", "dependency_not_found"],
   ["yarn", "error Your lockfile needs to be updated, but yarn was run with `--frozen-lockfile`.", "lock_out_of_sync"],

@@ -6,7 +6,8 @@ interface Sign {
   readonly code: BuilderFailureCode;
 }
 
-const unreachable =
+/** What package managers and their helpers print when the network fails them. */
+export const unreachable =
   /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|network (?:timeout|request)|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT/;
 const nodeGyp = /gyp ERR!|node-gyp.*(?:not ok|failed)/;
 
@@ -21,6 +22,7 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
     { pattern: /EINTEGRITY/, code: "lock_integrity_mismatch" },
     { pattern: unreachable, code: "registry_unreachable" },
     { pattern: /code (?:E404|ETARGET|ENOVERSIONS)|No matching version found/, code: "dependency_not_found" },
+    { pattern: /unknown git error|Could not read from remote repository/, code: "dependency_not_found" },
     { pattern: nodeGyp, code: "native_build_failed" },
   ],
   pnpm: [
@@ -96,13 +98,14 @@ export function classify(step: Step, output: string): BuilderFailureCode {
 }
 
 // npm's frame around every error; the sentence that says what is wrong comes after it.
-const noise = /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete log|$)|^npm (?:error|ERR!)\s*$|^\s*$/;
+const noise =
+  /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete log|An unknown git error|\(node:\d+\)|$)|^npm (?:error|ERR!)\s*$|^\s*$/;
 
 // npm's first sentence on a lock file says that it differs, the next ones in what; Node prints the line of source before the error.
 const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)|error)(?: \[\w+\])?: /];
 
-/** The line of the output that most likely says what is wrong, or null. */
-export function tellingLine(output: string): string | null {
+/** The line of the output that most likely says what is wrong, one that `sought` matches if there is one, or null. */
+export function tellingLine(output: string, sought: RegExp = /(?!)/): string | null {
   const lines = output.split("\n").map((line) => line.trim());
   const errors = lines.filter(
     (line) =>
@@ -113,6 +116,7 @@ export function tellingLine(output: string): string | null {
   // `Build failed with 2 errors:` announces what the next lines say.
   const saying = errors.filter((line) => !line.endsWith(":"));
   const among = saying.length > 0 ? saying : errors;
-  const line = tellingFirst.map((pattern) => among.find((each) => pattern.test(each))).find(Boolean) ?? among[0];
-  return line === undefined ? null : line.replace(/^npm (?:error|ERR!)\s*/, "").slice(0, 300);
+  const line =
+    [sought, ...tellingFirst].map((pattern) => among.find((each) => pattern.test(each))).find(Boolean) ?? among[0];
+  return line === undefined ? null : line.replace(/^(?:npm (?:error|ERR!)|ERROR:)\s*/, "").slice(0, 300);
 }

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { run } from "../../../kit/exec.ts";
+import { run, runOk } from "../../../kit/exec.ts";
 
 /** Removes a folder with everything in it. Builds may leave folders that even their owner may not change (Go's module cache is one). */
 export async function removeTree(folder: string): Promise<void> {
@@ -7,6 +7,7 @@ export async function removeTree(folder: string): Promise<void> {
     await rm(folder, { recursive: true, force: true });
   } catch {
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
-    await rm(folder, { recursive: true, force: true });
+    // This one also follows paths that are too long to be named at once.
+    await runOk({ file: "rm", args: ["--recursive", "--force", "--", folder] });
   }
 }

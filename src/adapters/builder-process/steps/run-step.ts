@@ -6,7 +6,7 @@ import type { BuildLog } from "../build-log.ts";
 import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
 import type { Step, Tool } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
-import { classify, tellingLine } from "./classify.ts";
+import { classify, tellingLine, unreachable } from "./classify.ts";
 import { home, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
@@ -113,7 +113,7 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
 
 /** Codes that name no cause get the command and its most telling line as their sentence. */
 function describe(code: BuilderFailureCode, step: Step, { result, text }: End): { summary?: string; hint?: string } {
-  const telling = tellingLine(text);
+  const telling = tellingLine(text, code === "registry_unreachable" ? unreachable : undefined);
   const hint = code === "lock_out_of_sync" ? lockHints[step.tool] : undefined;
   const better = hint === undefined ? {} : { hint };
   if (code !== step.otherwise) {
@@ -126,7 +126,7 @@ function describe(code: BuilderFailureCode, step: Step, { result, text }: End): 
 
 const sentences: Partial<Record<BuilderFailureCode, string>> = {
   lock_out_of_sync: "The lock file does not fit the declared dependencies: ",
-  dependency_not_found: "A dependency does not exist: ",
+  dependency_not_found: "A dependency could not be found: ",
   registry_unreachable: "The package registry could not be reached: ",
   native_build_failed: "A dependency with native code could not be compiled: ",
 };
@@ -210,6 +210,8 @@ const ownEnv = {
 function withoutUsage(): (line: string) => boolean {
   let isUsage = false;
   return (line) => {
+    // Its own log lies where only the build sees it.
+    if (/^npm (?:error|ERR!) A complete log of this run/.test(line)) return false;
     if (/^npm (?:error|ERR!) (?:Usage:|Clean install a project)/.test(line)) isUsage = true;
     const keeps = !isUsage && !/^npm (?:error|ERR!)\s*$/.test(line);
     if (/^npm (?:error|ERR!) Run "npm help/.test(line)) isUsage = false;
