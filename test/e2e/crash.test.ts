@@ -165,7 +165,7 @@ async function remember(): Promise<void> {
 async function pushAndKill({ line, afterMs: [from, to] }: Instant) {
   let dead: Promise<void> | undefined;
   const kill = () => (dead ??= sleep(from + Math.random() * (to - from)).then(() => platform.end("SIGKILL")));
-  if (line === "") kill();
+  if (line === "") void kill();
   const pushed = await app.push("main", (chunk) => void (line !== "" && chunk.includes(line) && kill()));
   // A push that was too fast is killed after it.
   await kill();

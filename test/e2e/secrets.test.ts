@@ -172,19 +172,16 @@ function assertClean(text: string, where: string): void {
 
 /** GET of every row of the contract, with every id that the lists know. */
 async function everyAnswer(): Promise<{ path: string; text: string }[]> {
-  const known = new Set<string>(["none"]);
-  const answers: { path: string; text: string }[] = [];
+  const first = await askAll(["none"], [""]);
+  const ids = first.flatMap(({ text }) => text.match(/\b(?:bld|dep|bak|tok|key|apr)_[0-9a-z]+/gi) ?? []);
   const queries = ["", "?limit=500", "?source=build&limit=500", "?range=1h", "?deleted=true"];
-  for (let round = 0; round < 2; round += 1) {
-    for (const { method, path } of routes) {
-      if (method !== "GET") continue;
-      for (const filled of fill(path, [...known])) {
-        for (const query of round === 0 ? [""] : queries) answers.push(await get(filled + query));
-      }
-    }
-    for (const { text } of answers)
-      for (const [id] of text.matchAll(/\b(?:bld|dep|bak|tok|key|apr)_[0-9a-z]+/gi)) known.add(id);
-  }
+  return [...first, ...(await askAll([...new Set(ids)], queries))];
+}
+
+async function askAll(ids: readonly string[], queries: readonly string[]): Promise<{ path: string; text: string }[]> {
+  const paths = routes.filter(({ method }) => method === "GET").flatMap(({ path }) => fill(path, ids));
+  const answers: { path: string; text: string }[] = [];
+  for (const path of paths) for (const query of queries) answers.push(await get(path + query));
   return answers;
 }
 
