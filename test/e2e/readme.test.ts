@@ -24,7 +24,9 @@ function tourOf(platform: TestPlatform): string[] {
 
 /** Types the lines into one shell, each answered before the next, and tells for each its output and exit code. */
 async function type(lines: readonly string[], as: { home: string; uid?: number; env: Record<string, string> }) {
-  const script = lines.map((line, index) => `echo "@@${index}"\n${line}\ncode=$?; echo; echo "@@exit $code"`).join("\n");
+  const script = lines
+    .map((line, index) => `echo "@@${index}"\n${line}\ncode=$?; echo; echo "@@exit $code"`)
+    .join("\n");
   const identity = as.uid === undefined ? {} : { uid: as.uid, gid: as.uid };
   const env = {
     ...as.env,
