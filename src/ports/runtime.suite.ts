@@ -256,6 +256,27 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.equal(await runtime.storageBytes(none), 0);
     });
 
+    it("tells which ports a living instance listens on, and whether others reach them", async () => {
+      const elsewhere = `${server}\nrequire("node:net").createServer().listen(4100, "127.0.0.1");`;
+      const image_ref = await fixture.makeImage(project, { "server.js": elsewhere }, "node server.js");
+      const wanted = workload({ image_ref });
+      await runtime.apply(wanted);
+      const [instance] = await runtime.observe(wanted.id);
+      await answerOf(instance);
+      const ports = await until(
+        async () =>
+          (await runtime.listening(wanted.id)).find(({ port }) => port === 4100) && runtime.listening(wanted.id),
+        { timeoutMs: waitMs },
+      );
+      assert.deepEqual(
+        ports?.find(({ port }) => port === 4100),
+        { port: 4100, loopback: true },
+      );
+      assert.equal(ports?.length, 2);
+      await runtime.remove(wanted.id);
+      assert.deepEqual(await runtime.listening(wanted.id), []);
+    });
+
     it("measures living instances", async () => {
       const wanted = workload();
       await runtime.apply(wanted);

@@ -35,6 +35,8 @@ export interface Runtime {
   onChange(listener: (workloadId: string) => void): () => void;
   /** Deletes what the runtime keeps of a project's image; another project's of the same content stays. Idempotent; refuses (throws) while an instance uses it. */
   removeImage(image: ProjectImage): Promise<void>;
+  /** The TCP ports that living instances of a workload listen on, to tell why nobody reaches one; empty when that cannot be seen. */
+  listening(workloadId: string): Promise<readonly ListeningPort[]>;
   /** CPU, memory and process counts of living instances. */
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
   /** What a project's storage folder takes on disk, in bytes. Reads all of it: to be asked rarely. Null when that took too long. */
@@ -108,6 +110,12 @@ export interface InstanceExit {
   readonly code: number | null;
   readonly out_of_memory: boolean;
   readonly at: Date;
+}
+
+export interface ListeningPort {
+  readonly port: number;
+  /** Nobody outside of the instance reaches it. */
+  readonly loopback: boolean;
 }
 
 export interface OneOffCommand {

@@ -49,7 +49,7 @@ test("nobody listening, no answer and no HTTP are told apart", async () => {
 });
 
 test("the five classic mistakes have five codes", () => {
-  const where = { port: 3000, path: "/health", budgetMs: 60_000 };
+  const where = { port: 3000, path: "/health", budgetMs: 60_000, listening: [] };
   const codes = [
     judgeRelease({ outcome: "exited", code: 1, out_of_memory: false }, "migrate")?.code,
     judgeExit({ code: 1, out_of_memory: false, at: new Date() }).code,
@@ -64,4 +64,16 @@ test("the five classic mistakes have five codes", () => {
     "health_check_failed",
     "health_check_timeout",
   ]);
+});
+
+test("a wrong port is named, and a right one that only the application itself reaches", () => {
+  const where = { port: 3000, path: null, budgetMs: 60_000 };
+  const told = (...listening: { port: number; loopback: boolean }[]) =>
+    judgeLook({ seen: "refused" }, { ...where, listening }).summary;
+  assert.match(told(), /listens nowhere/);
+  assert.match(
+    told({ port: 5000, loopback: false }, { port: 9229, loopback: true }),
+    /port 5000, 127\.0\.0\.1:9229 instead/,
+  );
+  assert.match(told({ port: 3000, loopback: true }), /127\.0\.0\.1:3000, .* 0\.0\.0\.0/);
 });

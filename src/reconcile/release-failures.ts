@@ -1,15 +1,16 @@
 import type { Failure, Stage } from "../ports/failure.ts";
-import type { InstanceExit, OneOffResult } from "../ports/runtime.ts";
+import type { InstanceExit, ListeningPort, OneOffResult } from "../ports/runtime.ts";
 import type { Look } from "./check-health.ts";
 
 /** Every way in which a deployment fails after its build, with what to do about it. */
 const releaseFailures = {
-  release_failed: "Read the output above; run the release command by hand against the same database.",
+  release_failed: "Read the output above. Nothing was switched: correct the command and push again.",
   release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
   crash_on_boot: "Read the output above; try the start command with the same variables on your machine.",
   exited_on_boot: "The web process must keep running and listen on $PORT. Check the Procfile or the start script.",
   out_of_memory: "Use less memory at start, or ask the operator for a higher limit.",
-  wrong_port: "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port to the one it uses.",
+  wrong_port:
+    "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port with `berth projects settings --port`.",
   health_check_failed: "Make the health path answer 200 to 399 (without a health path: anything below 500).",
   health_check_timeout:
     "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
@@ -53,8 +54,16 @@ export function judgeExit(exit: InstanceExit | null): Failure {
   );
 }
 
+/** What a replica was asked, and what it listens on as far as that was seen. */
+export interface Asked {
+  readonly port: number;
+  readonly path: string | null;
+  readonly budgetMs: number;
+  readonly listening: readonly ListeningPort[];
+}
+
 /** Why a replica that keeps running did not become healthy in time: by what the last look found. */
-export function judgeLook(last: Look, where: { port: number; path: string | null; budgetMs: number }): Failure {
+export function judgeLook(last: Look, where: Asked): Failure {
   const asked = where.path ?? "/";
   const seconds = Math.round(where.budgetMs / 1000);
   switch (last.seen) {
@@ -73,7 +82,16 @@ export function judgeLook(last: Look, where: { port: number; path: string | null
       return releaseFailure(
         "health",
         "wrong_port",
-        `Nothing listened on port ${where.port} for ${seconds} s, though the application runs.`,
+        `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`,
       );
   }
+}
+
+/** Where an application listens that nobody reaches, as the end of a sentence. */
+export function whereItListens({ port, listening }: Pick<Asked, "port" | "listening">): string {
+  if (listening.length === 0) return "the application runs, but listens nowhere";
+  if (listening.some((each) => each.port === port && each.loopback))
+    return `the application listens on 127.0.0.1:${port}, where only itself gets; it must be 0.0.0.0 or the HOST variable`;
+  const ports = listening.map((each) => `${each.loopback ? "127.0.0.1:" : ""}${each.port}`);
+  return `the application listens on port ${ports.join(", ")} instead`;
 }

@@ -2,6 +2,7 @@ import type {
   Instance,
   InstanceKey,
   InstanceUsage,
+  ListeningPort,
   MissingPart,
   OutputChunk,
   ProjectImage,
@@ -12,6 +13,7 @@ import type {
 import { silentLog } from "../../kit/log.ts";
 import { InstanceFolders, type InstanceFolder } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
+import { listeningPorts } from "./listening-ports.ts";
 import { OutputFile } from "./output-file.ts";
 import { applicationProcesses, readProcessTree } from "./process-tree.ts";
 import { removeRelease } from "./release.ts";
@@ -157,6 +159,16 @@ class SandboxedProcesses implements ProcessRuntime {
   async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
     const running = this.#folders.latest(workloadId).filter(isRunning);
     return running.flatMap((folder) => this.#usage(folder) ?? []);
+  }
+
+  async listening(workloadId: string): Promise<readonly ListeningPort[]> {
+    const place = { hasPidNamespace: hasPidNamespace(this.#options.sandbox) };
+    const shims = this.#folders
+      .latest(workloadId)
+      .flatMap((folder) => (isRunning(folder) ? (folder.shim() ?? []) : []));
+    const tree = readProcessTree();
+    const processes = shims.flatMap(({ pid }) => applicationProcesses(tree, { pid, ...place }));
+    return listeningPorts(processes.map(({ pid }) => pid));
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {

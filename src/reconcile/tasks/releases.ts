@@ -19,7 +19,8 @@ import { syncEdge } from "../edge-sync.ts";
 import { checkHealth, type Look } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
 import { createLeasedWork } from "../leased-work.ts";
-import { judgeExit, judgeLook, judgeRelease, releaseFailure } from "../release-failures.ts";
+import { explainFailure } from "../explain-failure.ts";
+import { judgeExit, judgeLook, judgeRelease, releaseFailure, whereItListens } from "../release-failures.ts";
 import { secretsOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
 
@@ -70,8 +71,8 @@ async function perform(world: World, deployment: TakenDeployment, signal: AbortS
     (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
   if (failure === undefined) return;
   if (signal.aborted) return giveUp(world, deployment, interrupted);
-  await explain(release, failure);
-  await close(world, deployment, { ...failure, log_tail: log.tail() });
+  const told = await explain(release, failure);
+  await close(world, deployment, { ...told, log_tail: log.tail() });
 }
 
 async function runReleaseCommand({ world, deployment, workload, log, signal }: Release): Promise<Failure | undefined> {
@@ -98,6 +99,7 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
   const { everyMs, budgetMs } = world.settings.health;
   const end = Date.now() + budgetMs;
   const last = new Map<number, Look>();
+  const remark = remarkOnPorts(release);
   let pauseMs = 10;
   while (!signal.aborted) {
     const instances = await world.ports.runtime.observe(workload.id);
@@ -112,12 +114,29 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
       await markReady(world.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
     if (healthy.length >= workload.replicas) return undefined;
     if (Date.now() >= end) break;
+    if ([...last.values()].every((each) => each.seen === "refused")) await remark();
     // Quick looks first: most applications are up within a fraction of the usual pace.
     await sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 1.15, everyMs);
   }
   const worst = [...last.values()].find((each) => each.seen !== "healthy") ?? { seen: "refused" as const };
-  return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs });
+  const listening = worst.seen === "refused" ? await world.ports.runtime.listening(workload.id) : [];
+  return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs, listening });
+}
+
+const remarkAfterMs = 5000;
+
+/** Says once, when nobody has listened on the right port for some time, where the application listens instead: it may be long until it is given up. */
+function remarkOnPorts({ world, workload, log }: Release): () => Promise<void> {
+  let dueAtMs = Date.now() + remarkAfterMs;
+  return async () => {
+    if (Date.now() < dueAtMs) return;
+    dueAtMs = Date.now() + remarkAfterMs;
+    const listening = await world.ports.runtime.listening(workload.id);
+    if (listening.length === 0) return;
+    log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port, listening })}`);
+    dueAtMs = Number.POSITIVE_INFINITY;
+  };
 }
 
 function lookAt({ world, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
@@ -150,24 +169,32 @@ async function switchTraffic({ world, deployment, log, signal }: Release): Promi
   return undefined;
 }
 
-/** Shows the pusher the application's last words and what to do. */
-async function explain({ world, deployment, workload, log }: Release, failure: Failure): Promise<void> {
-  if (failure.stage === "boot" || failure.stage === "health") {
-    await ingestOutput(world, {
-      workload_id: workload.id,
-      project_id: deployment.project_id,
-      deployment: deployment.number,
-      secrets: secretsOf(workload),
-    });
-    const page = await world.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
-    const words = page.lines.filter((line) => line.deployment === deployment.number).slice(-20);
-    if (words.length > 0) log.step("The application's last words");
-    for (const line of words) log.detail(line.text);
+/** Shows the pusher the application's last words and what to do, and answers what was said. */
+async function explain(release: Release, judged: Failure): Promise<Failure> {
+  const { workload, log } = release;
+  const isOfApp = judged.stage === "boot" || judged.stage === "health";
+  const words = isOfApp ? await lastWords(release) : log.tail();
+  const failure = explainFailure(judged, { words, hasDatabase: workload.env["DATABASE_URL"] !== undefined });
+  if (isOfApp && words.length > 0) {
+    log.step("The application's last words");
+    for (const line of words.slice(-20)) log.detail(line);
   }
   log.problem(failure.summary);
   log.problem(failure.hint);
-  log.problem(`The deployment failed (${failure.code}); what served before serves on.`);
+  log.problem(`The deployment failed (${failure.code}). No traffic was switched.`);
   await log.flush();
+  return failure;
+}
+
+async function lastWords({ world, deployment, workload }: Release): Promise<string[]> {
+  await ingestOutput(world, {
+    workload_id: workload.id,
+    project_id: deployment.project_id,
+    deployment: deployment.number,
+    secrets: secretsOf(workload),
+  });
+  const page = await world.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
+  return page.lines.filter((line) => line.deployment === deployment.number).map((line) => line.text);
 }
 
 /** Tells whoever reads along before the row is closed. */
