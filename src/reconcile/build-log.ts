@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import type { LogStore } from "../ports/log-store.ts";
 
 /** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
@@ -33,7 +34,7 @@ export function createBuildLog(logStore: LogStore, buildId: string | null, redac
   }
 
   function line(text: string): void {
-    const clean = redact(text);
+    const clean = redact(shown(text)).trimEnd();
     waiting.push(clean);
     tail.push(clean);
     if (tail.length > tailLines) tail.shift();
@@ -51,4 +52,16 @@ export function createBuildLog(logStore: LogStore, buildId: string | null, redac
     flush: write,
     tail: () => [...tail],
   };
+}
+
+/** As a terminal would end up showing it. What a release command prints must not paint over the pusher's terminal. */
+function shown(text: string): string {
+  const [indent = ""] = /^ */.exec(text) ?? [];
+  const rewritten =
+    text
+      .slice(indent.length)
+      .replace(/\r+$/, "")
+      .split(/\r|\x1b\[2K(?:\x1b\[1?G)?/)
+      .at(-1) ?? "";
+  return indent + stripVTControlCharacters(rewritten).replace(/[^\P{Cc}\t]/gu, "");
 }

@@ -157,7 +157,7 @@ function remarks(tree: SourceTree): string[] {
   return [
     ...(tree.has(".env")
       ? [
-          ".env is in the repository, for all to read who can read that. `berth env set --from-file .env` keeps values sealed.",
+          ".env is in the repository, where everybody who has it reads the values. `berth env set --from-file .env` seals them.",
         ]
       : []),
     ...(hasModules

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LogStore } from "../ports/log-store.ts";
+import { createBuildLog } from "./build-log.ts";
+
+test("lines are kept as a terminal would show them in the end, without its control characters and without secrets", async () => {
+  const stored: string[] = [];
+  const logStore = { appendBuild: async (_id: string, lines: readonly string[]) => void stored.push(...lines) };
+  const log = createBuildLog(logStore as unknown as LogStore, "bld_1", (text) => text.replaceAll("hunter2", "•"));
+  log.detail("[/] applying...\x1b[2K\x1b[1G[ok] applied");
+  log.detail("10 %\r100 %\r");
+  log.detail("\x1b[31mhun\x1b[0mter2\x07 \x1b]0;title\x07");
+  log.detail("");
+  log.step("Next");
+  await log.flush();
+  assert.deepEqual(stored, ["       [ok] applied", "       100 %", "       •", "", "-----> Next"]);
+  assert.deepEqual(log.tail(), stored);
+});
