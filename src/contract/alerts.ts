@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, nextCursor, queryFlag, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, queryFlag, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const severities = ["warning", "critical"] as const;
@@ -26,7 +26,7 @@ export const rows = [
     path: "/v1/alerts",
     access: "operator",
     scope: "platform:read",
-    query: z.object({ all: queryFlag, cursor: id.optional() }),
+    query: z.object({ all: queryFlag, cursor: idCursor }),
     result: z.object({ alerts: z.array(alert), next_cursor: nextCursor }),
     success: [200],
     summary: "List the open alerts, newest first; with `?all=true` the resolved ones of the last 90 days too",

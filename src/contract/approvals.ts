@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, queryInteger, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { approvalStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -27,7 +27,7 @@ export const rows = [
     path: "/v1/approvals",
     access: "member",
     scope: "approvals:read",
-    query: z.object({ cursor: z.string().max(100).optional(), status: z.enum(statesOf(approvalStates)).optional() }),
+    query: z.object({ cursor: idCursor, status: z.enum(statesOf(approvalStates)).optional() }),
     result: z.object({ approvals: z.array(approval), next_cursor: nextCursor }),
     success: [200],
     summary: "List the organization's approval requests, newest first",

@@ -53,6 +53,8 @@ const backup = backupSummary.extend({
 });
 
 const databaseName = z.string().max(63);
+// What is asked for goes into a query, and PostgreSQL's text has no NUL.
+const visible = /^[\x21-\x7e]+$/;
 const furtherDatabase = z.object({ database: databaseName, backup_id: id.nullable(), created_at: timestamp });
 const idParam = z.object({ id });
 
@@ -102,7 +104,7 @@ export const rows = [
     scope: "backups:write",
     approval: true,
     params: slugParam,
-    body: z.strictObject({ backup_id: id.optional() }),
+    body: z.strictObject({ backup_id: id.regex(visible, "must be the id of a backup").optional() }),
     result: z.object({ database: databaseName, backup_id: id }),
     success: [201],
     errors: ["project_deleted", "no_database", "operation_in_progress", "conflict", "backup_damaged", "storage_full"],
@@ -144,7 +146,7 @@ export const rows = [
     scope: "backups:write",
     approval: true,
     params: slugParam,
-    body: z.strictObject({ database: databaseName }),
+    body: z.strictObject({ database: databaseName.regex(visible, "must be the name of a database") }),
     result: z.object({ database: databaseName, previous: databaseName }),
     success: [200],
     errors: ["project_deleted", "no_database", "operation_in_progress"],

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseSchedule } from "./cron-schedule.ts";
-import { id, nextCursor, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { cronRunStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -35,8 +35,6 @@ const jobName = z
 
 // What cannot be a name is simply not found where nothing is made.
 const params = slugParam.extend({ name: z.string().max(100) });
-
-const cursorQuery = z.object({ cursor: z.string().max(200).optional() });
 
 const cronJob = z.object({
   id,
@@ -87,7 +85,7 @@ export const rows = [
     access: "member",
     scope: "cron:read",
     params: slugParam,
-    query: cursorQuery,
+    query: z.object({ cursor: idCursor }),
     result: z.object({ jobs: z.array(cronJob), next_cursor: nextCursor }),
     success: [200],
     errors: ["project_deleted"],
@@ -128,7 +126,7 @@ export const rows = [
     access: "member",
     scope: "cron:read",
     params,
-    query: cursorQuery,
+    query: z.object({ cursor: z.string().max(200).optional() }),
     result: z.object({ runs: z.array(cronRun), next_cursor: nextCursor }),
     success: [200],
     errors: ["project_deleted"],

@@ -41,6 +41,12 @@ export const nextCursor = z.string().nullable();
 /** An id with its kind as prefix. What does not look like one is simply not found, so the schema takes any text. */
 export const id = z.string().max(100);
 
+/** The cursor of a list that goes on by ids. Other text never reaches the database, which knows no NUL. */
+export const idCursor = z
+  .string()
+  .regex(/^[a-z]{3}_[0-9a-z]{1,90}$/, "use the next_cursor of the page before")
+  .optional();
+
 /** A slug in a path: any text, because a wrong one is not found rather than invalid. */
 export const slugParam = z.object({ slug: z.string().max(100) });
 

@@ -57,8 +57,11 @@ function* pathsOf(row: Row): Generator<string> {
   for (const segment of segments) {
     const encoded = segment.startsWith("%") ? segment : encodeURIComponent(segment);
     yield row.path.replaceAll(/:\w+/g, () => encoded);
-    for (const key of Object.keys(row.query.shape))
-      yield `${row.path.replaceAll(/:\w+/g, "x")}?${key}=${encoded}&${key}=${encoded}`;
+    const path = row.path.replaceAll(/:\w+/g, "x");
+    for (const key of Object.keys(row.query.shape)) {
+      yield `${path}?${key}=${encoded}`;
+      yield `${path}?${key}=${encoded}&${key}=${encoded}`;
+    }
   }
 }
 
