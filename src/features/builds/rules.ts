@@ -27,7 +27,10 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
   const others = branches
     .filter((each) => each !== ref && each.new !== null)
     .map((each) => each.name.slice(heads.length));
-  const notes = others.map((branch) => `       ${branch} is stored; only ${chosen ?? "main"} deploys.`);
+  const notes = others.map(
+    (branch) =>
+      `       ${branch} is stored; only ${chosen ?? "main"} deploys: git push <remote> ${branch}:${chosen ?? "main"}`,
+  );
   if (ref === undefined) return { outcome: "stored", notes };
   if (ref.new === null) {
     return {

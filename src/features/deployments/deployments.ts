@@ -114,12 +114,15 @@ export async function restartWithVariables(
     health_path: active.health_path,
     variables,
     rolled_back_from: null,
-    restored_from: active.restored_from,
+    restored_from: null,
     lease_owner: null,
   });
 }
 
-/** Deploys the last good earlier image with its variables. A second rollback goes one further back. */
+/**
+ * Deploys what served before, image and variables. What a rollback brought back stands where it stood: a second rollback goes
+ * one further back, and never to what the first one left behind.
+ */
 export async function rollBack(making: Making, tx: Tx, project: { org_id: string; project_id: string }): Promise<Made> {
   const { org_id, project_id } = project;
   const locked = await lockLivingProject(tx, org_id, project_id);
@@ -142,7 +145,7 @@ export async function rollBack(making: Making, tx: Tx, project: { org_id: string
     health_path: target.health_path,
     variables,
     rolled_back_from: active.id,
-    restored_from: target.id,
+    restored_from: target.restored_from ?? target.id,
     lease_owner: null,
   });
 }

@@ -177,16 +177,15 @@ export async function activeOf(db: Db | Tx, orgId: string, projectId: string) {
     .executeTakeFirst();
 }
 
-/** The newest good deployment with a number below `number` that no rollback made; undefined when there is none. */
+/** The newest good deployment with a number below `number`; undefined when there is none. */
 export async function goodBefore(tx: Tx, orgId: string, projectId: string, number: number) {
   return tx
     .selectFrom("deployment")
-    .select(["id", "number", "build_id", "commit", "image", "port", "health_path", "sealed_variables"])
+    .select(["id", "number", "build_id", "commit", "image", "restored_from", "port", "health_path", "sealed_variables"])
     .where("org_id", "=", orgId)
     .where("project_id", "=", projectId)
     .where("status", "=", "retired")
     .where("activated_at", "is not", null)
-    .where("restored_from", "is", null)
     .where("image_pruned_at", "is", null)
     .where("number", "<", number)
     .orderBy("number", "desc")
