@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { randomInt } from "node:crypto";
+import { after, before, test } from "node:test";
+import fc from "fast-check";
+import { plantedValue, startSubject, type Answer, type Subject } from "../conformance/subject.ts";
+import { requests, type FuzzedRequest } from "./requests.ts";
+
+const seconds = Number(process.env["BERTH_TEST_FUZZ_SECONDS"] ?? "45");
+const seed = Number(process.env["BERTH_TEST_FUZZ_SEED"] ?? randomInt(2 ** 31));
+const atOnce = 4;
+
+// Each of these starts processes, or copies a database.
+const heavy = [
+  "backups.create",
+  "backups.restore",
+  "backups.verify",
+  "database.create",
+  "deployments.create",
+  "deployments.rollback",
+  "deployments.scale",
+  "env.set",
+  "env.delete",
+];
+// What takes the ground from under the others.
+const fatal = ["orgs.disable"];
+// Answers of 500 and above that a request can bring about without anything being wrong.
+const expected = ["previous_unhealthy", "query_timeout"];
+const passing = "The database is still being made.";
+
+let subject: Subject;
+before(async () => {
+  subject = await startSubject();
+});
+after(() => subject?.destroy());
+
+/** Names of what there is: the fuzzer finds real things with them. */
+async function pool(): Promise<Record<string, readonly string[]>> {
+  await subject.expect(201, "POST", "/v1/projects", { body: { slug: "empty", name: "Empty" } });
+  await subject.expect(201, "PUT", "/v1/projects/shop/cron/nightly", {
+    body: { schedule: "0 3 1 1 *", path: "/cron" },
+  });
+  const backup = await subject.expect(201, "POST", "/v1/projects/shop/backups");
+  const asked = await subject.call("DELETE", "/v1/projects/empty", { as: "careful" });
+  const [build] = (await subject.expect(200, "GET", "/v1/projects/shop/builds")).body.builds;
+  return {
+    slug: ["shop", "empty", "missing"],
+    id: [build.id, backup.body.id, asked.body.approval.id, "tok_missing", "key_missing"],
+    key: ["PLANTED", "NEW", "PORT", "1BAD"],
+    name: ["nightly", "other"],
+    hostname: ["www.late.test", "www.fuzz.test", "192.0.2.1"],
+    schema: ["public", "pg_catalog", "missing"],
+    table: ["item", "tag", "cheap", "missing"],
+    database: ["restored_missing", "postgres"],
+  };
+}
+
+test(
+  "no request brings about a fault, an undeclared status, an undeclared shape, or a secret",
+  { timeout: 240_000 },
+  async (t) => {
+    const document = (await subject.expect(200, "GET", "/v1/openapi.json")).body;
+    for (const [template, methods] of Object.entries(
+      document.paths as Record<string, Record<string, { operationId: string }>>,
+    ))
+      if (Object.values(methods).some(({ operationId }) => fatal.includes(operationId)))
+        delete document.paths[template];
+    const callers = [
+      "operator",
+      "owner",
+      "owner",
+      "member",
+      "limited",
+      "careful",
+      "stranger",
+      "nobody",
+      "berth_o_garbage",
+    ];
+    const arbitrary = requests({ document, callers, pool: await pool(), heavy });
+    const found = new Map<string, string>();
+    const statuses = new Map<string, number>();
+    const end = performance.now() + seconds * 1000;
+    let round = 0;
+    const work = async () => {
+      while (performance.now() < end) {
+        round += 1;
+        for (const one of fc.sample(arbitrary, { seed: seed + round, numRuns: 50 })) {
+          const fault = await faultOf(one, statuses);
+          if (fault !== undefined && !found.has(fault.kind)) found.set(fault.kind, fault.told);
+        }
+        await revive();
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+    const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
+    const counted = [...statuses].map((pair) => pair.join("×")).join(" ");
+    t.diagnostic(`${total} requests with seed ${seed}: ${counted}`);
+    assert.deepEqual([...found.values()], [], `seed ${seed}`);
+    assert.ok((statuses.get("200") ?? 0) > 50 && (statuses.get("404") ?? 0) > 50, "requests reach what there is");
+  },
+);
+
+test("nothing that is secret stands in the platform's own output", () => {
+  const output = subject.platform.output();
+  const secrets = [plantedValue, ...Object.values(subject.tokens)];
+  assert.deepEqual(
+    secrets.filter((secret) => output.includes(secret)),
+    [],
+  );
+});
+
+/** What the fuzzer may have deleted is brought back, so that the next requests reach it. */
+async function revive(): Promise<void> {
+  for (const slug of ["shop", "empty"]) await subject.call("POST", `/v1/projects/${slug}/undelete`, { as: "operator" });
+}
+
+async function faultOf(
+  one: FuzzedRequest,
+  statuses: Map<string, number>,
+): Promise<{ kind: string; told: string } | undefined> {
+  const { method, path, as, body, headers, operation } = one;
+  const told = (why: string) => ({
+    kind: `${operation}: ${why.replaceAll(/[0-9"'].*/gs, "")}`,
+    told: `${JSON.stringify(one)}\n  ${why}`,
+  });
+  let answer: Answer;
+  try {
+    answer = await subject.call(method, path, { as, headers, ...(body === undefined ? {} : { body }) });
+  } catch (error) {
+    return told(`${(error as Error).message} ${((error as Error).cause as Error | undefined)?.message ?? ""}`.trim());
+  }
+  statuses.set(String(answer.status), (statuses.get(String(answer.status)) ?? 0) + 1);
+  const isExpected = expected.includes(answer.body?.code) || answer.body?.error === passing;
+  return answer.status < 500 || isExpected ? undefined : told(`answered ${answer.text}`);
+}
