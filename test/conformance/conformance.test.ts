@@ -7,7 +7,7 @@ import { errorAnswers } from "./7-errors.ts";
 import { access } from "./5-authentication.ts";
 import { events } from "./6-events.ts";
 import { fields } from "./2-resources.ts";
-import { service } from "./1-service.ts";
+import { purpose } from "./1-purpose.ts";
 import { transitions } from "./3-states.ts";
 import { startSubject, type Subject } from "./subject.ts";
 
@@ -20,7 +20,7 @@ describe("the specification", { timeout: 600_000 }, () => {
   after(() => subject?.destroy());
   const get = () => subject;
 
-  describe("1. What the service does", () => service(get));
+  describe("1. What the service does", () => purpose(get));
   describe("2. Resources and their fields", () => fields(get));
   describe("3. States and transitions", () => transitions(get));
   describe("4. Endpoints", () => endpoints(get));

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import type { Subject } from "./subject.ts";
 
 /** Part 1. */
-export function service(subject: () => Subject): void {
+export function purpose(subject: () => Subject): void {
   it("It offers deployment, runtime, a PostgreSQL database per project, storage, custom domains, cron jobs, secrets, logs, metrics, monitoring, backups and rollback", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities", { as: "nobody" });
     const paths = body.routes.map(({ method, path }: { method: string; path: string }) => `${method} ${path}`);
