@@ -85,7 +85,18 @@ function isWrapper(process: TreeProcess): boolean {
   );
 }
 
-const sandboxPrograms = ["bwrap", "pasta", "pasta.avx2", "setpriv", "nsenter", "unshare", "socat"];
+// pasta(1) is another name of passt, and runs as a variant for the processor.
+const sandboxPrograms = [
+  "bwrap",
+  "pasta",
+  "pasta.avx2",
+  "passt",
+  "passt.avx2",
+  "setpriv",
+  "nsenter",
+  "unshare",
+  "socat",
+];
 
 /** With a pid namespace: the process whose innermost pid is 2, bubblewrap's own being 1. Without one: the first that is no part of the sandbox. */
 function mainProcesses(tree: ProcessTree, shim: ShimPlace): TreeProcess[] {
