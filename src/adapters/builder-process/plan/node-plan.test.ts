@@ -86,6 +86,25 @@ test("equal inputs give equal install keys; the lock file, the Node version and 
   assert.notEqual(plan({ dependencies, ...build }, lock).install?.key, key);
 });
 
+test("a lock file that lacks only what others need is completed; one that lacks what package.json names is refused", () => {
+  const instead = plan({ dependencies }, { "package-lock.json": "{}" }).install?.steps[0]?.instead;
+  const [name] = Object.keys(dependencies);
+  assert.ok(instead);
+  assert.ok(
+    instead.fits("npm error Missing: @x/android-arm@ from lock file\nnpm error Missing: y@1.0.0 from lock file"),
+  );
+  assert.ok(
+    !instead.fits(`npm error Missing: y@1.0.0 from lock file\nnpm error Missing: ${name}@1.0.0 from lock file`),
+  );
+  assert.ok(
+    !instead.fits("npm error Missing: y@1 from lock file\nnpm error Invalid: lock file's z@1 does not satisfy z@2"),
+  );
+  assert.ok(!instead.fits("npm error code E404"));
+  assert.deepEqual(instead.step.args.slice(0, 2), ["npm", "install"]);
+  assert.ok(instead.step.args.includes("--no-save"));
+  assert.equal(plan({ dependencies }).install?.steps[0]?.instead, undefined);
+});
+
 test("installs that depend on more than the lock file are not reused", () => {
   const lock = { "package-lock.json": "{}" };
   assert.equal(plan({ dependencies }).install?.key, null);

@@ -94,18 +94,36 @@ function installKey(facts: NodeFacts, isFull: boolean): string | null {
 
 function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
   const locked = manager.lockFile !== null;
-  const args = installArgs(manager, { locked, isFull, hasDev: Object.keys(manifest.devDependencies).length > 0 });
-  return {
+  const how = { locked, isFull, hasDev: Object.keys(manifest.devDependencies).length > 0 };
+  const step = (args: Step["args"]): Step => ({
     title: `Installing dependencies: ${args.filter((arg) => !quietFlags.has(arg)).join(" ")}`,
     stage: "install",
     args,
     env: { ...(manager.name === "pnpm" ? pnpmEnv : {}), HUSKY: "0" },
     tool: toolOf(manager),
     otherwise: "install_failed",
-  };
+  });
+  const chosen = step(installArgs(manager, how));
+  if (manager.name !== "npm" || !locked) return chosen;
+  const loose = step([...installArgs(manager, { ...how, locked: false }), "--no-save"]);
+  const fits = (output: string) => lacksOnlyIndirect(output, manifest);
+  return { ...chosen, instead: { fits, remark: incompleteLock, step: loose } };
 }
 
-const quietFlags = new Set(["--no-audit", "--no-fund", "--no-progress", "--no-update-notifier"]);
+const incompleteLock =
+  "The lock file agrees with package.json, but lacks packages that others need (often optional ones for other systems). Those are taken in their newest fitting versions; all others as locked.";
+
+/**
+ * npm writes lock files that its own `npm ci` refuses, when optional packages for other systems were not to be had where the
+ * file was made. Then nothing that package.json names itself is missing or differs.
+ */
+function lacksOnlyIndirect(output: string, { dependencies, devDependencies }: PackageJson): boolean {
+  const missing = [...output.matchAll(/Missing: (@?[^@\s]+)@\S* from lock file/g)].map((match) => match[1] as string);
+  const isOwn = (name: string) => dependencies[name] !== undefined || devDependencies[name] !== undefined;
+  return missing.length > 0 && !missing.some(isOwn) && !/Invalid: /.test(output);
+}
+
+const quietFlags = new Set(["--no-audit", "--no-fund", "--no-progress", "--no-save", "--no-update-notifier"]);
 // Copies instead of links, so that nothing in the application's tree is shared with the store. CI keeps pnpm from asking.
 const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy", npm_config_store_dir: "/cache/pnpm" };
 

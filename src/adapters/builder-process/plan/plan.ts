@@ -18,6 +18,16 @@ export interface Step {
   readonly otherwise: BuilderFailureCode;
   /** Its output is only shown when it fails. */
   readonly quiet?: boolean;
+  /** What is tried when its failure is one that need not be the end. */
+  readonly instead?: Instead;
+}
+
+export interface Instead {
+  /** Whether this output of the failed step calls for it. */
+  readonly fits: (output: string) => boolean;
+  /** Said before it is tried. */
+  readonly remark: string;
+  readonly step: Step;
 }
 
 export type Tool = "npm" | "pnpm" | "yarn" | "pip" | "go" | "script";

@@ -28,7 +28,7 @@ export interface StepContext {
 const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 
-/** Runs one step in the sandbox; refuses with the step's classified failure. Aborted: throws the signal's reason. */
+/** Runs one step in the sandbox, or what takes its place; refuses with the step's classified failure. Aborted: throws the signal's reason. */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   const { log, sandbox } = context;
   log.step(step.title);
@@ -47,7 +47,14 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
       keepNetwork: true,
       ...listeners,
     });
-    judge(context, step, { result, ended: watch.ended(), text: printed.end() });
+    const end = { result, ended: watch.ended(), text: printed.end() };
+    const { instead } = step;
+    if (end.ended === null && result.exitCode !== 0 && instead?.fits(end.text)) {
+      watch.stop();
+      log.detail(instead.remark);
+      return await runStep(context, instead.step);
+    }
+    judge(context, step, end);
   } finally {
     watch.stop();
   }
@@ -132,7 +139,7 @@ const sentences: Partial<Record<BuilderFailureCode, string>> = {
 };
 
 const lockHints: Partial<Record<Tool, string>> = {
-  npm: "Run `npm install` on your machine, commit package-lock.json and push again. If that changes nothing, the lock file lacks packages for other systems: delete it and node_modules, and run `npm install` anew.",
+  npm: "Run `npm install` on your machine, commit package-lock.json and push again.",
   pnpm: "Run `pnpm install` on your machine, commit pnpm-lock.yaml and push again.",
   yarn: "Run `yarn install` on your machine, commit yarn.lock and push again.",
   go: "Run `go mod tidy` on your machine, commit go.mod and go.sum, and push again.",
