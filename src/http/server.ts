@@ -117,6 +117,9 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     clientErrorHandler: (error, socket) => refuseRaw(error, socket),
   });
   app.addHook("onRequest", async (request, reply) => {
+    // No route takes it, and the framework would ask it for a content type before it says so.
+    if (request.method === "QUERY")
+      return answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
       throw new Refused("payload_too_large", { error: "The URL is too long." });
     if (hasBody(request)) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
@@ -205,18 +208,20 @@ function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, 
 
 function addFallbacks(app: FastifyInstance, log: Log): void {
   app.setErrorHandler((error, request, reply) => send(reply, errorReply(log, request, error)));
-  app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(request.url);
-    if (methods.length === 0) {
-      const error = new Refused("not_found", { error: "There is no such route. GET /v1/capabilities lists them all." });
-      return send(reply, errorReply(log, request, error));
-    }
-    const allow = methods.join(", ");
-    if (request.method === "OPTIONS")
-      return send(reply, { status: 204, headers: { allow }, text: undefined, requestId: request.id });
-    const refused = errorReply(log, request, new Refused("method_not_allowed"));
-    return send(reply, { ...refused, headers: { ...refused.headers, allow } });
-  });
+  app.setNotFoundHandler((request, reply) => answerUnrouted(log, request, reply));
+}
+
+function answerUnrouted(log: Log, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const methods = methodsOf(request.url);
+  if (methods.length === 0) {
+    const error = new Refused("not_found", { error: "There is no such route. GET /v1/capabilities lists them all." });
+    return send(reply, errorReply(log, request, error));
+  }
+  const allow = methods.join(", ");
+  if (request.method === "OPTIONS")
+    return send(reply, { status: 204, headers: { allow }, text: undefined, requestId: request.id });
+  const refused = errorReply(log, request, new Refused("method_not_allowed"));
+  return send(reply, { ...refused, headers: { ...refused.headers, allow } });
 }
 
 /** Everything that makes an answer. */

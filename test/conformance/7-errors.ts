@@ -16,6 +16,15 @@ export function errorAnswers(subject: () => Subject): void {
     }
   });
 
+  it("Another method on a path that exists is 405, and says which there are", async () => {
+    for (const method of ["PATCH", "QUERY", "PROPFIND", "PUT"]) {
+      const refused = await subject().expect(405, method, "/v1/projects");
+      assert.equal(refused.body.code, "method_not_allowed");
+      assert.equal(refused.headers.get("allow"), "POST, GET, HEAD, OPTIONS");
+    }
+    assert.equal((await subject().expect(404, "QUERY", "/v1/nothing")).body.code, "not_found");
+  });
+
   it("Every code says whether repeating the request can help", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities");
     for (const { code, retry, meaning } of body.error_codes)
