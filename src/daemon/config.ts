@@ -283,6 +283,7 @@ export function pathsIn(dataDir: string) {
     releases: join(dataDir, "releases"),
     builds: join(dataDir, "builds"),
     caches: join(dataDir, "caches"),
+    compiledCode: join(dataDir, "compiled-code"),
     storage: join(dataDir, "storage"),
     runtime: join(dataDir, "runtime"),
     outbox: join(dataDir, "outbox"),

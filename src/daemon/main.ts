@@ -1,9 +1,7 @@
-import { banner } from "./banner.ts";
+import { existsSync } from "node:fs";
+import { enableCompileCache } from "node:module";
 import { pathsIn, readConfig, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
-import { deployExample } from "./first-start.ts";
-import { createShutdown, type Shutdown } from "./shutdown.ts";
-import { exampleSource, startPlatform, type Platform } from "./start.ts";
 
 const usage = `Usage: berthd start | rotate-secrets | --help
 
@@ -17,7 +15,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 async function main(args: readonly string[]): Promise<void> {
   const [verb = "start"] = args;
   if (verb === "--help" || verb === "help") return say(usage);
-  if (verb === "start") return start(readConfigOrRefuse());
+  if (verb === "start") return runFromCache(readConfigOrRefuse());
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
 }
@@ -30,48 +28,15 @@ function readConfigOrRefuse(): Config {
   }
 }
 
-async function start(config: Config): Promise<void> {
-  const shutdown = createShutdown((line) => process.stderr.write(`${line}\n`));
-  const asked = endOnSignals(shutdown);
-  try {
-    const platform = await startPlatform(config, shutdown, say);
-    say(await banner(platform));
-    if (config.example) await showExample(platform);
-    await asked;
-  } finally {
-    await shutdown.run();
-  }
-}
-
-async function showExample(platform: Platform): Promise<void> {
-  const { config, world, parts } = platform;
-  const outcome = await deployExample({
-    db: world.db,
-    log: world.log,
-    gitBin: parts.git ?? "git",
-    baseUrl: `http://${config.listen}:${config.httpPort}`,
-    tokenFile: pathsIn(config.dataDir).adminToken,
-    source: exampleSource,
-    onLine: (line) => say(`  example | ${line}`),
-  });
-  if (outcome === "deployed") say(`\nThe example is live: ${world.appUrl(`example.${config.domain}`)}\n`);
-}
-
-/** Resolves when the process is asked to end. A second request ends it at once. */
-function endOnSignals(shutdown: Shutdown): Promise<void> {
-  let asked = false;
-  return new Promise((resolve) => {
-    const end = (signal: NodeJS.Signals) => {
-      if (asked) process.exit(130);
-      asked = true;
-      say(`\nEnding (${signal}); once more ends at once.`);
-      resolve();
-      void shutdown.run().then(() => process.exit(0));
-    };
-    process.on("SIGINT", end);
-    process.on("SIGTERM", end);
-    process.on("SIGHUP", end);
-  });
+/**
+ * Runs the platform with what an earlier start has left of compiled code: half the time, and much less memory than compiling takes.
+ * The cache lies in the data folder, where nobody else can put anything; a folder that is not there yet is not made here.
+ */
+async function runFromCache(config: Config): Promise<void> {
+  const { adminToken, compiledCode } = pathsIn(config.dataDir);
+  if (existsSync(adminToken)) enableCompileCache(compiledCode);
+  const { runPlatform } = await import("./run-platform.ts");
+  await runPlatform(config, say);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -7,7 +7,7 @@ import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import { callEdge } from "./call-edge.ts";
 import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
-import { controlSocket, edgeCommand, edgePaths, type EdgeSettings } from "./edge-settings.ts";
+import { controlSocket, edgeCommand, edgeEnv, edgePaths, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
 const askAttempts = 3;
@@ -75,7 +75,9 @@ export class EdgeProcesses {
   async #start(): Promise<EdgeRecord> {
     this.#prepare();
     const { state_dir } = this.#settings;
-    const pid = await startDetached(edgeCommand(this.#nodeBin, state_dir), edgePaths(state_dir).log);
+    const pid = await startDetached(edgeCommand(this.#nodeBin, state_dir), edgePaths(state_dir).log, {
+      env: edgeEnv(state_dir),
+    });
     return this.#ready(pid);
   }
 

@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
@@ -8,7 +9,7 @@ import { listenControl } from "./listen-control.ts";
 import { readRecord, writeRecord, writeWhole } from "./edge-record.ts";
 import { EdgeServer } from "./edge-server.ts";
 import { LiveRoutes } from "./live-routes.ts";
-import { controlSocket, edgeCommand, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
+import { controlSocket, edgeCommand, edgeEnv, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
 import { UsageBook } from "./usage.ts";
 
 // The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
@@ -56,6 +57,7 @@ class EdgeProcess {
     process.on("SIGTERM", () => void this.#drain(stopGraceMs, true));
     process.on("SIGHUP", () => {});
     carryOnAfterFaults();
+    flushCompileCache();
     if (predecessor !== undefined) await this.#relieve(predecessor);
   }
 
@@ -101,7 +103,8 @@ class EdgeProcess {
     const stateDir = this.#settings.state_dir;
     const words = [`${process.pid}`, ...(inherit ? ["inherit"] : [])];
     const fds = inherit ? [this.#server.listeningFd] : [];
-    return { pid: await startDetached(edgeCommand(node_bin, stateDir, words), edgePaths(stateDir).log, { fds }) };
+    const options = { fds, env: edgeEnv(stateDir) };
+    return { pid: await startDetached(edgeCommand(node_bin, stateDir, words), edgePaths(stateDir).log, options) };
   }
 
   async #relieve(predecessor: number): Promise<void> {

@@ -1,4 +1,3 @@
-import { createTransport } from "nodemailer";
 import type { Delivery, Message, Notifier } from "../../ports/notifier.ts";
 
 export interface SmtpOptions {
@@ -13,6 +12,8 @@ export function createSmtpNotifier({ url, from, to }: SmtpOptions): Notifier {
   return {
     name: "smtp",
     async deliver(message, signal) {
+      // Only who sends e-mail pays for it: 10 MB of memory.
+      const { createTransport } = await import("nodemailer");
       const transport = createTransport({ url, ...timeouts });
       const close = () => transport.close();
       signal.addEventListener("abort", close, { once: true });

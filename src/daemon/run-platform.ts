@@ -1,0 +1,54 @@
+import { flushCompileCache } from "node:module";
+import { banner } from "./banner.ts";
+import { pathsIn, type Config } from "./config.ts";
+import { deployExample } from "./first-start.ts";
+import { createShutdown, type Shutdown } from "./shutdown.ts";
+import { exampleSource, startPlatform, type Platform } from "./start.ts";
+
+type Say = (line: string) => void;
+
+/** Starts the platform, prints what is to be known, and resolves when it has ended because it was asked to. */
+export async function runPlatform(config: Config, say: Say): Promise<void> {
+  const shutdown = createShutdown((line) => process.stderr.write(`${line}\n`));
+  const asked = endOnSignals(shutdown, say);
+  try {
+    const platform = await startPlatform(config, shutdown, say);
+    say(await banner(platform));
+    if (config.example) await showExample(platform, say);
+    flushCompileCache();
+    await asked;
+  } finally {
+    await shutdown.run();
+  }
+}
+
+async function showExample(platform: Platform, say: Say): Promise<void> {
+  const { config, world, parts } = platform;
+  const outcome = await deployExample({
+    db: world.db,
+    log: world.log,
+    gitBin: parts.git ?? "git",
+    baseUrl: `http://${config.listen}:${config.httpPort}`,
+    tokenFile: pathsIn(config.dataDir).adminToken,
+    source: exampleSource,
+    onLine: (line) => say(`  example | ${line}`),
+  });
+  if (outcome === "deployed") say(`\nThe example is live: ${world.appUrl(`example.${config.domain}`)}\n`);
+}
+
+/** Resolves when the process is asked to end. A second request ends it at once. */
+function endOnSignals(shutdown: Shutdown, say: Say): Promise<void> {
+  let asked = false;
+  return new Promise((resolve) => {
+    const end = (signal: NodeJS.Signals) => {
+      if (asked) process.exit(130);
+      asked = true;
+      say(`\nEnding (${signal}); once more ends at once.`);
+      resolve();
+      void shutdown.run().then(() => process.exit(0));
+    };
+    process.on("SIGINT", end);
+    process.on("SIGTERM", end);
+    process.on("SIGHUP", end);
+  });
+}
