@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
-import { createApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
+import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 
 const coldRounds = 3;
@@ -17,7 +17,7 @@ export async function measureDeploys(): Promise<BenchRow[]> {
   const platform = await startPlatform();
   try {
     const cold = await measureCold(platform);
-    return [cold, ...(await measureWarm(platform))];
+    return [cold, await measureWarm(platform), await measureBare(platform)];
   } finally {
     await platform.destroy();
   }
@@ -38,7 +38,7 @@ async function measureCold(platform: TestPlatform): Promise<BenchRow> {
   });
 }
 
-async function measureWarm(platform: TestPlatform): Promise<BenchRow[]> {
+async function measureWarm(platform: TestPlatform): Promise<BenchRow> {
   const app = await createApp(platform, "warm", sourceOf("warm"));
   await lock(app);
   const hand = freshFolder("hand");
@@ -50,13 +50,30 @@ async function measureWarm(platform: TestPlatform): Promise<BenchRow[]> {
     theirs.push(await byHand(app, hand, `warm ${round}`));
     ours.push(await pushLive(platform, app, { slug: "warm", text: `warm ${round}` }));
   }
-  return [
-    timeRow("push to first 200, only the source changed", "the same steps by hand", {
-      ours: median(ours),
-      theirs: median(theirs),
-      goal: 0.6,
-    }),
-  ];
+  return timeRow("push to first 200, only the source changed", "the same steps by hand", {
+    ours: median(ours),
+    theirs: median(theirs),
+    goal: 0.6,
+  });
+}
+
+/** Nothing to install or to build: what is left is the platform's own time. */
+async function measureBare(platform: TestPlatform): Promise<BenchRow> {
+  const app = await createApp(platform, "bare", nodeApp("bare"));
+  await pushLive(platform, app, { slug: "bare", text: "bare" });
+  const hand = freshFolder("hand");
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < warmRounds; round += 1) {
+    const text = `bare ${round}`;
+    await app.commit(nodeApp(text));
+    theirs.push(await byHand(app, hand, text, []));
+    ours.push(await pushLive(platform, app, { slug: "bare", text }));
+  }
+  return timeRow("redeploy of a Node application without dependencies", "git push, checkout and start by hand", {
+    ours: median(ours),
+    theirs: median(theirs),
+    goal: null,
+  });
 }
 
 /** A server with dependencies of the usual kind and a build step. */
@@ -73,7 +90,7 @@ function sourceOf(text: string): Record<string, string> {
 
 async function lock(app: TestApp): Promise<void> {
   await runOk(
-    { file: npm(), args: ["install", "--package-lock-only", "--no-audit", "--no-fund"] },
+    { file: process.execPath, args: [npm(), "install", "--package-lock-only", "--no-audit", "--no-fund"] },
     { cwd: app.dir, env: environment() },
   );
   await app.commit({});
@@ -95,7 +112,12 @@ async function pushLive(
   return performance.now() - from;
 }
 
-async function byHand(app: TestApp, dir: string, text: string): Promise<number> {
+const installAndBuild: readonly (readonly string[])[] = [
+  ["ci", "--loglevel=error"],
+  ["run", "--silent", "build"],
+];
+
+async function byHand(app: TestApp, dir: string, text: string, npmSteps = installAndBuild): Promise<number> {
   const env = {
     ...environment(),
     npm_config_cache: join(dir, "npm-cache"),
@@ -111,8 +133,7 @@ async function byHand(app: TestApp, dir: string, text: string): Promise<number> 
     [`--git-dir=${join(dir, "bare.git")}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main"],
     dir,
   );
-  await step(npm(), ["ci", "--loglevel=error"], dir);
-  await step(npm(), ["run", "--silent", "build"], dir);
+  for (const words of npmSteps) await step(process.execPath, [npm(), ...words], dir);
   const port = 12_000 + Math.floor(Math.random() * 10_000);
   const server = start(
     { file: process.execPath, args: ["server.js"] },
@@ -132,13 +153,20 @@ async function answer(port: number): Promise<string | undefined> {
   return response?.text();
 }
 
+/** The npm that Berth finds too, run by the same Node. */
 function npm(): string {
-  return "npm";
+  const folders = [dirname(process.execPath), ...(process.env["PATH"] ?? systemPath).split(":")];
+  const found = folders.map((folder) => join(folder, "npm")).find((file) => existsSync(file));
+  if (found === undefined) throw new Error("npm was not found");
+  return realpathSync(found);
 }
 
 function environment(): Record<string, string> {
-  const { HOME = "/tmp", SSL_CERT_FILE = "", NODE_EXTRA_CA_CERTS = "" } = process.env;
-  return { PATH: `${process.env["PATH"] ?? systemPath}`, HOME, SSL_CERT_FILE, NODE_EXTRA_CA_CERTS };
+  const path = `${dirname(process.execPath)}:${process.env["PATH"] ?? systemPath}`;
+  const given = ["HOME", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_registry"].flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name] as string] as const],
+  );
+  return { PATH: path, HOME: tmpdir(), ...Object.fromEntries(given) };
 }
 
 function freshFolder(name: string): string {

@@ -5,6 +5,7 @@ import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
 import { measureGitPush } from "./git.ts";
+import { measureMemory } from "./memory.ts";
 import { formatRow, type BenchRow } from "./row.ts";
 
 interface Bench {
@@ -21,6 +22,7 @@ const benches: readonly Bench[] = [
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "cron", measure: measureCron },
   { name: "data", lacks: dataBenchLacks, measure: measureData },
+  { name: "memory", measure: async () => [await measureMemory()] },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];
 

@@ -4,7 +4,7 @@ export interface BenchRow {
   readonly against: string;
   readonly ours: number;
   readonly theirs: number;
-  readonly unit: "ms" | "requests/s";
+  readonly unit: "ms" | "requests/s" | "MB";
   /** Ours divided by theirs. */
   readonly ratio: number;
   /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
@@ -45,6 +45,23 @@ export function timeRow(
   };
 }
 
+/** The memory of both, lower is better. */
+export function memoryRow(
+  name: string,
+  against: string,
+  megabytes: { ours: number; theirs: number; goal: number | null },
+): BenchRow {
+  return {
+    name,
+    against,
+    ours: megabytes.ours,
+    theirs: megabytes.theirs,
+    unit: "MB",
+    ratio: megabytes.ours / megabytes.theirs,
+    goal: megabytes.goal,
+  };
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] as number;
@@ -52,7 +69,7 @@ export function median(values: readonly number[]): number {
 
 /** A row as a line of text. */
 export function formatRow(row: BenchRow): string {
-  const sign = row.unit === "ms" ? "≤" : "≥";
+  const sign = row.unit === "requests/s" ? "≥" : "≤";
   const goal = row.goal === null ? "" : ` (goal ${sign} ${row.goal})`;
   const number = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1));
   return `${row.ratio.toFixed(2)} ×  ${row.name}: ${number(row.ours)} ${row.unit} against ${number(row.theirs)} of ${row.against}${goal}`;

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startPlatform } from "../../test/e2e/platform.ts";
+import { memoryRow, type BenchRow } from "./row.ts";
+
+const restMs = 15_000;
+const mostMb = 150;
+
+/**
+ * What an idle platform without projects keeps in memory: all of Berth's own processes, with the pages that they share divided among
+ * them (PSS), without its PostgreSQL. At the third start, when compiled code is kept.
+ */
+export async function measureMemory(): Promise<BenchRow> {
+  const platform = await startPlatform();
+  try {
+    for (let start = 2; start <= 3; start += 1) {
+      await platform.end("SIGINT");
+      await platform.restart();
+    }
+    await sleep(restMs);
+    const own = processesOf(platform.dataDir, platform.pid);
+    const both = { ours: sum(own.map(proportionalMb)), theirs: mostMb, goal: 1 };
+    return memoryRow(`idle memory, ${own.length} processes without PostgreSQL`, "what is meant to be enough", both);
+  } finally {
+    await platform.destroy();
+  }
+}
+
+/** The control plane and the Node processes that name its data folder: the edge. */
+function processesOf(dataDir: string, controlPlane: number): number[] {
+  const others = readdirSync("/proc").filter((name) => {
+    const words = /^\d+$/.test(name) ? readText(`/proc/${name}/cmdline`).split("\0") : [];
+    return words[0]?.endsWith("node") && words.some((word) => word.startsWith(`${dataDir}/`));
+  });
+  return [...new Set([controlPlane, ...others.map(Number)])];
+}
+
+/** proc(5): smaps_rollup has kibibytes. */
+function proportionalMb(pid: number): number {
+  return Number(/^Pss:\s+(\d+)/m.exec(readText(`/proc/${pid}/smaps_rollup`))?.[1]) / 1024;
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
