@@ -19,7 +19,10 @@ import { storageSizesTask } from "../reconcile/tasks/storage-sizes.ts";
 import type { World } from "../reconcile/world.ts";
 
 /** All tasks of the reconcile role, ready to start. */
-export function createReconcilers(world: World, git: () => { readonly host: string; readonly port: number } | null): Driver {
+export function createReconcilers(
+  world: World,
+  git: () => { readonly host: string; readonly port: number } | null,
+): Driver {
   const wake = (name: string) => driver.wake(name);
   const driver: Driver = createDriver({
     tasks: [

@@ -3,7 +3,13 @@ import { isKnownDead } from "../kit/processes.ts";
 import type { Db, Tx } from "./database.ts";
 
 /** The tables whose rows are work that one process at a time may do. */
-export type LeasedTable = "build" | "deployment" | "project_database" | "backup_operation" | "cron_run" | "notification";
+export type LeasedTable =
+  | "build"
+  | "deployment"
+  | "project_database"
+  | "backup_operation"
+  | "cron_run"
+  | "notification";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
 export interface Lease {

@@ -16,6 +16,8 @@ function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
 }
 
 suite("the process runtime", {});
-suite("the process runtime where only root makes namespaces", { parts: { ...findParts(), bwrap: join(import.meta.dirname, "test-bwrap-for-root.sh") } });
+suite("the process runtime where only root makes namespaces", {
+  parts: { ...findParts(), bwrap: join(import.meta.dirname, "test-bwrap-for-root.sh") },
+});
 suite("the process runtime on the host's own network", { network: "shared" });
 suite("the process runtime without bubblewrap", { network: "shared", parts: { ...findParts(), bwrap: null } });

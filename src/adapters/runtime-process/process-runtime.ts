@@ -62,6 +62,8 @@ class SandboxedProcesses implements ProcessRuntime {
   async adopt(): Promise<void> {
     const running: string[] = [];
     for (const workloadId of this.#folders.workloads()) {
+      // A crash between the making or emptying of a workload's folder and the next step.
+      if (this.#folders.latest(workloadId).length === 0) this.#folders.forgetWorkload(workloadId);
       for (const folder of this.#folders.latest(workloadId)) {
         if (settleExit(folder, this.#options.sandbox) === undefined) running.push(folder.record.sandbox_id);
       }

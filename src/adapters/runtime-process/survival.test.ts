@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -168,6 +168,13 @@ describe("applications of the process runtime", () => {
     assert.equal(await ask((await runtime.observe(wanted.id))[0]), "a service");
     await runtime.remove(wanted.id);
     for (const service of services) service.close();
+  });
+
+  it("whose folder a crash left empty are forgotten at the next start", async () => {
+    const leftOver = join(stateDir, "live", "dep_empty");
+    mkdirSync(leftOver);
+    runtime = await ground.open();
+    assert.equal(existsSync(leftOver), false);
   });
 
   it("that a crash left half started count as vanished, and their shim never starts", async () => {

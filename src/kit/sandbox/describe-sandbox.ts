@@ -81,15 +81,23 @@ const explanations: Readonly<Record<string, Explanation>> = {
   },
   cpu_limit: { effect: "An application may use all processors.", remedy: `${asRoot}, with control groups` },
   network_namespace: {
-    effect: "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall shuts it.",
+    effect:
+      "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall shuts it.",
     remedy: "Install iproute2 and nftables and run Berth as root, or install passt and let this user open /dev/net/tun",
   },
 };
 
 function explain(part: string, isRoot: boolean): Explanation {
   if (part !== "project_user") return explanations[part] as Explanation;
-  const effect = isRoot ? "Applications run as root's user, although without its rights where they have a user namespace." : "All applications run as the user who started Berth.";
-  return { effect, remedy: isRoot ? "In a container, grant CAP_SYS_ADMIN; install util-linux (setpriv) and keep BERTH_DATA outside /root" : asRoot };
+  const effect = isRoot
+    ? "Applications run as root's user, although without its rights where they have a user namespace."
+    : "All applications run as the user who started Berth.";
+  return {
+    effect,
+    remedy: isRoot
+      ? "In a container, grant CAP_SYS_ADMIN; install util-linux (setpriv) and keep BERTH_DATA outside /root"
+      : asRoot,
+  };
 }
 
 function guessed({ driver, guessedResolvers }: NetworkFindings): MissingSandboxPart[] {
