@@ -128,6 +128,8 @@ async function verdictOf(db: Db, { org_id, id }: FollowedBuild): Promise<Verdict
   if (progress.build !== "succeeded") return undefined;
   switch (progress.deployment) {
     case "active":
+      // Its lease ends when the edge goes by it: not before is it live.
+      return progress.leased ? undefined : { accepted: true };
     case "retired":
       return { accepted: true };
     case "failed":

@@ -134,7 +134,11 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
   return db
     .selectFrom("build")
     .leftJoin("deployment", "deployment.build_id", "build.id")
-    .select(["build.status as build", "deployment.status as deployment"])
+    .select([
+      "build.status as build",
+      "deployment.status as deployment",
+      sql<boolean>`coalesce(deployment.lease_until > now(), false)`.as("leased"),
+    ])
     .where("build.org_id", "=", orgId)
     .where("build.id", "=", buildId)
     .orderBy("deployment.number", "asc")

@@ -16,7 +16,14 @@ import {
   type DeploymentRow,
 } from "./queries.ts";
 
-export { activate, failDeployment, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
+export {
+  activate,
+  endSwitch,
+  failDeployment,
+  projectsToRestart,
+  takeDeployment,
+  type TakenDeployment,
+} from "./queries.ts";
 
 export { giveUpImages, projectsWithImages } from "./images.ts";
 export {

@@ -3,7 +3,7 @@ import { newestSource, requestBuild } from "../builds/builds.ts";
 import { Refused, type Context, type Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { rollBack } from "./deployments.ts";
-import { comingDeployment, getDeployment, listDeployments, setReplicas } from "./queries.ts";
+import { comingDeployment, getDeployment, isSwitching, listDeployments, setReplicas } from "./queries.ts";
 
 // The health budget of a start, the release of resources, and some air.
 const rollbackDeadlineMs = 150_000;
@@ -60,8 +60,8 @@ async function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string)
   const end = Date.now() + rollbackDeadlineMs;
   while (Date.now() < end) {
     const deployment = await getDeployment(ctx.world.db, ctx.caller.org_id, id);
-    if (deployment?.status === "active" || deployment?.status === "retired")
-      return { status: "rolled_back" as const, deployment };
+    const isServed = deployment?.status === "active" && !(await isSwitching(ctx.world.db, ctx.caller.org_id, id));
+    if (isServed || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
     if (deployment?.status === "failed" || deployment?.status === "superseded") {
       const { summary, hint } = deployment.failure ?? { summary: "Another change came first.", hint: "Try again." };
       throw new Refused("previous_unhealthy", { error: summary, hint });

@@ -143,7 +143,10 @@ export async function failDeployment(db: Db | Tx, lease: Lease, failure: Failure
   return done.numUpdatedRows === 1n;
 }
 
-/** One statement after the other in one transaction: the old one retires, the new one serves. False when the lease was lost. */
+/**
+ * One statement after the other in one transaction: the old one retires, the new one serves. False when the lease was lost.
+ * The lease stays until the edge knows (`endSwitch`).
+ */
 export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<boolean> {
   await tx
     .updateTable("deployment")
@@ -153,7 +156,7 @@ export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment
     .execute();
   const done = await tx
     .updateTable("deployment")
-    .set({ status: "active", activated_at: sql`now()`, finished_at: sql`now()`, lease_until: null })
+    .set({ status: "active", activated_at: sql`now()`, finished_at: sql`now()` })
     .where("id", "=", lease.id)
     .where("fence", "=", lease.fence)
     .where("status", "=", "starting")
@@ -165,6 +168,30 @@ export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment
     .where("id", "=", deployment.project_id)
     .execute();
   return true;
+}
+
+/** The edge goes by the new row now: whoever waits for it may be told. */
+export async function endSwitch(db: Db, lease: Lease): Promise<void> {
+  await db
+    .updateTable("deployment")
+    // A heartbeat that comes late finds another fence and changes nothing.
+    .set({ lease_until: null, fence: sql`fence + 1` })
+    .where("id", "=", lease.id)
+    .where("fence", "=", lease.fence)
+    .execute();
+}
+
+/** Whether a deployment is active in its row, but not yet known to the edge. */
+export async function isSwitching(db: Db, orgId: string, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("deployment")
+    .select("id")
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("status", "=", "active")
+    .where("lease_until", ">", sql<string>`now()`)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 export async function activeOf(db: Db | Tx, orgId: string, projectId: string) {

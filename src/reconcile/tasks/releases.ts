@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { interrupted } from "../../features/builds/builds.ts";
 import {
   activate,
+  endSwitch,
   failDeployment,
   markReady,
   projectsToRestart,
@@ -164,6 +165,7 @@ async function switchTraffic({ world, deployment, log, signal }: Release): Promi
   await syncEdge(world).catch((error: unknown) =>
     world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
   );
+  await endSwitch(world.db, leaseOf(world, deployment));
   await world.wakeups.send(world.db, "outcomes", deployment.id);
   await world.wakeups.send(world.db, "apps", deployment.project_id);
   return undefined;

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { run, systemPath } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/until.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "../e2e/platform.ts";
+
+/** An application that a framework's own scaffolder makes, and how to tell its versions apart. */
+interface Scaffold {
+  readonly slug: string;
+  /** The scaffolder and its arguments; the folder to make follows. */
+  readonly command?: readonly [string, ...string[]];
+  /** Instead of a scaffolder: the files of the framework's own first example. */
+  readonly files?: Record<string, string>;
+  readonly path?: string;
+  /** What a visitor sees of it, and the change of the source that makes it `after`. */
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+const scaffolds: readonly Scaffold[] = [
+  {
+    slug: "express",
+    command: ["express-generator@4.16.1", "--view=pug"],
+    ...{ file: "routes/index.js", before: "Express", after: "Departure" },
+  },
+  {
+    slug: "fastify",
+    command: ["fastify-cli@8.0.2", "generate"],
+    ...{ path: "/example", file: "routes/example/index.js", before: "this is an example", after: "another example" },
+  },
+  {
+    slug: "vite",
+    command: ["create-vite@9.3.0", "--template", "react-ts", "--no-interactive"],
+    // No file of that name: the page that routes by itself answers.
+    ...{ path: "/some/route", file: "index.html", before: "<title>vite</title>", after: "<title>other</title>" },
+  },
+];
+
+const flask: Scaffold = {
+  slug: "flask",
+  files: {
+    "requirements.txt": "flask==3.1.2\ngunicorn==23.0.0\n",
+    "app.py": `from flask import Flask\n\napp = Flask(__name__)\n\n\n@app.route("/")\ndef hello_world():\n    return "<p>Hello, World!</p>"\n`,
+  },
+  ...{ file: "app.py", before: "Hello, World!", after: "Hello, again!" },
+};
+
+const toolEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(?:npm_(?!config_)|NODE_TEST)/.test(name)),
+) as Record<string, string>;
+const npmEnv = { ...toolEnv, PATH: `${dirname(process.execPath)}:${toolEnv["PATH"] ?? systemPath}`, CI: "1" };
+const npmAnswers =
+  (
+    await run(
+      { file: "npm", args: ["view", "create-vite@9.3.0", "version"] },
+      { env: npmEnv, timeoutMs: 30_000 },
+    ).catch(() => null)
+  )?.exitCode === 0;
+const withoutNpm = npmAnswers ? false : "SKIPPED: the npm registry cannot be reached";
+
+describe("applications that their frameworks' own scaffolders make", { timeout: 170_000, concurrency: 2 }, () => {
+  let platform: TestPlatform;
+  const made: TestApp[] = [];
+
+  before(async () => {
+    platform = await startPlatform();
+  });
+  after(async () => {
+    await platform?.destroy();
+    for (const { dir } of made) rmSync(dir, { recursive: true, force: true });
+  });
+
+  for (const scaffold of scaffolds)
+    it(`${scaffold.slug} (${scaffold.command?.[0]})`, { skip: withoutNpm }, () => live(platform, scaffold, made));
+  it("flask (its quickstart, from PyPI)", async (t) => {
+    const reason = await withoutPypi();
+    return reason === null ? live(platform, flask, made) : t.skip(reason);
+  });
+});
+
+/** The whole life of an application: live, changed, rolled back, started anew with a variable. */
+async function live(platform: TestPlatform, scaffold: Scaffold, made: TestApp[]): Promise<void> {
+  const app = await createApp(platform, scaffold.slug, scaffold.files ?? {});
+  made.push(app);
+  if (scaffold.command !== undefined) await makeInto(app.dir, scaffold.slug, scaffold.command);
+  await app.commit({ ".gitignore": "node_modules\n" });
+  await push(app);
+  await shows(platform, scaffold, scaffold.before);
+
+  const source = readFileSync(join(app.dir, scaffold.file), "utf8");
+  assert.ok(source.includes(scaffold.before), source);
+  await app.commit({ [scaffold.file]: source.replace(scaffold.before, scaffold.after) });
+  await push(app);
+  await shows(platform, scaffold, scaffold.after);
+
+  const back = await platform.call("POST", `/v1/projects/${scaffold.slug}/rollback`);
+  assert.equal(back.status, 200, JSON.stringify(back.body));
+  await shows(platform, scaffold, scaffold.before);
+
+  await platform.call("PUT", `/v1/projects/${scaffold.slug}/env/GREETING`, { value: "ahoy" });
+  assert.ok(await until(() => isRestarted(platform, scaffold.slug), { timeoutMs: 30_000 }), "it was not started anew");
+  await shows(platform, scaffold, scaffold.before);
+}
+
+/** Scaffolders want a folder that is not there yet. */
+async function makeInto(dir: string, name: string, [program, ...args]: readonly [string, ...string[]]): Promise<void> {
+  const place = mkdtempSync(join(tmpdir(), "berth-scaffold-"));
+  try {
+    const command = { file: "npx", args: ["--yes", program, ...args, name] };
+    const result = await run(command, { cwd: place, env: npmEnv, timeoutMs: 60_000 });
+    assert.equal(result.exitCode, 0, `${result.stdout}\n${result.stderr}`);
+    cpSync(join(place, name), dir, { recursive: true });
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+async function push(app: TestApp): Promise<void> {
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+}
+
+async function shows(platform: TestPlatform, { slug, path = "/" }: Scaffold, text: string): Promise<void> {
+  const { status, body } = await platform.visit(slug, path, { accept: "text/html" });
+  assert.equal(status, 200, body);
+  assert.ok(body.includes(text), body);
+}
+
+async function isRestarted(platform: TestPlatform, slug: string): Promise<true | undefined> {
+  const { body } = await platform.call<{ deployments: { status: string; trigger: string }[] }>(
+    "GET",
+    `/v1/projects/${slug}/deployments`,
+  );
+  return body.deployments.some(({ status, trigger }) => status === "active" && trigger === "variables") || undefined;
+}
+
+/** Why Python applications cannot be tried here, or null. */
+async function withoutPypi(): Promise<string | null> {
+  const python = await run(
+    { file: "python3", args: ["-c", "import venv, ensurepip"] },
+    { env: { PATH: systemPath } },
+  ).catch(() => null);
+  if (python?.exitCode !== 0) return "SKIPPED: no python3 with venv";
+  const index = process.env["PIP_INDEX_URL"] ?? "https://pypi.org/simple";
+  const answer = await fetch(`${index.replace(/\/$/, "")}/flask/`, { signal: AbortSignal.timeout(20_000) }).catch(
+    () => null,
+  );
+  await answer?.body?.cancel();
+  return answer?.ok === true ? null : "SKIPPED: the Python package index cannot be reached";
+}
