@@ -1,7 +1,5 @@
 import { createHash, hash } from "node:crypto";
 import { closeSync, lstatSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
-/** More than `atMost` would have had to be read. */
-export class TooMuch extends Error {}
 
 export interface HashedFolder {
   readonly digest: string;
@@ -32,6 +30,9 @@ export function hashRoot(
   };
   return { ...hashFolder(Buffer.from(root), child), entries };
 }
+
+/** More than `atMost` would have had to be read. */
+export class TooMuch extends Error {}
 
 const wholeBytes = 8 * 1024 * 1024;
 const slash = Buffer.from("/");

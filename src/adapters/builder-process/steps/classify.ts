@@ -1,14 +1,12 @@
 import type { BuilderFailureCode } from "../failure-codes.ts";
 import type { Step, Tool } from "../plan/plan.ts";
+import { unreachable } from "./unreachable.ts";
 
 interface Sign {
   readonly pattern: RegExp;
   readonly code: BuilderFailureCode;
 }
 
-/** What package managers and their helpers print when the network fails them. */
-export const unreachable =
-  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|network (?:timeout|request)|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT/;
 const nodeGyp = /gyp ERR!|node-gyp.*(?:not ok|failed)/;
 
 // In the order they are looked for: a missing package also fails the install, an unreachable registry also lacks the package.

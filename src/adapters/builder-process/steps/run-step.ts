@@ -6,7 +6,8 @@ import type { BuildLog } from "../build-log.ts";
 import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
 import type { Step, Tool } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
-import { classify, tellingLine, unreachable } from "./classify.ts";
+import { classify, tellingLine } from "./classify.ts";
+import { unreachable } from "./unreachable.ts";
 import { home, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
