@@ -92,6 +92,13 @@ describe("Node applications", { skip: withoutRegistry }, () => {
     }
   });
 
+  it("have all their dependencies again after a build that removed one", async () => {
+    const build = `require("is-number"); require("fs").rmSync("node_modules/is-number", { recursive: true });`;
+    const files = { ...serverOfBuilt, "build.js": `${build}\n${serverOfBuilt["build.js"]}` };
+    for (const comment of ["1", "2", "3"])
+      imageOf((await attempt(test.builder, { ...files, "note.txt": comment })).outcome);
+  });
+
   it("keep the caches of their build tools from build to build, and out of the image", async () => {
     await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
     const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });

@@ -10,6 +10,7 @@ import type { Start } from "./plan/plan.ts";
 import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
 import type { SourceTree } from "./source/source-tree.ts";
 import { unpack } from "./source/unpack.ts";
+import { openSpares, type Spares } from "./steps/spares.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
@@ -34,8 +35,9 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   }
   await sweepLeftovers(options);
   const upkeep = createUpkeep();
+  const spares = await openSpares(options.cachesDir);
   return {
-    build: (request) => build(options, request, upkeep),
+    build: (request) => build(options, request, { upkeep, spares }),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
@@ -61,12 +63,22 @@ interface Run {
   readonly workspace: Workspace;
   readonly projectCacheDir: string;
   readonly deadlineMs: number;
+  readonly spares: Spares;
   readonly hashing: Hashing;
   /** What is left to do when the build has ended. */
   readonly after: (() => Promise<void>)[];
 }
 
-async function build(options: ProcessBuilderOptions, request: BuildRequest, upkeep: Upkeep): Promise<BuildOutcome> {
+interface Shared {
+  readonly upkeep: Upkeep;
+  readonly spares: Spares;
+}
+
+async function build(
+  options: ProcessBuilderOptions,
+  request: BuildRequest,
+  { upkeep, spares }: Shared,
+): Promise<BuildOutcome> {
   await upkeep.of(request.project_id);
   const log = createBuildLog(request.onLine, Object.values(request.env));
   const uid = options.uidBase + request.project_number;
@@ -89,6 +101,7 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest, upke
       workspace,
       projectCacheDir,
       deadlineMs: Date.now() + request.limits.timeoutMs,
+      spares,
       hashing,
       after,
     });
@@ -172,7 +185,7 @@ function stepContext(run: Run, prepared: Prepared): InstallContext {
     ...{ sandbox: options.sandbox, workspace: run.workspace, buildId: request.build_id, tools: prepared.tools },
     ...{ packageDirs: options.packageDirs, env: { ...options.packageEnv, ...request.env }, limits: request.limits },
     ...{ deadlineMs: run.deadlineMs, signal: request.signal, log: run.log, projectCacheDir: run.projectCacheDir },
-    ...{ hashing: run.hashing, after: run.after },
+    ...{ spares: run.spares, hashing: run.hashing, after: run.after },
   };
 }
 

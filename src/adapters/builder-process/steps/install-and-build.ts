@@ -1,4 +1,4 @@
-import { lstat, rename, rm } from "node:fs/promises";
+import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import type { Plan } from "../plan/plan.ts";
@@ -6,9 +6,11 @@ import type { HashedFolder, Hashing } from "../release/hash-tree.ts";
 import { keepBuildCaches, restoreBuildCaches } from "./build-caches.ts";
 import { keptInstalls, type KeptInstalls } from "./installs.ts";
 import { buildSandboxId, runStep, type StepContext } from "./run-step.ts";
+import type { Spares } from "./spares.ts";
 
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;
+  readonly spares: Spares;
   readonly hashing: Hashing;
   /** What is left to do when the build has ended. */
   readonly after: (() => Promise<void>)[];
@@ -23,7 +25,7 @@ export interface Finished {
 
 /** Installs, or takes a kept install with the same key, and builds. The installed folder then still holds what only builds need. */
 export async function installAndBuild(context: InstallContext, plan: Plan): Promise<Installed> {
-  const kept = keptInstalls(context.projectCacheDir);
+  const kept = keptInstalls(context.projectCacheDir, context.spares);
   // Its fault would be told by the first step, which needs the same.
   if (needsSandbox(plan)) context.sandbox.prepare(buildSandboxId(context.buildId)).catch(() => {});
   const installed = await install(context, plan, kept);
@@ -44,8 +46,9 @@ function needsSandbox({ install: wanted, build }: Plan): boolean {
 }
 
 export interface Installed {
-  /** When the installed folder was complete, rounded up; a later change in it is the build's. */
+  /** When the installed folder was complete, rounded up, and what was in it; a later change is the build's. */
   readonly completeAtMs: number;
+  readonly names: string;
   /** The folder is a link of the kept production install. */
   readonly isProduction: boolean;
   /** Answers whether a link of it lies at `linkedPlace`, for when the build has left its copy as it was. */
@@ -54,7 +57,7 @@ export interface Installed {
 
 async function install(context: InstallContext, plan: Plan, kept: KeptInstalls): Promise<Installed> {
   const { install: wanted } = plan;
-  if (wanted === null) return { completeAtMs: Date.now() + 1, isProduction: false, linked: null };
+  if (wanted === null) return { completeAtMs: Date.now() + 1, names: "", isProduction: false, linked: null };
   const target = join(context.workspace.app, wanted.folder);
   const changes = plan.build.length > 0 || wanted.again.length > 0;
   if (wanted.key !== null && !(await isThere(target))) {
@@ -65,7 +68,7 @@ async function install(context: InstallContext, plan: Plan, kept: KeptInstalls):
       context.after.unshift(async () => void (await linked));
       // Its fault is told where it is needed, if it is.
       linked?.catch(() => {});
-      const installed = { completeAtMs: Date.now() + 1, isProduction: !changes, linked };
+      const installed = { ...(await complete(target)), isProduction: !changes, linked };
       for (const step of wanted.again) await runStep(context, step);
       return installed;
     }
@@ -73,17 +76,23 @@ async function install(context: InstallContext, plan: Plan, kept: KeptInstalls):
   context.hashing.expectMuch();
   for (const step of wanted.steps) await runStep(context, step);
   if (wanted.key !== null && changes && (await isThere(target))) await kept.keep(wanted.key, "full", target);
-  return { completeAtMs: Date.now() + 1, isProduction: false, linked: null };
+  return { ...(await complete(target)), isProduction: false, linked: null };
+}
+
+async function complete(folder: string): Promise<Pick<Installed, "completeAtMs" | "names">> {
+  return { completeAtMs: Date.now() + 1, names: await namesIn(folder) };
 }
 
 /** Leaves in the installed folder only what the release needs, by a kept production install when the build changed nothing in it. */
 export async function finishInstall(context: InstallContext, plan: Plan, installed: Installed): Promise<Finished> {
   const { install: wanted } = plan;
-  const kept = keptInstalls(context.projectCacheDir);
+  const kept = keptInstalls(context.projectCacheDir, context.spares);
   if (wanted === null) return { known: {}, remember: null };
   const target = join(context.workspace.app, wanted.folder);
-  const key = (await isThere(target)) && (await isUnchanged(target, installed.completeAtMs)) ? wanted.key : null;
+  const key = (await isThere(target)) && (await isUnchanged(target, installed)) ? wanted.key : null;
   const isLinked = installed.isProduction || (key !== null && (await swap(context, installed, target)));
+  if (key !== null && isLinked && !installed.isProduction)
+    context.after.unshift(() => kept.takeBack(key, replacedPlace(context)));
   if (!isLinked) {
     for (const step of plan.prune) await runStep(context, step);
     for (const name of leftovers) await rm(join(target, name), { recursive: true, force: true });
@@ -106,20 +115,22 @@ export async function finishInstall(context: InstallContext, plan: Plan, install
 /** Puts the kept production install in the place of the build's copy. */
 async function swap(context: InstallContext, { linked }: Installed, target: string): Promise<boolean> {
   if (linked === null || !(await linked)) return false;
-  await rename(target, join(context.workspace.root, "replaced"));
+  await rename(target, replacedPlace(context));
   await rename(linkedPlace(context), target);
   return true;
 }
 
+const replacedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "replaced");
 const linkedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "linked");
 
 async function isThere(folder: string): Promise<boolean> {
   return (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
 }
 
-/** Whether nothing below the folder was written since. The folder itself may be: build tools put caches there, which are taken away. */
-async function isUnchanged(folder: string, sinceMs: number): Promise<boolean> {
-  const since = `@${(sinceMs / 1000).toFixed(3)}`;
+/** Whether nothing below the folder was written since, and nothing in it removed. Its own time tells nothing: caches are put there and taken away. */
+async function isUnchanged(folder: string, { completeAtMs, names }: Installed): Promise<boolean> {
+  if ((await namesIn(folder)) !== names) return false;
+  const since = `@${(completeAtMs / 1000).toFixed(3)}`;
   const others = volatileFiles.flatMap((name) => ["!", "-name", name]);
   const found = await runOk({
     file: "find",
@@ -128,6 +139,16 @@ async function isUnchanged(folder: string, sinceMs: number): Promise<boolean> {
   return found.stdout === "";
 }
 
+/** What lies directly in the folder, but for caches and notes. */
+async function namesIn(folder: string): Promise<string> {
+  const names = await readdir(folder).catch(() => []);
+  return names
+    .filter((name) => !passing.has(name))
+    .sort()
+    .join("/");
+}
+
 // pnpm's notes to itself, which it rewrites with the time of day even when it only runs a script.
 const volatileFiles = [".modules.yaml", ".pnpm-workspace-state.json", ".pnpm-workspace-state-v1.json"];
+const passing = new Set([...volatileFiles, ".cache", ".vite", ".astro"]);
 const leftovers = [".cache", ...volatileFiles];

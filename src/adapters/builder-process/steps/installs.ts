@@ -3,14 +3,17 @@ import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { HashedFolder } from "../release/hash-tree.ts";
+import type { Spares } from "./spares.ts";
 
 /**
- * Kept results of installs, `<project cache>/installs/<key>/{full,production}/`. Nothing kept is ever writable for a project's
+ * Kept results of installs, `<project cache>/installs/<key>/{full,production,spare}/`. Nothing kept is ever writable for a project's
  * command: builds work on a copy, and files linked into a release are never mounted writable again.
  */
 export interface KeptInstalls {
-  /** Copies the kept folder into `target` for a build that may change it; false when there is none. */
+  /** Brings a copy of the kept folder to `target` for a build that may change it; false when there is none. */
   copyFull(key: string, target: string): Promise<boolean>;
+  /** Takes such a copy, in which no file has changed, for the next `copyFull`: thousands of files need not be made again. */
+  takeBack(key: string, copy: string): Promise<void>;
   /** Links the kept production folder into `target`, which must not be written any more; false when there is none. */
   linkProduction(key: string, target: string): Promise<boolean>;
   /** What `hashTree` said of the kept production folder, or null when that is not known. */
@@ -23,15 +26,20 @@ export interface KeptInstalls {
 const keptKeys = 2;
 
 /** The kept installs of one project. */
-export function keptInstalls(projectCacheDir: string): KeptInstalls {
+export function keptInstalls(projectCacheDir: string, spares: Spares): KeptInstalls {
   const root = join(projectCacheDir, "installs");
   const place = (key: string, variant: string) => join(root, key, variant);
   return {
     copyFull: async (key, target) => {
       if (!(await exists(place(key, "full")))) return false;
       await touch(join(root, key));
-      await copyTree(place(key, "full"), target, ["--reflink=auto"]);
+      const spare = spares.claim(place(key, "spare"));
+      if (!spare || !(await moved(place(key, "spare"), target)))
+        await copyTree(place(key, "full"), target, ["--reflink=auto"]);
       return true;
+    },
+    takeBack: async (key, copy) => {
+      if (await moved(copy, place(key, "spare"))) await spares.add(place(key, "spare"));
     },
     linkProduction: async (key, target) => {
       if (!(await exists(place(key, "production")))) return false;
@@ -61,6 +69,13 @@ export function keptInstalls(projectCacheDir: string): KeptInstalls {
 
 async function copyTree(source: string, target: string, how: readonly string[]): Promise<void> {
   await runOk({ file: "cp", args: ["--archive", "--no-target-directory", ...how, source, target] });
+}
+
+async function moved(from: string, to: string): Promise<boolean> {
+  return rename(from, to).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function exists(path: string): Promise<boolean> {
