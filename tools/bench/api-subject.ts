@@ -1,13 +1,24 @@
 import fastify from "fastify";
 import pg from "pg";
+import type { Surroundings } from "../../src/features/context.ts";
 import { testProject } from "../../test/support/things.ts";
-import { testApi, testOrganization } from "../../test/support/world.ts";
+import { testApi, testOrganization, type TestOrganization } from "../../test/support/world.ts";
+
+const columns = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
+  d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
+  from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
+const query = `${columns} where p.org_id = $1 and p.slug = $2`;
+const listQuery = `${columns} where p.org_id = $1 and p.deleted_at is null order by p.id desc`;
 
 // One of the two servers that the bench of the API compares, in a process of its own; prints how it is reached and serves
 // until its stdin ends.
 const subjects = { ours: startOurs, bare: startBare };
+const [, , which, asked] = process.argv;
+const isList = asked === "list";
+const path = isList ? "/v1/projects" : "/v1/projects/demo";
+const listedProjects = 1000;
 
-const { url, token, stop } = await subjects[process.argv[2] as keyof typeof subjects]();
+const { url, token, stop } = await subjects[which as keyof typeof subjects]();
 console.log(JSON.stringify({ url, token }));
 process.stdin.on("end", () => void stop()).resume();
 
@@ -20,22 +31,26 @@ interface Started {
 async function startOurs(): Promise<Started> {
   const api = await testApi();
   const org = await testOrganization(api.database.db, "bench");
-  await testProject(api.world, org, "demo");
-  return { url: `${api.baseUrl}/v1/projects/demo`, token: org.member, stop: () => api.close() };
+  await makeProjects(api.world, org);
+  return { url: `${api.baseUrl}${path}`, token: org.member, stop: () => api.close() };
 }
 
 /** Fastify and the same query: no token, no rights, no schema, nothing stripped. */
 async function startBare(): Promise<Started> {
   const api = await testApi();
   const org = await testOrganization(api.database.db, "bench");
-  await testProject(api.world, org, "demo");
+  await makeProjects(api.world, org);
   const pool = new pg.Pool({ ...api.database.connection, max: 10 });
   const app = fastify();
   app.get<{ Params: { slug: string } }>("/v1/projects/:slug", async (request) => {
     const { rows } = await pool.query({ name: "project", text: query, values: [org.id, request.params.slug] });
     return rows[0] as object;
   });
-  const url = `${await app.listen({ host: "127.0.0.1", port: 0 })}/v1/projects/demo`;
+  app.get("/v1/projects", async () => {
+    const { rows } = await pool.query({ name: "projects", text: listQuery, values: [org.id] });
+    return { projects: rows as object[] };
+  });
+  const url = `${await app.listen({ host: "127.0.0.1", port: 0 })}${path}`;
   const stop = async () => {
     await app.close();
     await pool.end();
@@ -44,6 +59,7 @@ async function startBare(): Promise<Started> {
   return { url, token: org.member, stop };
 }
 
-const query = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
-  d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
-  from project p left join deployment d on d.project_id = p.id and d.status = 'active' where p.org_id = $1 and p.slug = $2`;
+async function makeProjects(world: Surroundings, org: TestOrganization): Promise<void> {
+  if (!isList) return void (await testProject(world, org, "demo"));
+  for (let number = 0; number < listedProjects; number += 1) await testProject(world, org, `p-${number}`);
+}

@@ -17,10 +17,17 @@ export function apiBenchLacks(): string | undefined {
   return found ? undefined : "The API is not measured: wrk is not installed.";
 }
 
-/** Loads one authenticated GET of the real API and the same query behind bare Fastify in turn. Throws when `apiBenchLacks` something. */
-export async function measureApi(): Promise<BenchRow> {
-  const ours = await open("ours");
-  const bare = await open("bare");
+/** Loads authenticated GETs of the real API and the same queries behind bare Fastify in turn. Throws when `apiBenchLacks` something. */
+export async function measureApi(): Promise<BenchRow[]> {
+  return [
+    await compare("one", "API, GET of a project with a token", goal),
+    await compare("list", "API, list of 1,000 projects with a token", null),
+  ];
+}
+
+async function compare(asked: "one" | "list", name: string, wanted: number | null): Promise<BenchRow> {
+  const ours = await open("ours", asked);
+  const bare = await open("bare", asked);
   try {
     const rates = { ours: [] as number[], bare: [] as number[] };
     // Once each unmeasured: the first requests run before the compiler has looked at them.
@@ -29,8 +36,8 @@ export async function measureApi(): Promise<BenchRow> {
       rates.bare.push(await load(bare, seconds));
       rates.ours.push(await load(ours, seconds));
     }
-    const both = { ours: median(rates.ours), theirs: median(rates.bare), goal };
-    return rateRow("API, GET of a project with a token", "bare Fastify with the same query", both);
+    const both = { ours: median(rates.ours), theirs: median(rates.bare), goal: wanted };
+    return rateRow(name, "bare Fastify with the same query", both);
   } finally {
     for (const each of [ours, bare]) each.stop();
   }
@@ -42,9 +49,9 @@ interface Subject {
   readonly stop: () => void;
 }
 
-async function open(which: "ours" | "bare"): Promise<Subject> {
+async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subject> {
   const env = { PATH: process.env["PATH"] ?? systemPath };
-  const child = start({ file: process.execPath, args: [subject, which] }, { env });
+  const child = start({ file: process.execPath, args: [subject, which, asked] }, { env });
   child.stderr.pipe(process.stderr);
   const [line] = (await once(createInterface(child.stdout), "line", { signal: AbortSignal.timeout(60_000) })) as [
     string,
