@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync } from "node:fs";
-import { run as runCommand, systemPath } from "../exec.ts";
+import { run as runCommand, systemPath, type RunOptions } from "../exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
@@ -68,10 +68,12 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     prepare: async (id) => void (await driver.open(id, { kind: "egress" })),
     run: async (spec, { keepNetwork = false, ...options } = {}): Promise<SandboxResult> => {
       const ready = await command(spec);
+      const reaping = reapWhenOver(() => cgroups.kill(spec.id), options);
       try {
         const result = await runCommand(ready.command, { ...options, ...ready.options, ownGroup: true });
         return { ...result, outOfMemory: cgroups.outOfMemory(spec.id) };
       } finally {
+        reaping.end();
         ready.close();
         await (keepNetwork ? end(spec.id) : remove(spec.id));
       }
@@ -87,6 +89,27 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     dismantle: async () => {
       cgroups.dismantle();
       await driver.dismantle();
+    },
+  };
+}
+
+const reapEveryMs = 250;
+
+/**
+ * Kills everything in the sandbox from the moment its time is over or it is called off. The signal that the command gets may come
+ * while bubblewrap is still making the sandbox; what is inside then has nobody to die with, and holds the output open.
+ */
+function reapWhenOver(kill: () => void, options: Pick<RunOptions, "signal" | "timeoutMs">): { end(): void } {
+  let reaping: NodeJS.Timeout | undefined;
+  const begin = () => (reaping ??= setInterval(kill, reapEveryMs));
+  const late = options.timeoutMs === undefined ? undefined : setTimeout(begin, options.timeoutMs);
+  options.signal?.addEventListener("abort", begin, { once: true });
+  if (options.signal?.aborted) begin();
+  return {
+    end() {
+      clearTimeout(late);
+      clearInterval(reaping);
+      options.signal?.removeEventListener("abort", begin);
     },
   };
 }
