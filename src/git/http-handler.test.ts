@@ -243,6 +243,19 @@ test("the token is in no argument and no environment of git's programs and hooks
   for (const text of seen) assert.doesNotMatch(text, /ada-secret|eDpiZXJ0aF/);
 });
 
+// Told a length, git 2.39's http-backend runs for ever when its input ends before it, as it does when the control plane is killed.
+test("git's programs are told no length of the body", async () => {
+  await commitFile(host.root, work, "length.txt", String(Date.now()));
+  let seen: string[] = [];
+  gate.receive = async () => {
+    seen = await processesOfServer();
+    return { accepted: true };
+  };
+  assert.equal((await push()).exitCode, 0);
+  assert.ok(seen.some((text) => text.includes("http-backend")));
+  for (const text of seen) assert.doesNotMatch(text, /CONTENT_LENGTH=/);
+});
+
 /** Arguments and environments of all processes that run with the server's git configuration. */
 async function processesOfServer(): Promise<string[]> {
   const seen: string[] = [];

@@ -67,9 +67,10 @@ async function isStillAdmitted(host: GitHost, token: string, request: Call): Pro
 /** The variables of CGI 1.1 that http-backend reads. The token is not among them. */
 function cgiEnv(req: IncomingMessage, request: Call, dir: string): Record<string, string> {
   const isCall = request.kind === "call";
+  // Not CONTENT_LENGTH: when a body ends before it, as it does when this process is killed, git 2.39's http-backend reads the end of
+  // its input over and over, for ever. Without it the end is the end.
   const optional = {
     CONTENT_TYPE: header(req, "content-type"),
-    CONTENT_LENGTH: header(req, "content-length"),
     HTTP_CONTENT_ENCODING: header(req, "content-encoding"),
   };
   return {
