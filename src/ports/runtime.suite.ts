@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../kit/until.ts";
 import type { Instance, Runtime, Workload } from "./runtime.ts";
 
@@ -27,6 +28,8 @@ http.createServer((request, response) => {
 }).listen(Number(process.env.PORT), process.env.HOST);
 `;
 const stubborn = `process.on("SIGTERM", () => {}); require("node:http").createServer((q, r) => r.end("{}")).listen(Number(process.env.PORT));`;
+// Leaves its process group and closes nothing, as daemons of the old kind do.
+const daemon = `require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => console.log('still here'), 20)"], { detached: true, stdio: "inherit" }).unref(); ${stubborn}`;
 const graceMs = 10_000;
 const waitMs = 30_000;
 
@@ -166,6 +169,21 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       await answerOf((await runtime.observe(wanted.id))[0]);
       await runtime.stop(wanted.id, 200);
       assert.equal((await runtime.observe(wanted.id))[0]?.exit?.code, 137);
+      await runtime.remove(wanted.id);
+    });
+
+    it("leaves nothing running of an application that ended, not even what left its process group", async () => {
+      const image_ref = await fixture.makeImage(project, { "server.js": daemon }, "node server.js");
+      const wanted = workload({ image_ref });
+      await runtime.apply(wanted);
+      const [instance] = await runtime.observe(wanted.id);
+      await answerOf(instance);
+      const linesSince = async (cursor: string | null) => runtime.readOutput(instance as Instance, cursor);
+      assert.ok(await until(async () => (await linesSince(null)).lines.length > 0 || undefined, { timeoutMs: waitMs }));
+      await runtime.stop(wanted.id, 200);
+      const { cursor } = await linesSince(null);
+      await sleep(500);
+      assert.deepEqual((await linesSince(cursor)).lines, []);
       await runtime.remove(wanted.id);
     });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { run } from "../../src/kit/exec.ts";
+import { pastaLacks } from "../../src/kit/sandbox/test-open-tun.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
 import { eventually } from "./traffic.ts";
@@ -56,7 +57,7 @@ http.createServer(async (request, response) => {
 const isRoot = process.getuid?.() === 0;
 const ordinaryUid = 54_321;
 
-for (const network of ["veth", "pasta", "shared"] as const) {
+for (const network of ["veth", "shared"] as const) {
   const skip = !isRoot && network === "veth" ? "veth needs root" : false;
   test(`a database in network mode ${network}, below a closed folder`, { skip, timeout: 180_000 }, async (t) => {
     const closed = mkdtempSync(join(tmpdir(), "berth-closed-"));
@@ -76,10 +77,12 @@ for (const network of ["veth", "pasta", "shared"] as const) {
   });
 }
 
-test(
-  "a database of an ordinary user",
-  { skip: isRoot ? false : "these tests are run by an ordinary user already", timeout: 180_000 },
-  async (t) => {
+const users = [
+  ["an ordinary user", false, isRoot ? false : "these tests are run by an ordinary user already"],
+  ["an ordinary user with pasta", true, pastaLacks],
+] as const;
+for (const [user, hasTun, skip] of users) {
+  test(`a database of ${user}`, { skip, timeout: 180_000 }, async (t) => {
     const readable = await run(
       { file: process.execPath, args: ["--check", import.meta.filename] },
       { uid: ordinaryUid, gid: ordinaryUid },
@@ -87,11 +90,13 @@ test(
     if (readable?.exitCode !== 0) return t.skip("an ordinary user cannot read this checkout or its Node");
     const home = mkdtempSync(join(tmpdir(), "berth-home-"));
     chownSync(home, ordinaryUid, ordinaryUid);
-    const place: Place = { dataDir: join(home, ".berth"), uid: ordinaryUid };
+    const place: Place = { dataDir: join(home, ".berth"), uid: ordinaryUid, hasTun };
     const platform = await startPlatform({ HOME: home }, place);
     try {
-      t.diagnostic(`network: ${await networkOf(platform)}`);
+      const network = await networkOf(platform);
+      if (hasTun) assert.equal(network, "pasta");
       await assertDatabaseWorks(platform);
+      if (hasTun) await assertDatabasesAreApart(platform, network);
       const foreign = processesNaming(platform.dataDir).filter((each) => each.uid !== ordinaryUid);
       assert.deepEqual(foreign, [], "all of it runs as that user");
     } finally {
@@ -99,8 +104,8 @@ test(
       rmSync(home, { recursive: true, force: true });
     }
     return undefined;
-  },
-);
+  });
+}
 
 /** Asked for before the first push, migrated in the release phase, kept over a restart of everything. */
 async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {

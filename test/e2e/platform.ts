@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { asUserWithTun } from "../../src/kit/sandbox/test-open-tun.ts";
 import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
@@ -41,6 +42,8 @@ export interface Visit {
 export interface Place {
   readonly dataDir?: string;
   readonly uid?: number;
+  /** An ordinary user of a machine where pasta works. */
+  readonly hasTun?: boolean;
 }
 
 /** What a platform needs before it starts: a folder, three free ports, an environment that names them. */
@@ -64,7 +67,7 @@ export async function layGround(settings: Record<string, string> = {}, given?: s
 export async function startPlatform(settings: Record<string, string> = {}, place: Place = {}): Promise<TestPlatform> {
   const { dataDir, api, ports, env } = await layGround(settings, place.dataDir);
   const edge = ports.edge;
-  const bootHere = () => boot(env, api, place.uid).catch((error: unknown) => abandon(dataDir, error));
+  const bootHere = () => boot(env, api, place).catch((error: unknown) => abandon(dataDir, error));
   let process = await bootHere();
   const token = readFileSync(join(dataDir, "admin-token"), "utf8").trim();
   const end = (signal: NodeJS.Signals) => process.end(signal);
@@ -102,17 +105,16 @@ function abandon(dataDir: string, error: unknown): never {
 }
 
 /** `berthd start` in a process of its own; nothing is waited for. */
-export function launch(env: Record<string, string>, uid?: number) {
+export function launch(env: Record<string, string>, { uid, hasTun = false }: Place = {}) {
   const here = checkoutFor(uid);
   const node = here === checkout ? globalThis.process.execPath : join(here, ".toolchain/bin/node");
-  return start(
-    { file: node, args: [join(here, "src/daemon/main.ts"), "start"] },
-    { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) },
-  );
+  const daemon = { file: node, args: [join(here, "src/daemon/main.ts"), "start"] };
+  if (hasTun && uid !== undefined) return start(asUserWithTun(uid, daemon), { env, cwd: here });
+  return start(daemon, { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) });
 }
 
-async function boot(env: Record<string, string>, api: string, uid?: number) {
-  const child = launch(env, uid);
+async function boot(env: Record<string, string>, api: string, place: Place) {
+  const child = launch(env, place);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   let isOver = false;

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
+import { asUserWithTun, pastaLacks } from "../../kit/sandbox/test-open-tun.ts";
 import { findParts } from "./test-ground.ts";
 
 const nobody = 65_534;
@@ -16,11 +17,13 @@ const lacks =
       : "setpriv is not installed";
 const files = ["process-runtime.test.ts", "survival.test.ts"].map((name) => join(import.meta.dirname, name));
 
-// Makes /dev/net/tun usable by everybody in a mount namespace of its own, as a machine set up for pasta has it.
-const openTun =
-  'mount -t tmpfs -o mode=0755 tun /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun && exec "$@"';
-
-const isTunOpen = (): boolean => (statSync("/dev/net/tun").mode & 0o006) === 0o006;
+const readText = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+};
 
 describe("an ordinary user's process runtime", { skip: lacks }, () => {
   let home: string;
@@ -31,42 +34,39 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
   });
   after(() => rmSync(home, { recursive: true, force: true }));
 
-  const asNobody = (prefix: readonly string[], words: readonly string[]): Command => {
+  const asNobody = ({ file, args }: Command): Command => {
     const id = String(nobody);
-    const [file, ...args] = [
-      ...prefix,
-      parts.setpriv as string,
-      "--reuid",
-      id,
-      "--regid",
-      id,
-      "--clear-groups",
-      "--",
-      ...words,
-    ] as [string, ...string[]];
-    return { file, args };
+    const words = ["--reuid", id, "--regid", id, "--clear-groups", "--", file, ...args];
+    return { file: parts.setpriv as string, args: words };
   };
-  const runTests = async (prefix: readonly string[]) => {
-    const env = { PATH: systemPath, HOME: home, TMPDIR: home };
-    const result = await run(asNobody(prefix, [process.execPath, "--test", ...files]), { env, timeoutMs: 240_000 });
-    return { ...result, summary: result.stdout.slice(-6000) };
+  const testing: Command = { file: process.execPath, args: ["--test", ...files] };
+  const runTests = async (command: Command, expected: Record<string, string> = {}) => {
+    const env = { PATH: systemPath, HOME: home, TMPDIR: home, ...expected };
+    const result = await run(command, { env, timeoutMs: 240_000 });
+    assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
+    assert.deepEqual(leftOver(), []);
   };
-  const canRead = async () =>
-    (await run(asNobody([], [process.execPath, "--check", files[0] as string]))).exitCode === 0;
+  /** Command lines of what still runs and knows the tests' folder. */
+  const leftOver = () =>
+    readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map((pid) => [readText(`/proc/${pid}/cmdline`), readText(`/proc/${pid}/environ`)].join("\0"))
+      .filter((text) => text.includes(home))
+      .map((text) => text.split("\0").slice(0, 8).join(" "));
+  const cannotRead = async () => {
+    const { exitCode } = await run(asNobody({ file: process.execPath, args: ["--check", files[0] as string] }));
+    return exitCode === 0 ? false : "this checkout cannot be read by other users";
+  };
 
   it("keeps every promise without root", async (t) => {
-    if (!(await canRead())) return t.skip("this checkout cannot be read by other users");
-    const result = await runTests([]);
-    assert.equal(result.exitCode, 0, result.summary);
+    const reason = await cannotRead();
+    if (reason) return t.skip(reason);
+    return runTests(asNobody(testing));
   });
 
   it("keeps every promise with a network namespace by pasta", async (t) => {
-    if (!parts.pasta) return t.skip("pasta is not installed");
-    if (!existsSync("/dev/net/tun")) return t.skip("this machine has no /dev/net/tun");
-    if (!isTunOpen() && process.env["BERTH_TEST_PASTA"] !== "1")
-      return t.skip("/dev/net/tun is closed to ordinary users here; BERTH_TEST_PASTA=1 opens it for this test alone");
-    if (!(await canRead())) return t.skip("this checkout cannot be read by other users");
-    const result = await runTests(["unshare", "--mount", "--", "/bin/sh", "-c", openTun, "sh"]);
-    assert.equal(result.exitCode, 0, result.summary);
+    const reason = pastaLacks || (await cannotRead());
+    if (reason) return t.skip(reason);
+    return runTests(asUserWithTun(nobody, testing), { BERTH_TEST_NETWORK: "pasta" });
   });
 });

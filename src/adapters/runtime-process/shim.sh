@@ -13,5 +13,5 @@ exec 2>/dev/null
 "$@" 2>&1
 # One small write, by no other program: whoever kills the application's processes may come by here. The file's time is the exit's.
 echo "$?" >"$folder/exit"
-# Whatever is left in this process group is of no use any more.
-kill -KILL -- "-$$"
+# Whatever is left in this process group is of no use any more. Written as POSIX has it: dash takes no `--` after `-KILL`.
+kill -s KILL -- "-$$"

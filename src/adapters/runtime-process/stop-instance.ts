@@ -34,7 +34,7 @@ async function askToEnd(shim: ProcessIdentity, place: ShimPlace, timeoutMs: numb
 export async function killInstance(folder: InstanceFolder, sandbox: Sandbox, shim: ProcessIdentity): Promise<void> {
   const kill = () => {
     if (!isAlive(shim)) return true;
-    sandbox.kill(folder.record.sandbox_id);
+    sandbox.kill(folder.record.sandbox_id, shim.pid);
     for (const { pid } of readProcessTree().descendantsOf(shim.pid)) signal(pid, "SIGKILL");
     return undefined;
   };

@@ -155,9 +155,10 @@ describe("applications of the process runtime", () => {
     await runtime.remove(wanted.id);
   });
 
-  it("reach the named services of this machine at 127.0.0.1", async () => {
+  it("reach the named services of this machine at 127.0.0.1", async (t) => {
     const socket_path = join(root, "service.sock");
     const services = await Promise.all([listening({ path: socket_path }), listening({ port: 0, host: "127.0.0.1" })]);
+    t.after(() => services.forEach((service) => service.close()));
     const { port } = services[1].address() as { port: number };
     const script = `require("http").createServer((q, r) => require("net").connect(${port}, "127.0.0.1").on("error", (e) => r.end(String(e))).pipe(r)).listen(process.env.PORT);`;
     const wanted = workload({
@@ -167,7 +168,6 @@ describe("applications of the process runtime", () => {
     await runtime.apply(wanted);
     assert.equal(await ask((await runtime.observe(wanted.id))[0]), "a service");
     await runtime.remove(wanted.id);
-    for (const service of services) service.close();
   });
 
   it("whose folder a crash left empty are forgotten at the next start", async () => {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,6 +49,8 @@ export async function makeGround(
     nodeBin: process.execPath,
     network: options.network ?? "auto",
   });
+  const expected = process.env["BERTH_TEST_NETWORK"];
+  if (options.network === undefined && expected !== undefined) assert.equal(sandbox.describe().network, expected);
   const runtimes: ProcessRuntime[] = [];
   return {
     root,

@@ -13,7 +13,8 @@ export interface Cgroups {
   visible(id: string): readonly SandboxBind[];
   usage(id: string): SandboxUsage | undefined;
   outOfMemory(id: string): boolean;
-  kill(id: string): boolean;
+  /** Kills its members. Version 2 does it at once; with version 1 one that is being born may be missed: then it is worth a second call. */
+  kill(id: string): void;
   remove(id: string): Promise<void>;
   ids(): readonly string[];
   /** Removes the empty parents. */
@@ -152,17 +153,18 @@ class WrittenCgroups implements Cgroups {
     return field(readText(join(memory.root, id, file)), "oom_kill") > 0;
   }
 
-  kill(id: string): boolean {
-    return this.#hierarchies.some(
+  kill(id: string): void {
+    const atOnce = this.#hierarchies.some(
       (hierarchy) => hierarchy.version === 2 && tryWrite(join(hierarchy.root, id, "cgroup.kill"), "1"),
     );
+    if (!atOnce) this.#killMembers(id);
   }
 
   async remove(id: string): Promise<void> {
     // A group can be removed only when its last process is reaped, which takes a moment after a kill.
     for (let attempt = 0; attempt < 50; attempt += 1) {
       if (this.#hierarchies.map((hierarchy) => tryRemove(join(hierarchy.root, id))).every(Boolean)) return;
-      if (!this.kill(id)) this.#killMembers(id);
+      this.kill(id);
       await sleep(20);
     }
   }

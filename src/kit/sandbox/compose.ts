@@ -4,7 +4,7 @@ import { systemPath, type Command } from "../exec.ts";
 import { certificateVariables } from "./certificates.ts";
 import { fileSystemArguments } from "./file-system.ts";
 import { hiddenFile } from "./hidden-file.ts";
-import { sandboxMark } from "./marked-processes.ts";
+import type { Marks } from "./marked-processes.ts";
 import type { OpenedNetwork } from "./network.ts";
 import type { ReachedService, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
@@ -30,6 +30,7 @@ export interface Composition {
   readonly stateDir: string;
   readonly nodeBin: string;
   readonly hide: readonly string[];
+  readonly marks: Marks;
   readonly certificates: string | null;
   readonly resolvConf: string;
   readonly seccompProgram: Buffer | undefined;
@@ -139,7 +140,7 @@ function userNamespaceWords(plan: Composition, fds: Descriptors, binds: readonly
     "--clearenv",
     ...Object.entries(environment(plan)).flatMap(([name, value]) => ["--setenv", name, value]),
   ];
-  return [bwrap(plan), ...sandboxMark(plan.spec.id), "--args", String(fds.addArguments(args))];
+  return [bwrap(plan), ...plan.marks.option(plan.spec.id), "--args", String(fds.addArguments(args))];
 }
 
 /** Without a user namespace setpriv still runs as root in the sandbox: it must not see the application's environment (LD_PRELOAD). */
@@ -147,7 +148,7 @@ function privilegedWords(plan: Composition, fds: Descriptors): string[] {
   const args = [...commonArguments(plan, fds, mounts(plan)), "--clearenv", "--setenv", "PATH", systemPath];
   return [
     bwrap(plan),
-    ...sandboxMark(plan.spec.id),
+    ...plan.marks.option(plan.spec.id),
     "--args",
     String(fds.addArguments(args)),
     "--",
@@ -222,6 +223,7 @@ function environment(plan: Composition): Record<string, string> {
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
     ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),
+    ...(plan.containment.pid ? {} : plan.marks.variable(spec.id)),
   };
 }
 

@@ -1,35 +1,63 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** An option of bubblewrap that does nothing but make its processes known by the sandbox's id; those of a dead parent too. */
-export const sandboxMark = (id: string): string[] => ["--unsetenv", `berth-${id}`];
-
 /**
- * Kills every process that carries the sandbox's mark, until none is found: one that was being made when its parent was killed
- * is no child of anybody we know. Killing bubblewrap's own first process ends all others of its pid namespace.
+ * Makes the processes of each sandbox known by its id, also those whose parents have died. Marks of one state folder are not those of another.
+ * Where a pid namespace holds a sandbox together, bubblewrap's command line carries the mark: its end is the end of all of them.
+ * Without one, the environment carries it, which every child inherits.
  */
-export async function killMarked(id: string): Promise<void> {
-  const mark = `\0${sandboxMark(id).join("\0")}\0`;
-  for (let round = 0; round < 50; round += 1) {
-    const found = processIds().filter((pid) => commandLine(pid).includes(mark));
-    if (found.length === 0) return;
-    for (const pid of found) kill(Number(pid));
-    await sleep(10);
-  }
+export interface Marks {
+  /** An option of bubblewrap that does nothing else. */
+  option(id: string): string[];
+  variable(id: string): Readonly<Record<string, string>>;
+  /** Kills every process that carries the mark now, but one, and tells how many there were. */
+  kill(id: string, sparedPid?: number): number;
+  /** Kills again and again until none is found: one that was being made when its parent was killed is no child of anybody we know. */
+  end(id: string): Promise<void>;
+  /** The sandboxes of which something runs. */
+  ids(): readonly string[];
+}
+
+const variableName = "BERTH_SANDBOX";
+
+/** `tag` names the state folder: lower-case hexadecimal. */
+export function openMarks(tag: string): Marks {
+  const optionOf = (id: string) => ["--unsetenv", `berth-${tag}-${id}`];
+  const found = new RegExp(`\0--unsetenv\0berth-${tag}-([a-z0-9_-]+)\0|(?:^|\0)${variableName}=${tag}-([a-z0-9_-]+)\0`);
+  const idOf = (pid: string | number) => {
+    const match = found.exec(`${read(pid, "cmdline")}\0${read(pid, "environ")}`);
+    return match?.[1] ?? match?.[2];
+  };
+  const kill = (id: string, sparedPid?: number) => {
+    const pids = processIds()
+      .map(Number)
+      .filter((pid) => pid !== sparedPid && idOf(pid) === id);
+    for (const pid of pids) killProcess(pid);
+    return pids.length;
+  };
+  return {
+    option: optionOf,
+    variable: (id) => ({ [variableName]: `${tag}-${id}` }),
+    kill,
+    async end(id) {
+      for (let round = 0; round < 50 && kill(id) > 0; round += 1) await sleep(10);
+    },
+    ids: () => [...new Set(processIds().flatMap((pid) => idOf(pid) ?? []))],
+  };
 }
 
 const processIds = (): string[] =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
 
-function commandLine(pid: string): string {
+function read(pid: string | number, file: "cmdline" | "environ"): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
     return "";
   }
 }
 
-function kill(pid: number): void {
+function killProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {

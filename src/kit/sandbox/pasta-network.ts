@@ -5,15 +5,24 @@ import { isFreePort } from "./shared-network.ts";
 /**
  * A network namespace of an ordinary user's own, with egress and one forwarded port by pasta(1).
  * The host's loopback is not mapped (`--no-map-gw`), and nothing is forwarded but that port.
+ * pasta outlives its parent, and its child outlives pasta: setpriv(1), where there is one, makes each die with the one before.
  */
-export function pastaNetwork(pasta: string, ports: Leases): NetworkDriver {
+export function pastaNetwork(programs: { pasta: string; setpriv: string | null }, ports: Leases): NetworkDriver {
+  const diesWithParent = programs.setpriv === null ? [] : [programs.setpriv, "--pdeathsig", "KILL", "--"];
   return {
     mode: "pasta",
     async open(id, network) {
       const port = network.kind === "serve" ? await ports.claim(id, isFreePort) : null;
       const inside = network.kind === "serve" ? network.port : 0;
       return {
-        prefix: [pasta, ...pastaArguments(port === null ? null : { host: port, inside }), "--"],
+        prefix: [
+          ...diesWithParent,
+          programs.pasta,
+          ...pastaArguments(port === null ? null : { host: port, inside }),
+          "--",
+          ...diesWithParent,
+          ...ownProc,
+        ],
         isolate: false,
         ownLoopback: true,
         serve: port === null ? null : { port: inside, address: { host: "127.0.0.1", port } },
@@ -26,6 +35,9 @@ export function pastaNetwork(pasta: string, ports: Leases): NetworkDriver {
     dismantle: async () => {},
   };
 }
+
+// pasta's child has a pid namespace but the host's /proc, where bubblewrap would look for its own child under a number that is another's.
+const ownProc = ["unshare", "--mount", "--mount-proc", "--"];
 
 function pastaArguments(forward: { host: number; inside: number } | null): string[] {
   const inbound = forward ? `127.0.0.1/${forward.host}:${forward.inside}` : "none";

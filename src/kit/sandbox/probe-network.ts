@@ -52,8 +52,9 @@ export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers
 }
 
 function pastaOn(options: SandboxOptions, ports: ReturnType<typeof openLeases>): NetworkDriver {
-  if (!options.parts.pasta) throw new Error("pasta is not installed");
-  return pastaNetwork(options.parts.pasta, ports);
+  const { pasta, setpriv } = options.parts;
+  if (!pasta) throw new Error("pasta is not installed");
+  return pastaNetwork({ pasta, setpriv }, ports);
 }
 
 async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resolvers): Promise<NetworkDriver> {

@@ -4,7 +4,7 @@ import { run as runCommand, systemPath, type RunOptions } from "../exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
-import { killMarked } from "./marked-processes.ts";
+import { openMarks, type Marks } from "./marked-processes.ts";
 import { noNetwork, type NetworkDriver, type OpenedNetwork } from "./network.ts";
 import { probeContainment, type ContainmentFindings } from "./probe-containment.ts";
 import { probeNetwork, type NetworkFindings } from "./probe-network.ts";
@@ -31,6 +31,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 interface Context {
   readonly options: SandboxOptions;
   readonly cgroups: Cgroups;
+  readonly marks: Marks;
   readonly certificates: string | null;
   readonly resolvers: Resolvers;
   readonly program: Buffer | undefined;
@@ -42,6 +43,7 @@ function prepare(options: SandboxOptions): Omit<Context, "containment"> {
   return {
     options,
     cgroups: openCgroups(`berth-${tag}`),
+    marks: openMarks(tag),
     certificates: trustedCertificates(options.stateDir, options.caFile),
     resolvers: readResolvers(),
     program: seccompProgram(),
@@ -49,13 +51,15 @@ function prepare(options: SandboxOptions): Omit<Context, "containment"> {
 }
 
 function assemble(context: Context, containment: ContainmentFindings, network: NetworkFindings): Sandbox {
-  const { cgroups } = context;
+  const { cgroups, marks } = context;
   const { driver } = network;
   const command = (spec: SandboxSpec) => open(context, driver, spec);
+  // Where no control group holds them together, the sandbox's processes are found by their mark.
+  const hasGroups = cgroups.parts.includes("process_limit");
+  const kill = (id: string, sparedPid?: number) => (hasGroups ? cgroups.kill(id) : marks.kill(id, sparedPid));
   const end = async (id: string) => {
     await cgroups.remove(id);
-    // Where no control group holds them together, the sandbox's processes are found by their mark.
-    if (!cgroups.parts.includes("process_limit")) await killMarked(id);
+    if (!hasGroups) await marks.end(id);
   };
   const remove = async (id: string) => {
     await end(id);
@@ -68,7 +72,7 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     prepare: async (id) => void (await driver.open(id, { kind: "egress" })),
     run: async (spec, { keepNetwork = false, ...options } = {}): Promise<SandboxResult> => {
       const ready = await command(spec);
-      const reaping = reapWhenOver(() => cgroups.kill(spec.id), options);
+      const reaping = reapWhenOver(() => kill(spec.id), options);
       try {
         const result = await runCommand(ready.command, { ...options, ...ready.options, ownGroup: true });
         return { ...result, outOfMemory: cgroups.outOfMemory(spec.id) };
@@ -80,10 +84,10 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     },
     usage: (id) => cgroups.usage(id),
     outOfMemory: (id) => cgroups.outOfMemory(id),
-    kill: (id) => cgroups.kill(id),
+    kill,
     remove,
     sweep: async (family, keep) => {
-      const ids = new Set([...cgroups.ids(), ...driver.ids()]);
+      const ids = new Set([...cgroups.ids(), ...driver.ids(), ...(hasGroups ? [] : marks.ids())]);
       for (const id of ids) if (id.startsWith(`${family}-`) && !keep.includes(id)) await remove(id);
     },
     dismantle: async () => {
@@ -133,6 +137,7 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
   const plan: Composition = {
     ...{ spec, containment, network },
     ...{ parts: options.parts, stateDir: options.stateDir, nodeBin: options.nodeBin, hide: options.hide ?? [] },
+    marks: context.marks,
     certificates: context.certificates,
     resolvConf: network.ownLoopback ? resolvers.isolated : resolvers.shared,
     seccompProgram: context.program,

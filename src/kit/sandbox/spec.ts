@@ -93,8 +93,11 @@ export interface Sandbox {
   usage(id: string): SandboxUsage | undefined;
   /** Whether the kernel killed something in it for want of memory. */
   outOfMemory(id: string): boolean;
-  /** Kills everything in it; false where no control group can do so. */
-  kill(id: string): boolean;
+  /**
+   * Kills everything that is in it now, but `sparedPid`, who waits for its end. What is being born at that moment may be missed, so call
+   * it until nothing is left.
+   */
+  kill(id: string, sparedPid?: number): void;
   /** Frees the control group and the network of an ended sandbox, killing what is left. Idempotent. */
   remove(id: string): Promise<void>;
   /** Removes every sandbox of a family (`run`, `build` …) but those named: what a crash left behind. */
