@@ -4,7 +4,7 @@ import { systemPath, type Command } from "../exec.ts";
 import { certificateVariables } from "./certificates.ts";
 import { fileSystemArguments } from "./file-system.ts";
 import { hiddenFile } from "./hidden-file.ts";
-import type { Marks } from "./marked-processes.ts";
+import type { Marks } from "./marks.ts";
 import type { OpenedNetwork } from "./network.ts";
 import type { ReachedService, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 

@@ -4,7 +4,7 @@ import { run as runCommand, systemPath, type RunOptions } from "../exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
-import { openMarks, type Marks } from "./marked-processes.ts";
+import { openMarks, type Marks } from "./marks.ts";
 import { noNetwork, type NetworkDriver, type OpenedNetwork } from "./network.ts";
 import { probeContainment, type ContainmentFindings } from "./probe-containment.ts";
 import { probeNetwork, type NetworkFindings } from "./probe-network.ts";
