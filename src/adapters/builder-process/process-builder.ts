@@ -14,9 +14,10 @@ import { openSpares, type Spares } from "./steps/spares.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
+import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
 import { removeTree } from "./steps/remove-tree.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
-import { home, makeWorkspace, type Workspace } from "./steps/workspace.ts";
+import { home, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
 
@@ -36,8 +37,10 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   await sweepLeftovers(options);
   const upkeep = createUpkeep();
   const spares = await openSpares(options.cachesDir);
+  const { sandbox, uidBase } = options;
+  const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase });
   return {
-    build: (request) => build(options, request, { upkeep, spares }),
+    build: (request) => build(options, request, { upkeep, spares, code }),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
@@ -64,6 +67,7 @@ interface Run {
   readonly projectCacheDir: string;
   readonly deadlineMs: number;
   readonly spares: Spares;
+  readonly code: CompiledCode;
   readonly hashing: Hashing;
   /** What is left to do when the build has ended. */
   readonly after: (() => Promise<void>)[];
@@ -72,12 +76,13 @@ interface Run {
 interface Shared {
   readonly upkeep: Upkeep;
   readonly spares: Spares;
+  readonly code: CompiledCode;
 }
 
 async function build(
   options: ProcessBuilderOptions,
   request: BuildRequest,
-  { upkeep, spares }: Shared,
+  { upkeep, spares, code }: Shared,
 ): Promise<BuildOutcome> {
   await upkeep.of(request.project_id);
   const log = createBuildLog(request.onLine, Object.values(request.env));
@@ -102,6 +107,7 @@ async function build(
       projectCacheDir,
       deadlineMs: Date.now() + request.limits.timeoutMs,
       spares,
+      code,
       hashing,
       after,
     });
@@ -133,7 +139,8 @@ async function makeImage(run: Run): Promise<Image> {
   const prepared = await prepare(run.options, detected, tree);
   announce(run.log, detected, prepared);
   for (const remark of remarks(tree)) run.log.detail(remark);
-  const context = stepContext(run, prepared);
+  const context = await stepContext(run, prepared);
+  run.after.push(() => run.code.make(prepared.tools));
   const installed = await installAndBuild(context, prepared.plan);
   const start = chooseStart(run, detected, prepared);
   const isSite = start?.how === "static" && detected.procfile.release === null;
@@ -179,11 +186,18 @@ function remarks(tree: SourceTree): string[] {
   ];
 }
 
-function stepContext(run: Run, prepared: Prepared): InstallContext {
-  const { options, request } = run;
+async function stepContext(run: Run, prepared: Prepared): Promise<InstallContext> {
+  const { options, request, workspace } = run;
+  const compiled = await run.code.bind(prepared.tools, workspace.hostUid);
+  if (compiled) await makeBelowTmp(workspace, compiled.target);
   return {
-    ...{ sandbox: options.sandbox, workspace: run.workspace, buildId: request.build_id, tools: prepared.tools },
-    ...{ packageDirs: options.packageDirs, env: { ...options.packageEnv, ...request.env }, limits: request.limits },
+    ...{ sandbox: options.sandbox, workspace, buildId: request.build_id, tools: prepared.tools },
+    ...{
+      compiledCode: compiled,
+      packageDirs: options.packageDirs,
+      env: { ...options.packageEnv, ...request.env },
+      limits: request.limits,
+    },
     ...{ deadlineMs: run.deadlineMs, signal: request.signal, log: run.log, projectCacheDir: run.projectCacheDir },
     ...{ spares: run.spares, hashing: run.hashing, after: run.after },
   };

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { BuildLimits } from "../../../ports/builder.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../kit/sandbox/sandbox.ts";
@@ -8,7 +9,7 @@ import type { Step, Tool } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
 import { classify, tellingLine } from "./classify.ts";
 import { unreachable } from "./unreachable.ts";
-import { home, type Workspace } from "./workspace.ts";
+import { home, isPlain, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
 export interface StepContext {
@@ -17,6 +18,8 @@ export interface StepContext {
   readonly buildId: string;
   readonly tools: readonly Toolchain[];
   readonly packageDirs: readonly string[];
+  /** The package manager's compiled code, if there is any. */
+  readonly compiledCode: SandboxBind | null;
   /** The project's variables and the platform's settings. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: BuildLimits;
@@ -177,14 +180,20 @@ export function buildSandboxId(buildId: string): string {
 }
 
 /** On disk instead of in memory: what a build writes there must not count against its memory. */
-function binds({ workspace, tools, packageDirs }: StepContext): SandboxBind[] {
+function binds({ workspace, tools, packageDirs, compiledCode }: StepContext): SandboxBind[] {
   return [
     { source: workspace.tmp, target: "/tmp", writable: true },
+    ...(compiledCode && isStillThere(workspace, compiledCode.target) ? [compiledCode] : []),
     { source: workspace.home, target: "/home/app", writable: true },
     { source: workspace.cache, target: "/cache", writable: true },
     ...tools.map(({ source, target }) => ({ source, target, writable: false })),
     ...packageDirs.map((folder) => ({ source: folder, target: folder, writable: false })),
   ];
+}
+
+/** bubblewrap would follow a link that an earlier step has put in its place, out of the sandbox. */
+function isStillThere({ tmp }: Workspace, target: string): boolean {
+  return isPlain(tmp, relative("/tmp", target), "folder");
 }
 
 const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1" };

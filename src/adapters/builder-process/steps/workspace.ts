@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
 import { lchown, mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { removeTree } from "./remove-tree.ts";
 
 /** The folders of one build. `app`, `tmp`, `home` belong to the build's user; the rest is the platform's. */
@@ -43,6 +43,12 @@ export async function makeWorkspace(places: WorkspacePlaces): Promise<Workspace>
   };
   for (const folder of [workspace.app, workspace.tmp, workspace.home, cache]) await makeFolder(folder, places.hostUid);
   return workspace;
+}
+
+/** Makes what shall be mounted at a path below /tmp a place there, before any command of the project has run. */
+export async function makeBelowTmp({ tmp, hostUid }: Workspace, target: string): Promise<void> {
+  let folder = tmp;
+  for (const name of relative("/tmp", target).split("/")) await makeFolder((folder = join(folder, name)), hostUid);
 }
 
 async function makeFolder(folder: string, uid: number): Promise<void> {

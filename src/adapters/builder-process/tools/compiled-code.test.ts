@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { after, before, it } from "node:test";
+import { attempt } from "../../../ports/builder.suite.ts";
+import { makeTestBuilder, type TestBuilder } from "../test-builder.ts";
+
+// What npm finds compiled, and whether it may change it.
+const look =
+  "ls -d /tmp/node-compile-cache/*/* | wc -l; for each in /tmp/node-compile-cache/*; do touch $each/x; done 2>&1 || true";
+const filesOf = (scripts: object) => ({ "package.json": JSON.stringify({ scripts }), "index.js": "" });
+const files = filesOf({ build: look, start: "node ." });
+
+let test: TestBuilder;
+before(async () => (test = await makeTestBuilder()));
+after(() => test.close());
+
+it("gives npm's code, compiled by the platform alone, to every build after the first, and lets none change it", async () => {
+  await attempt(test.builder, files);
+  await test.builder.settle();
+  const { lines } = await attempt(test.builder, files);
+  const found = Number(lines.map((line) => /^\s*(\d+)$/.exec(line)?.[1]).find((count) => count !== undefined));
+  assert.ok(found > 100, lines.join("\n"));
+  assert.ok(
+    lines.some((line) => line.includes("Read-only file system")),
+    lines.join("\n"),
+  );
+});
+
+it("does not follow a link that a step has put in the place of that code", async () => {
+  const swap = "mv /tmp/node-compile-cache /tmp/moved; ln -s /oldroot/$TARGET /tmp/node-compile-cache";
+  const again = { "package.json": JSON.stringify({ scripts: { build: "true", start: "node .", install: swap } }) };
+  const { outcome } = await attempt(test.builder, { ...files, ...again }, { env: { TARGET: test.root } });
+  assert.equal(outcome.outcome, "built");
+  assert.deepEqual(
+    (await readdir(test.root)).filter((name) => /^v\d/.test(name)),
+    [],
+  );
+});

@@ -1,0 +1,96 @@
+import { mkdir, readdir, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runOk } from "../../../kit/exec.ts";
+import type { Sandbox, SandboxBind } from "../../../kit/sandbox/sandbox.ts";
+import { removeTree } from "../steps/remove-tree.ts";
+import type { Toolchain } from "./toolchain.ts";
+
+/**
+ * npm keeps its code as V8 has compiled it (module.enableCompileCache), which is a third of the time of a small `npm ci`. A build begins with
+ * an empty /tmp, so the platform makes that code once for a Node and an npm, by itself: what one project could write, no other may run.
+ */
+export interface CompiledCode {
+  /** What a build with these tools mounts, for the user it runs as; null when it is not made yet. */
+  bind(tools: readonly Toolchain[], uid: number): Promise<SandboxBind | null>;
+  /** Makes it unless it is there. */
+  make(tools: readonly Toolchain[]): Promise<void>;
+}
+
+// Node's default, below os.tmpdir(): `<version>-<processor>-<hash of V8's flags>-<user>`.
+const cacheInside = "/tmp/node-compile-cache";
+const limits = { memoryBytes: 512 * 1024 * 1024, processes: 64, cpus: 1 };
+// Packs, installs and runs something, without any network.
+const exercise =
+  "npm pack --silent ./dependency && npm install --silent ./dependency-1.0.0.tgz && npm ci --silent && npm run --silent build";
+
+/** Kept in `folder`, `<npm's version>-on-<Node's version>/`; `uid` is a user that owns no project. */
+export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: number }): CompiledCode {
+  const placeOf = (tools: readonly Toolchain[]) => {
+    const [node, npm] = ["node", "npm"].map((name) => tools.find((tool) => tool.name === name)?.version);
+    return node !== undefined && npm !== undefined ? join(options.folder, `${npm}-on-${node}`) : null;
+  };
+  const under = new Map<string, Promise<void>>();
+  const makeAt = async (place: string, tools: readonly Toolchain[]) => {
+    const draft = `${place}.making`;
+    await removeTree(draft);
+    try {
+      await compile(options, tools, draft);
+      await rename(join(draft, "made"), place);
+    } finally {
+      await removeTree(draft);
+      under.delete(place);
+    }
+  };
+  return {
+    async bind(tools, uid) {
+      const place = placeOf(tools);
+      const tag = place === null ? undefined : (await readdir(place).catch(() => []))[0];
+      if (place === null || tag === undefined) return null;
+      return { source: join(place, tag), target: `${cacheInside}/${tag}-${uid}`, writable: false };
+    },
+    async make(tools) {
+      const place = placeOf(tools);
+      if (place === null || (await stat(place).catch(() => null))) return;
+      const making = under.get(place) ?? makeAt(place, tools);
+      under.set(place, making);
+      await making;
+    },
+  };
+}
+
+/** Leaves `made/<tag>/` in the draft folder; an empty `made/` for a Node that keeps no compiled code. */
+async function compile(
+  { sandbox, uid }: { sandbox: Sandbox; uid: number },
+  tools: readonly Toolchain[],
+  draft: string,
+): Promise<void> {
+  const [app, tmp, made] = ["app", "tmp", "made"].map((name) => join(draft, name)) as [string, string, string];
+  for (const dir of [join(app, "dependency"), tmp, made]) await mkdir(dir, { recursive: true, mode: 0o755 });
+  const dependency = { name: "dependency", version: "1.0.0" };
+  await writeFile(join(app, "dependency", "package.json"), JSON.stringify(dependency));
+  await writeFile(join(app, "package.json"), JSON.stringify({ name: "exercise", scripts: { build: "true" } }));
+  const owner = sandbox.hostUid(uid);
+  if (process.geteuid?.() === 0) await runOk({ file: "chown", args: ["-R", `${owner}:${owner}`, app, tmp] });
+  const { exitCode, stderr } = await sandbox.run(
+    {
+      ...{ id: `build-compiled-code-${process.pid}`, uid, argv: ["/bin/sh", "-c", exercise], limits },
+      env: { npm_config_cache: "/tmp/npm", npm_config_update_notifier: "false" },
+      app: { source: app, writable: true },
+      storageDir: null,
+      binds: [
+        { source: tmp, target: "/tmp", writable: true },
+        ...tools.map(({ source, target }) => ({ source, target, writable: false })),
+      ],
+      path: tools.map((tool) => `${tool.target}/bin`),
+      network: { kind: "none" },
+    },
+    { timeoutMs: 120_000 },
+  );
+  if (exitCode !== 0) throw new Error(`npm's code could not be compiled: ${stderr.slice(-500)}`);
+  for (const name of await readdir(join(tmp, "node-compile-cache")).catch(() => [])) {
+    const target = join(made, name.replace(/-\d+$/, ""));
+    // Node closes its files to all others.
+    const how = ["--recursive", "--no-preserve=mode,ownership", "--no-target-directory"];
+    await runOk({ file: "cp", args: [...how, join(tmp, "node-compile-cache", name), target] });
+  }
+}
