@@ -5,7 +5,7 @@ import type { Row } from "../../contract/table.ts";
 import { newId } from "../../kit/ids.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
-import { recordEvent } from "./activity.ts";
+import { recordCrash } from "./activity.ts";
 import { kindOf } from "./rules.ts";
 
 let api: TestApi;
@@ -65,8 +65,8 @@ test("a timeline tells what was changed, what was deployed, what crashed and wha
   const live = await testDeployment(api.world, owner, { build_id, number: 7, status: "active" });
   const now = new Date();
   await db.updateTable("deployment").set({ activated_at: now, finished_at: now }).where("id", "=", live).execute();
-  const crash = { action: "replica.crashed", target: "deployment 7, replica 0", detail: { exit_code: 3 } };
-  await recordEvent(db, { ...owner, ...crash });
+  const crash = { out_of_memory: false, exit_code: 3, restarts: 1, next_start_in_ms: 1000 };
+  await recordCrash(db, { ...owner, deployment: 7, replica: 0, ...crash });
   await failedRun(owner);
 
   const { entries, text } = await read(`${path}/timeline`);

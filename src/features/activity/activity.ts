@@ -32,6 +32,30 @@ export async function recordEvent(db: Db | Tx, event: PlatformEvent): Promise<vo
   await recordActivity(db, { target: null, detail: {}, ...event, actor_token_id: null, actor_name: "berth" });
 }
 
+/** An end of a replica that another start follows. */
+export interface ReplicaCrash extends Pick<Activity, "org_id"> {
+  readonly project_id: string;
+  /** The deployment's number. */
+  readonly deployment: number;
+  readonly replica: number;
+  readonly out_of_memory: boolean;
+  readonly exit_code: number | null;
+  readonly restarts: number;
+  readonly next_start_in_ms: number;
+}
+
+/** Writes a crash down. Metrics and checks count these events by the numbers in their detail; the target is for people. */
+export async function recordCrash(db: Db | Tx, crash: ReplicaCrash): Promise<void> {
+  const { org_id, project_id, out_of_memory, ...detail } = crash;
+  await recordEvent(db, {
+    org_id,
+    project_id,
+    action: out_of_memory ? "replica.out_of_memory" : "replica.crashed",
+    target: `deployment ${crash.deployment}, replica ${crash.replica}`,
+    detail,
+  });
+}
+
 /** What reading needs of a handler's context. */
 export interface Reading {
   readonly tx: Db | Tx;

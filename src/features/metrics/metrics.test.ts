@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Result } from "../../contract/routes.ts";
-import { recordEvent } from "../activity/activity.ts";
+import { recordCrash } from "../activity/activity.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
 import { addLook, addReplicaSamples, addTraffic, enlistLooks, pruneMetrics, takeDueLooks } from "./metrics.ts";
@@ -133,7 +133,8 @@ describe("replicas", () => {
     await sample(1, 115, 30);
     await sample(2, 1, 15);
     await sample(2, 4, 0);
-    await recordEvent(db, { ...owner, action: "replica.crashed", target: "deployment 1, replica 0" });
+    const crash = { out_of_memory: true, exit_code: null, restarts: 1, next_start_in_ms: 1000 };
+    await recordCrash(db, { ...owner, deployment: 1, replica: 0, ...crash });
     const { replicas, deployments } = await metricsOf(slug, "7d");
     const used = replicas[0]?.buckets.filter((bucket) => bucket.cpus !== null) ?? [];
     assert.ok(used.length > 0);

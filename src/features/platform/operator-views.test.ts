@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
 import type { Result } from "../../contract/routes.ts";
-import { newId } from "../../kit/ids.ts";
+import { recordCrash } from "../activity/activity.ts";
 import { recordReports } from "../status/status.ts";
 import { saveMachine, type MachineDescription } from "./platform.ts";
 
@@ -99,10 +99,8 @@ test("the overview counts what is there, what fails, what is slow, and what it a
   const { db } = world;
   await db.updateTable("project").set({ replicas: 3 }).where("id", "=", project.id).execute();
   await db.updateTable("deployment").set({ activated_at: new Date() }).where("status", "=", "active").execute();
-  await db
-    .insertInto("activity")
-    .values({ ...owner, id: newId("evt"), actor_name: "berth", action: "replica.crashed", detail: "{}" })
-    .execute();
+  const crash = { out_of_memory: false, exit_code: 1, restarts: 1, next_start_in_ms: 1000 };
+  await recordCrash(db, { ...owner, deployment: 1, replica: 0, ...crash });
   const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
   await db
     .insertInto("project_metric")

@@ -110,7 +110,7 @@ export async function crashes(db: Db) {
       select ${named} as subject, d.number,
         (select count(*)::int from activity a where a.project_id = p.id and a.action in ('replica.crashed', 'replica.out_of_memory')
           and a.created_at > clock_timestamp() - interval '5 minutes'
-          and a.target like 'deployment ' || d.number || ', %') as crashes,
+          and (a.detail->>'deployment')::integer = d.number) as crashes,
         r.restarts, r.seconds
       from deployment d
       join project p on p.id = d.project_id and p.deleted_at is null

@@ -1,4 +1,4 @@
-import { recordEvent } from "../../features/activity/activity.ts";
+import { recordCrash } from "../../features/activity/activity.ts";
 import {
   markCrashed,
   markReady,
@@ -128,12 +128,15 @@ async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<
     { project: row.slug, deployment: row.number, replica: crash.ordinal, exit_code: crash.exit_code },
     "an application crashed",
   );
-  await recordEvent(world.db, {
+  await recordCrash(world.db, {
     org_id: row.org_id,
     project_id: row.project_id,
-    action: crash.out_of_memory ? "replica.out_of_memory" : "replica.crashed",
-    target: `deployment ${row.number}, replica ${crash.ordinal}`,
-    detail: { exit_code: crash.exit_code, restarts: crash.restarts, next_start_in_ms: crash.pauseMs },
+    deployment: row.number,
+    replica: crash.ordinal,
+    out_of_memory: crash.out_of_memory,
+    exit_code: crash.exit_code,
+    restarts: crash.restarts,
+    next_start_in_ms: crash.pauseMs,
   });
 }
 

@@ -8,6 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject, type CronProject } from "../../../test/support/cron-world.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
 import { silentLog } from "../../kit/log.ts";
 import { systemClock } from "../../ports/clock.ts";
@@ -338,17 +339,8 @@ async function crashing(times: number): Promise<CronProject> {
 
 /** A crash as the apps task writes it down. */
 async function crash({ org_id, project_id, deployment_id }: CronProject, restarts: number): Promise<void> {
-  const event = {
-    id: `evt_${deployment_id}_${restarts}`,
-    actor_name: "berth",
-    action: "replica.crashed",
-    target: "deployment 1, replica 0",
-    detail: "{}",
-  };
-  await database.db
-    .insertInto("activity")
-    .values({ ...event, org_id, project_id })
-    .execute();
+  const end = { out_of_memory: false, exit_code: 1, next_start_in_ms: 1000 };
+  await recordCrash(database.db, { org_id, project_id, deployment: 1, replica: 0, restarts, ...end });
   await database.db
     .updateTable("replica")
     .set({ restarts, exited_at: new Date() })
