@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { send } from "../../src/adapters/storage-s3/requests.ts";
+import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts";
+import { eventually } from "../e2e/traffic.ts";
+import { missingForSwift, startSwift } from "../support/swift.ts";
+
+const bucket = "backups";
+// 20,000 rows of 64 random digits each: more than a compressor takes away.
+const fill = `const { Client } = require("pg");
+(async () => {
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query("create table if not exists note as select i as id, md5(random()::text) || md5(random()::text) as text from generate_series(1, 20000) i");
+  await client.end();
+})();
+`;
+const app = {
+  "package.json": JSON.stringify({ name: "notes", private: true, dependencies: { pg: "8.23.1" } }),
+  Procfile: "web: node server.js\nrelease: node fill.js\n",
+  "fill.js": fill,
+  "server.js": `require("node:http").createServer((q, r) => r.end("notes")).listen(process.env.PORT, process.env.HOST);`,
+};
+
+interface Backup {
+  readonly id: string;
+  readonly status: string;
+  readonly storage: string;
+  readonly size_bytes: number;
+  readonly failure: unknown;
+}
+
+test(
+  "backups in a real S3 server are made, verified, restored and found damaged through the API",
+  {
+    skip: missingForSwift,
+    timeout: 240_000,
+  },
+  async () => {
+    const server = await startSwift();
+    await send({ ...server, bucket }, { method: "PUT" });
+    const platform = await startPlatform({
+      BERTH_S3_ENDPOINT: server.endpoint,
+      BERTH_S3_REGION: server.region,
+      BERTH_S3_BUCKET: bucket,
+      BERTH_S3_ACCESS_KEY_ID: server.accessKeyId,
+      BERTH_S3_SECRET_KEY: server.secretKey,
+    });
+    try {
+      const notes = await createApp(platform, "notes", app);
+      await platform.call("POST", "/v1/projects/notes/database");
+      const pushed = await notes.push();
+      assert.equal(pushed.exitCode, 0, pushed.stderr);
+      const backup = await makeBackup(platform);
+      assert.match(backup.storage, /s3/);
+      const keys = await keysIn(server);
+      assert.equal(keys.length, 1);
+
+      const verified = await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`);
+      assert.deepEqual([verified.status, verified.body.status], [200, "verified"], JSON.stringify(verified.body));
+      const restored = await platform.call<{ database: string }>("POST", "/v1/projects/notes/restore", {
+        backup_id: backup.id,
+      });
+      assert.equal(restored.status, 201, JSON.stringify(restored.body));
+      const rows = await platform.call<{ rows: unknown[] }>(
+        "GET",
+        `/v1/projects/notes/data/tables/public/note?limit=1&database=${restored.body.database}`,
+      );
+      assert.equal(rows.status, 200, JSON.stringify(rows.body));
+      assert.equal(rows.body.rows.length, 1);
+
+      const [key] = keys as [string];
+      await send({ ...server, bucket }, { method: "PUT", key, body: new Uint8Array(backup.size_bytes) });
+      const damaged = await platform.call<{ code: string }>("POST", "/v1/projects/notes/restore", {
+        backup_id: backup.id,
+      });
+      assert.deepEqual([damaged.status, damaged.body.code], [409, "backup_damaged"]);
+      const found = await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`);
+      assert.equal(found.body.status, "failed");
+    } finally {
+      await platform.destroy();
+      await server.close();
+    }
+  },
+);
+
+async function makeBackup(platform: TestPlatform): Promise<Backup> {
+  const asked = await platform.call<{ id: string }>("POST", "/v1/projects/notes/backups");
+  assert.equal(asked.status, 201, JSON.stringify(asked.body));
+  const look = async () => (await platform.call<Backup>("GET", `/v1/backups/${asked.body.id}`)).body;
+  await eventually(async () => (await look()).status !== "running", "the backup ends");
+  const backup = await look();
+  assert.equal(backup.status, "completed", JSON.stringify(backup));
+  return backup;
+}
+
+async function keysIn(server: Awaited<ReturnType<typeof startSwift>>): Promise<string[]> {
+  const listed = await send({ ...server, bucket }, { method: "GET", query: { "list-type": "2" } });
+  return [...(await listed.text()).matchAll(/<Key>([^<]+)<\/Key>/g)].map((match) => match[1] as string);
+}
