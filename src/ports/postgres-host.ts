@@ -8,8 +8,9 @@ export interface PostgresHost {
   /**
    * Makes the instance exist, run, and hold the role and database of `spec`, hardened. Idempotent at every step.
    * Resolves when the database accepts connections as the role. Throws with a sentence for the operator when it cannot.
+   * An aborted signal ends the waiting with its reason; a server that is starting goes on, and the next call takes it up.
    */
-  ensure(spec: DatabaseSpec): Promise<DatabaseEndpoint>;
+  ensure(spec: DatabaseSpec, signal?: AbortSignal): Promise<DatabaseEndpoint>;
   /** What runs, without changing anything. */
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
   /** Ends the instance's processes, keeps its data. Idempotent. */

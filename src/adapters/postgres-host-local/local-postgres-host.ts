@@ -67,7 +67,7 @@ const ownDatabases = ["postgres", "template0", "template1"];
 /** PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
 export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
   return {
-    ensure: (spec) => ensure(options, spec),
+    ensure: (spec, signal) => ensure(options, spec, signal),
     observe: (spec) => observe(options, spec),
     stop: (id) => stop(options, id),
     destroy: (id) => destroy(options, id),
@@ -83,18 +83,26 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
   };
 }
 
-async function ensure(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<DatabaseEndpoint> {
+async function ensure(
+  options: LocalPostgresHostOptions,
+  spec: DatabaseSpec,
+  signal?: AbortSignal,
+): Promise<DatabaseEndpoint> {
   const dir = instanceFolder(options, spec.id);
   ensureFolder(options.dir, 0o700);
   ensureFolder(dir, 0o700);
   return withFolderLock(join(dir, "ensure-lock"), async () => {
-    const instance = await ensureRunning(options, spec);
+    const instance = await ensureRunning(options, spec, signal);
     const version = (await logInAsRole(instance, spec, dir)) ?? (await applyAll(instance, spec, dir));
     return endpointOf(instance, version);
   });
 }
 
-async function ensureRunning(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<Instance> {
+async function ensureRunning(
+  options: LocalPostgresHostOptions,
+  spec: DatabaseSpec,
+  signal?: AbortSignal,
+): Promise<Instance> {
   const uid = options.uidBase === null ? null : options.uidBase + spec.project_number;
   let taken: number | undefined;
   for (let attempt = 1; attempt <= portAttempts; attempt += 1) {
@@ -104,7 +112,7 @@ async function ensureRunning(options: LocalPostgresHostOptions, spec: DatabaseSp
     });
     const instance = instanceOf(options, spec.id, { port, uid });
     try {
-      await instance.server.ensure();
+      await instance.server.ensure(signal);
       return instance;
     } catch (error) {
       if (!(error instanceof PortTaken)) throw error;

@@ -31,9 +31,9 @@ export interface LocalServerOptions {
 
 /** One PostgreSQL instance as a thing. It outlives the process that started it. */
 export interface LocalServer {
-  /** Makes the instance exist and run; resolves when it lets its superuser in. Idempotent, also among several processes. */
-  ensure(): Promise<void>;
-  /** What is there, without changing anything. */
+  /** Makes the instance exist and run; resolves when it lets its superuser in. Idempotent, also among several processes. An aborted signal ends the waiting. */
+  ensure(signal?: AbortSignal): Promise<void>;
+  /** What is there, without changing anything but its log, which is kept small. */
   observe(): Promise<"absent" | "stopped" | "running">;
   /** Ends its processes, keeps its data. Idempotent. */
   stop(): Promise<void>;
@@ -49,7 +49,7 @@ const logLimitBytes = 4 * 1024 * 1024;
 export function createLocalServer(options: LocalServerOptions): LocalServer {
   const address = { dir: options.dir, socketDir: options.socketDir, port: options.port };
   return {
-    ensure: () => ensureServer(options),
+    ensure: (signal) => ensureServer(options, signal),
     observe: () => observeServer(options),
     stop: async () => {
       const { lock, mark, running } = instanceFiles(options.dir);
@@ -64,10 +64,9 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
   };
 }
 
-async function ensureServer(options: LocalServerOptions): Promise<void> {
+async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): Promise<void> {
   const { dir, socketDir, port, settings = {}, socketMode = "private" } = options;
   ensureFolder(dir, 0o700);
-  capLog(instanceFiles(dir).log);
   if ((await observeServer(options)) === "running") return;
   const version = await engineVersionOf(options.binDir);
   await withFolderLock(instanceFiles(dir).lock, async () => {
@@ -79,12 +78,13 @@ async function ensureServer(options: LocalServerOptions): Promise<void> {
     configure(confinement, dir, { port, socketDir, socketMode, overrides: settings });
     await initialise(confinement, dir, socketDir);
     requireSameVersion(dir, version);
-    await startServer({ dir, socketDir, port, confinement, mark, uid: uidOf(options) });
+    await startServer({ dir, socketDir, port, confinement, mark, uid: uidOf(options), signal });
   });
 }
 
 async function observeServer(options: LocalServerOptions): Promise<"absent" | "stopped" | "running"> {
   if (!isInitialised(options.dir)) return "absent";
+  capLog(instanceFiles(options.dir).log);
   return isRunning(options) && (await askServer(options)) === "ready" ? "running" : "stopped";
 }
 

@@ -16,6 +16,8 @@ export interface StartPlan extends ServerAddress {
   readonly confinement: Confinement;
   readonly mark: string;
   readonly uid: number;
+  /** Ends the waiting; the server goes on starting, and whoever is next adopts it. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const attempts = 5;
@@ -33,6 +35,7 @@ export async function startServer(plan: StartPlan): Promise<void> {
     const logStart = logSize(plan.dir);
     const outcome = await bringUp(plan);
     if (outcome === "ready") return remember(plan);
+    plan.signal?.throwIfAborted();
     reason = readLog(plan.dir, logStart);
     if (/could not bind|Address already in use/i.test(reason)) throw new PortTaken(plan.port);
     await stopServer(plan.mark, plan.uid);
@@ -62,7 +65,7 @@ async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute"> {
       if (!isAlive(process) && findProcesses(plan.mark, plan.uid).postmaster === undefined) return "ended" as const;
       return state === "down" && Date.now() > mute && !existsSync(socketFile(plan)) ? ("mute" as const) : undefined;
     },
-    { timeoutMs: readyTimeoutMs },
+    { timeoutMs: readyTimeoutMs, ...(plan.signal ? { signal: plan.signal } : {}) },
   );
   return answer ?? "mute";
 }

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { chownSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
@@ -67,6 +76,21 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     const secret = readFileSync(join(folder, "superuser-secret"), "utf8");
     for (const line of commandLines()) assert.ok(!line.includes(spec.password) && !line.includes(secret));
     assert.doesNotMatch(readFileSync(join(folder, "postgresql.log"), "utf8"), /planted/);
+  });
+
+  it("has its log cut when it is seen running, because a server may run for years", async () => {
+    await host.ensure(spec);
+    const log = join(folder, "postgresql.log");
+    appendFileSync(log, "x".repeat(5 * 1024 * 1024));
+    assert.equal((await host.observe(spec)).state, "running");
+    assert.ok(statSync(log).size < 1024 * 1024 && statSync(`${log}.1`).size > 1024 * 1024);
+  });
+
+  it("is no longer waited for when the signal aborts, and the next call takes it up", async () => {
+    await host.ensure(spec);
+    await host.stop(spec.id);
+    await assert.rejects(host.ensure(spec, AbortSignal.abort(new Error("stopping"))), /stopping/);
+    assert.equal(await answer(await host.ensure(spec), spec, "tcp"), 1);
   });
 
   it("is brought back by ensure after its postmaster was killed under a busy session, with what was committed", async () => {

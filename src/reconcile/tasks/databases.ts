@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   databaseFailed,
   databaseReady,
@@ -6,12 +7,37 @@ import {
   wantedDatabases,
   type DatabaseRow,
 } from "../../features/database/database.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import type { World } from "../world.ts";
 
+/** Looked at, and waited for, at the same time. */
+const together = 4;
+// A server that recovers takes minutes. It is left to itself then, so that the others are looked after meanwhile.
+const patienceMs = 15_000;
+
 /** Makes the databases that were asked for, and keeps all of them running. */
 export function databasesTask(world: World): Task {
+  const mending = new Map<string, Promise<void>>();
+
+  /** One database's trouble is no reason to neglect the others. */
+  async function tend(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
+    try {
+      if (mending.has(row.id)) return "down";
+      if (await isFine(world, row)) return "fine";
+      const work = mend(world, row, signal)
+        .catch((error: unknown) => troubled(world, row, error))
+        .finally(() => mending.delete(row.id));
+      mending.set(row.id, work);
+      await patiently(work);
+    } catch (error) {
+      troubled(world, row, error);
+    }
+    return "down";
+  }
+
   return {
     name: "databases",
     periodMs: 5000,
@@ -19,20 +45,35 @@ export function databasesTask(world: World): Task {
     async run(signal) {
       await releaseDeadLeases(world.db, "project_database");
       const rows = await wantedDatabases(world.db);
+      const waiting = [...rows];
       let down = 0;
-      for (const row of rows) {
-        if (signal.aborted) break;
-        if (await isFine(world, row)) continue;
-        down += 1;
-        await mend(world, row, signal);
-      }
+      const work = async () => {
+        for (let row = waiting.shift(); row !== undefined && !signal.aborted; row = waiting.shift())
+          if ((await tend(row, signal)) === "down") down += 1;
+      };
+      await Promise.all(Array.from({ length: together }, work));
       return { detail: down === 0 ? `${rows.length} running` : `${rows.length} wanted, ${down} had to be started` };
+    },
+    async settle() {
+      await Promise.all(mending.values());
     },
   };
 }
 
+function troubled(world: World, row: DatabaseRow, error: unknown): void {
+  world.log.error({ err: error, database: row.id }, "could not tend a database; it will be tried again");
+}
+
+async function patiently(work: Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const patience = sleep(patienceMs, undefined, { signal: over.signal }).catch(() => {});
+  await Promise.race([work, patience]);
+  over.abort();
+}
+
+/** A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. */
 async function isFine(world: World, row: DatabaseRow): Promise<boolean> {
-  if (row.status === "provisioning") return false;
+  if (row.status !== "ready") return false;
   const seen = await world.ports.postgresHost.observe(specOf(world.vault, row));
   return seen.state === "running";
 }
@@ -40,32 +81,35 @@ async function isFine(world: World, row: DatabaseRow): Promise<boolean> {
 async function mend(world: World, row: DatabaseRow, signal: AbortSignal): Promise<void> {
   const lease = await takeDatabase(world.db, row.id, world.owner);
   if (lease === undefined) return;
-  try {
-    const endpoint = await holdLease(world.db, lease, signal, () =>
-      world.ports.postgresHost.ensure(specOf(world.vault, row)),
-    );
-    await ready(world, row, lease, endpoint);
-  } catch (error) {
-    world.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
-    const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
-    world.log.debug({ summary }, "the reason as the host gave it");
-    await databaseFailed(world.db, lease, {
-      stage: "boot",
-      code: "database_failed",
-      summary: "The database could not be started.",
-      hint: "Ask again; the operator's log says why.",
-      log_tail: [],
-    });
-  }
+  const endpoint = await holdLease(world.db, lease, signal, (held) => bringUp(world, row, held));
+  if (signal.aborted) return;
+  if (endpoint === undefined) await databaseFailed(world.db, lease, failure);
+  else await ready(world, row, lease, endpoint);
   await world.wakeups.send(world.db, "outcomes", row.id);
 }
 
-async function ready(
-  world: World,
-  row: DatabaseRow,
-  lease: Lease,
-  endpoint: Parameters<typeof databaseReady>[2],
-): Promise<void> {
+const failure: Failure = {
+  stage: "boot",
+  code: "database_failed",
+  summary: "The database could not be started.",
+  hint: "Ask again; the operator's log says why.",
+  log_tail: [],
+};
+
+/** Undefined when the host cannot start it; whether our own rows can be written is another matter. */
+async function bringUp(world: World, row: DatabaseRow, signal: AbortSignal): Promise<DatabaseEndpoint | undefined> {
+  try {
+    return await world.ports.postgresHost.ensure(specOf(world.vault, row), signal);
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    world.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
+    const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
+    world.log.debug({ summary }, "the reason as the host gave it");
+    return undefined;
+  }
+}
+
+async function ready(world: World, row: DatabaseRow, lease: Lease, endpoint: DatabaseEndpoint): Promise<void> {
   await world.db.transaction().execute(async (tx) => {
     if (!(await databaseReady(tx, lease, endpoint))) return;
     // The application learns of a new database, or of a new port, by a restart with the new variables.
