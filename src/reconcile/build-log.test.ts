@@ -16,3 +16,12 @@ test("lines are kept as a terminal would show them in the end, without its contr
   assert.deepEqual(stored, ["       [ok] applied", "       100 %", "       •", "", "-----> Next"]);
   assert.deepEqual(log.tail(), stored);
 });
+
+test("a line has at most ten thousand bytes: the rest is cut and marked, once secrets are hidden", async () => {
+  const stored: string[] = [];
+  const logStore = { appendBuild: async (_id: string, lines: readonly string[]) => void stored.push(...lines) };
+  const log = createBuildLog(logStore as unknown as LogStore, "bld_1", (text) => text.replaceAll("hunter2", "•"));
+  log.line(`${"é".repeat(4993)}hunter2${"é".repeat(100)}`);
+  await log.flush();
+  assert.deepEqual(stored, [`${"é".repeat(4993)}• … [cut]`]);
+});

@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from "node:util";
+import { cutLine, withoutControls } from "../kit/log-lines.ts";
 import type { LogStore } from "../ports/log-store.ts";
 
 /** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
@@ -34,7 +34,7 @@ export function createBuildLog(logStore: LogStore, buildId: string | null, redac
   }
 
   function line(text: string): void {
-    const clean = redact(shown(text)).trimEnd();
+    const clean = cutLine(redact(shown(text)).trimEnd());
     waiting.push(clean);
     tail.push(clean);
     if (tail.length > tailLines) tail.shift();
@@ -63,5 +63,5 @@ function shown(text: string): string {
       .replace(/\r+$/, "")
       .split(/\r|\x1b\[2K(?:\x1b\[1?G)?/)
       .at(-1) ?? "";
-  return indent + stripVTControlCharacters(rewritten).replace(/[^\P{Cc}\t]/gu, "");
+  return indent + withoutControls(rewritten);
 }

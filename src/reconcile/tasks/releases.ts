@@ -10,6 +10,7 @@ import {
   takeDeployment,
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
+import { createLineSplitter } from "../../kit/log-lines.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Workload } from "../../ports/runtime.ts";
@@ -80,7 +81,7 @@ async function runReleaseCommand({ world, deployment, workload, log, signal }: R
   const command = deployment.image.release_command;
   if (command === null || deployment.trigger === "rollback" || deployment.trigger === "variables") return undefined;
   log.step(`Running the release command: ${command}`);
-  const lines = lineSplitter((text) => log.detail(text));
+  const lines = createLineSplitter((text) => log.detail(text));
   const limits = { timeoutMs: world.settings.releaseTimeoutMs, silenceMs: world.settings.buildLimits.silenceMs };
   const result = await world.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
   lines.end();
@@ -229,19 +230,4 @@ async function restartChanged(world: World): Promise<void> {
 
 function leaseOf(world: World, deployment: TakenDeployment): Lease {
   return { table: "deployment", id: deployment.id, owner: world.owner, fence: deployment.fence };
-}
-
-function lineSplitter(onLine: (text: string) => void) {
-  let rest = "";
-  const decoder = new TextDecoder();
-  return {
-    push(chunk: Buffer): void {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
-      rest = lines.pop() ?? "";
-      for (const line of lines) onLine(line);
-    },
-    end(): void {
-      if (rest !== "") onLine(rest);
-    },
-  };
 }

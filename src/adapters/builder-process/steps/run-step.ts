@@ -77,10 +77,10 @@ function printing(log: BuildLog, step: Step) {
       newest = [Buffer.concat(newest).subarray(-judgedBytes)];
       size = judgedBytes;
     }
-    if (!step.quiet) streams[name].write(chunk);
+    if (!step.quiet) streams[name].push(chunk);
   };
   const end = () => {
-    for (const stream of Object.values(streams)) stream.flush();
+    for (const stream of Object.values(streams)) stream.end();
     return stripVTControlCharacters(Buffer.concat(newest).toString("utf8"));
   };
   return { stdout: writer("stdout"), stderr: writer("stderr"), end };
