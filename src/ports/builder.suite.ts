@@ -68,6 +68,14 @@ function imageRules(builder: () => Builder): void {
     assert.notEqual(await named(0xfe), await named(0xfd));
   });
 
+  it("a name at the root that every object knows tells sources apart", async () => {
+    for (const name of ["constructor", "__proto__"]) {
+      const one = imageOf((await attempt(builder(), { ...app, [name]: "one" })).outcome);
+      const other = imageOf((await attempt(builder(), { ...app, [name]: "other" })).outcome);
+      assert.notEqual(one.image_ref, other.image_ref, name);
+    }
+  });
+
   it("images are listed by project", async () => {
     const [one, other] = [newId("prj"), newId("prj")];
     const image = imageOf((await attempt(builder(), site, { project_id: one })).outcome);

@@ -16,7 +16,7 @@ export const builderFailures = {
   source_link_escapes: {
     stage: "receive",
     summary: "A symbolic link in the repository points outside the repository.",
-    hint: "Replace the link by a relative one that stays inside, or by the file itself.",
+    hint: "Replace the link by a relative one that stays inside and has `..` only at its beginning, or by the file itself.",
   },
   source_unreadable: {
     stage: "receive",

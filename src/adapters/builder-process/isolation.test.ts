@@ -5,7 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import { until } from "../../kit/until.ts";
 import { createProcessBuilder } from "./process-builder.ts";
-import { makeTestBuilder, type TestBuilder } from "./test-builder.ts";
+import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
 
 const building = (script: string) => ({
   "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }),
@@ -84,6 +84,30 @@ describe("a build", () => {
     const files = { "package.json": JSON.stringify({ scripts: { build: "node build.js" } }), "build.js": script };
     const { outcome } = await attempt(test.builder, files);
     assert.ok(outcome.outcome === "failed" && outcome.failure.code === "build_output_missing", JSON.stringify(outcome));
+  });
+
+  it("cannot make the platform write or remove anything through a link, wherever it put it", async () => {
+    const victim = join(test.root, "victim");
+    await mkdir(join(victim, ".cache"), { recursive: true });
+    const planted = ["server.mjs", "install-state.gz", ".modules.yaml", ".cache/kept"];
+    for (const name of planted) await writeFile(join(victim, name), "untouched");
+    const links = { ".berth-static-server.mjs": `${victim}/server.mjs`, node_modules: victim, ".yarn": victim };
+    const script = `
+      const fs = require("fs");
+      fs.mkdirSync("dist");
+      fs.writeFileSync("dist/index.html", "site");
+      for (const [name, target] of Object.entries(${JSON.stringify(links)})) {
+        fs.rmSync(name, { recursive: true, force: true });
+        fs.symlinkSync(target, name);
+      }`;
+    const scripts = { postinstall: "mkdir -p node_modules", build: "node build.js" };
+    const { outcome } = await attempt(test.builder, {
+      "package.json": JSON.stringify({ scripts }),
+      "build.js": script,
+      Procfile: "release: true\n",
+    });
+    for (const name of planted) assert.equal(await readFile(join(victim, name), "utf8"), "untouched", name);
+    assert.deepEqual(await visit(test, imageOf(outcome)), { status: 200, text: "site" });
   });
 
   it("that a crash interrupted leaves nothing once the builder starts again", async () => {

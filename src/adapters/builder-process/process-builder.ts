@@ -13,7 +13,13 @@ import { unpack } from "./source/unpack.ts";
 import { openSpares, type Spares } from "./steps/spares.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
-import { finishInstall, installAndBuild, type Finished, type InstallContext } from "./steps/install-and-build.ts";
+import {
+  finishInstall,
+  installAndBuild,
+  nothingKnown,
+  type Finished,
+  type InstallContext,
+} from "./steps/install-and-build.ts";
 import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
 import { removeTree } from "./steps/remove-tree.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
@@ -147,8 +153,6 @@ async function makeImage(run: Run): Promise<Image> {
   const finished = isSite ? nothingKnown : await finishInstall(context, prepared.plan, installed);
   return release(run, { detected, prepared, start, finished });
 }
-
-const nothingKnown: Finished = { known: {}, remember: null };
 
 function receive({ options, request, workspace }: Run) {
   const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;

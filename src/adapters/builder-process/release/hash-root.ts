@@ -8,7 +8,7 @@ export interface HashedFolder {
 
 export interface HashedTree extends HashedFolder {
   /** The folders and files directly below the root, by name; `HashTreeInput.known` of another time. */
-  readonly entries: Readonly<Record<string, HashedFolder>>;
+  readonly entries: ReadonlyMap<string, HashedFolder>;
 }
 
 interface Budget {
@@ -19,14 +19,17 @@ interface Budget {
 /** The digest of a folder and of what is directly below it, see `Hashing`. Throws `TooMuch` when it holds more than `atMost`. */
 export function hashRoot(
   root: string,
-  known: Readonly<Record<string, HashedFolder>>,
+  known: ReadonlyMap<string, HashedFolder>,
   atMost: Readonly<Budget> = { entries: Infinity, bytes: Infinity },
 ): HashedTree {
   const left = { ...atMost };
-  const entries: Record<string, HashedFolder> = {};
+  // Maps: an object would know names such as `constructor` that nobody has given it.
+  const entries = new Map<string, HashedFolder>();
   const child = (name: Buffer, path: Buffer) => {
     const text = name.toString("utf8");
-    return (entries[text] = known[text] ?? hashEntry(path, left));
+    const hashed = known.get(text) ?? hashEntry(path, left);
+    entries.set(text, hashed);
+    return hashed;
   };
   return { ...hashFolder(Buffer.from(root), child), entries };
 }

@@ -6,7 +6,7 @@ export type { HashedFolder, HashedTree } from "./hash-root.ts";
 export interface HashTreeInput {
   readonly root: string;
   /** Folders directly below the root that are known already: they are not read again. */
-  readonly known: Readonly<Record<string, HashedFolder>>;
+  readonly known: ReadonlyMap<string, HashedFolder>;
 }
 
 /** The hashing of one build's content. */

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdir, rename, writeFile } from "node:fs/promises";
+import { constants, copyFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
 import type { Start } from "../plan/plan.ts";
+import { removeTree } from "../steps/remove-tree.ts";
 import type { HashedFolder, HashedTree, Hashing } from "./hash-tree.ts";
 
 export interface Publishing {
@@ -14,7 +15,7 @@ export interface Publishing {
   readonly releasesDir: string;
   readonly manifest: ReleaseManifest;
   /** Digests of folders directly below `app` that are known already. */
-  readonly known: Readonly<Record<string, HashedFolder>>;
+  readonly known: ReadonlyMap<string, HashedFolder>;
   readonly hashing: Hashing;
 }
 
@@ -57,9 +58,12 @@ export function siteCommand(start: Extract<Start, { how: "static" }>): string {
   return `node /app/static-server.mjs /app/site${fallback}`;
 }
 
-/** Where a release command needs the whole application, the server lies beside it. */
+const besideApp = ".berth-static-server.mjs";
+
+/** Where a release command needs the whole application, the server lies beside it, as a new file: the build may have left a link of that name. */
 export async function addSiteServer(app: string, start: Extract<Start, { how: "static" }>): Promise<string> {
-  await copyFile(serverFile, join(app, ".berth-static-server.mjs"));
+  await removeTree(join(app, besideApp));
+  await copyFile(serverFile, join(app, besideApp), constants.COPYFILE_EXCL);
   const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
-  return `node /app/.berth-static-server.mjs /app/${start.folder}${fallback}`;
+  return `node /app/${besideApp} /app/${start.folder}${fallback}`;
 }

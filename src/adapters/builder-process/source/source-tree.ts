@@ -1,6 +1,6 @@
 import { lstat, open, readdir, readlink } from "node:fs/promises";
 import { constants } from "node:fs";
-import { dirname, isAbsolute, join, normalize } from "node:path";
+import { isAbsolute } from "node:path";
 
 /** The unpacked source, as detection sees it: paths relative to the root, and the text of the few files that decide. */
 export interface SourceTree {
@@ -14,7 +14,7 @@ export interface SourceTree {
 export interface ScannedSource {
   readonly tree: SourceTree;
   readonly sizeBytes: number;
-  /** The first link that leaves the root or is absolute. */
+  /** The first link that is absolute or may leave the root. */
   readonly escapingLink: string | null;
 }
 
@@ -69,9 +69,19 @@ async function walk(place: Buffer, folder: string, found: Found): Promise<void> 
 
 async function noteLink(file: Buffer, path: string, found: Found): Promise<void> {
   found.paths.push(path);
-  const target = await readlink(file);
-  const resolved = normalize(join(dirname(path), target));
-  if (isAbsolute(target) || resolved === ".." || resolved.startsWith("../")) found.escapingLink ??= path;
+  if (leavesRoot(path, await readlink(file))) found.escapingLink ??= path;
+}
+
+/**
+ * Whether following the link may leave the root. `..` counts up real folders only at the target's beginning: behind a name, which
+ * may be another link, nobody can tell where it leads without following.
+ */
+function leavesRoot(path: string, target: string): boolean {
+  if (isAbsolute(target)) return true;
+  const parts = target.split("/").filter((part) => part !== "" && part !== ".");
+  const firstName = parts.findIndex((part) => part !== "..");
+  const climbs = firstName < 0 ? parts.length : firstName;
+  return climbs > path.split("/").length - 1 || parts.lastIndexOf("..") >= climbs;
 }
 
 async function noteFile(file: Buffer, path: string, found: Found): Promise<void> {

@@ -1,12 +1,14 @@
-import { lstat, readdir, rename, rm } from "node:fs/promises";
+import { lstat, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { HashedFolder, Hashing } from "../release/hash-tree.ts";
 import { keepBuildCaches, restoreBuildCaches } from "./build-caches.ts";
 import { keptInstalls, type KeptInstalls } from "./installs.ts";
+import { removeTree } from "./remove-tree.ts";
 import { buildSandboxId, runStep, type StepContext } from "./run-step.ts";
 import type { Spares } from "./spares.ts";
+import { isPlain } from "./workspace.ts";
 
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;
@@ -18,9 +20,9 @@ export interface InstallContext extends StepContext {
 
 /** What publishing may know of the installed folder without reading it again. */
 export interface Finished {
-  readonly known: Readonly<Record<string, HashedFolder>>;
+  readonly known: ReadonlyMap<string, HashedFolder>;
   /** Keeps what was published of it, and its digest, for the next build. Null: nothing new. */
-  readonly remember: ((tree: string, entries: Readonly<Record<string, HashedFolder>>) => Promise<void>) | null;
+  readonly remember: ((tree: string, entries: ReadonlyMap<string, HashedFolder>) => Promise<void>) | null;
 }
 
 /** Installs, or takes a kept install with the same key, and builds. The installed folder then still holds what only builds need. */
@@ -41,6 +43,9 @@ export async function installAndBuild(context: InstallContext, plan: Plan): Prom
   return installed;
 }
 
+/** What publishing knows where nothing was installed, or nothing of it stays. */
+export const nothingKnown: Finished = { known: new Map(), remember: null };
+
 function needsSandbox({ install: wanted, build }: Plan): boolean {
   return build.length > 0 || (wanted !== null && (wanted.key === null || wanted.again.length > 0));
 }
@@ -60,7 +65,7 @@ async function install(context: InstallContext, plan: Plan, kept: KeptInstalls):
   if (wanted === null) return { completeAtMs: Date.now() + 1, names: "", isProduction: false, linked: null };
   const target = join(context.workspace.app, wanted.folder);
   const changes = plan.build.length > 0 || wanted.again.length > 0;
-  if (wanted.key !== null && !(await isThere(target))) {
+  if (wanted.key !== null && (await isFree(target))) {
     const reused = changes ? await kept.copyFull(wanted.key, target) : await kept.linkProduction(wanted.key, target);
     if (reused) {
       context.log.step(`Using the installed dependencies of an earlier build (${wanted.folder}, nothing changed)`);
@@ -87,7 +92,7 @@ async function complete(folder: string): Promise<Pick<Installed, "completeAtMs" 
 export async function finishInstall(context: InstallContext, plan: Plan, installed: Installed): Promise<Finished> {
   const { install: wanted } = plan;
   const kept = keptInstalls(context.projectCacheDir, context.spares);
-  if (wanted === null) return { known: {}, remember: null };
+  if (wanted === null) return nothingKnown;
   const target = join(context.workspace.app, wanted.folder);
   const key = (await isThere(target)) && (await isUnchanged(target, installed)) ? wanted.key : null;
   const isLinked = installed.isProduction || (key !== null && (await swap(context, installed, target)));
@@ -95,16 +100,16 @@ export async function finishInstall(context: InstallContext, plan: Plan, install
     context.after.unshift(() => kept.takeBack(key, replacedPlace(context)));
   if (!isLinked) {
     for (const step of plan.prune) await runStep(context, step);
-    for (const name of leftovers) await rm(join(target, name), { recursive: true, force: true });
+    for (const name of leftovers) await removeFrom(context.workspace.app, wanted.folder, name);
   }
-  await rm(join(context.workspace.app, ".yarn/install-state.gz"), { force: true });
-  if (key === null) return { known: {}, remember: null };
+  await removeFrom(context.workspace.app, ".yarn", "install-state.gz");
+  if (key === null || !(await isThere(target))) return nothingKnown;
   const hashed = isLinked ? await kept.hashed(key) : null;
-  if (hashed !== null) return { known: { [wanted.folder]: hashed }, remember: null };
+  if (hashed !== null) return { known: new Map([[wanted.folder, hashed]]), remember: null };
   return {
-    known: {},
+    known: nothingKnown.known,
     remember: async (tree, entries) => {
-      const entry = entries[wanted.folder];
+      const entry = entries.get(wanted.folder);
       if (entry === undefined) return;
       await kept.keep(key, "production", join(tree, wanted.folder));
       await kept.keepHashed(key, entry);
@@ -122,6 +127,16 @@ async function swap(context: InstallContext, { linked }: Installed, target: stri
 
 const replacedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "replaced");
 const linkedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "linked");
+
+/** Removes what is in a folder of the application, unless the project's commands have put a link in the folder's place. */
+async function removeFrom(app: string, folder: string, name: string): Promise<void> {
+  if (isPlain(app, folder, "folder")) await removeTree(join(app, folder, name));
+}
+
+/** Whether the source has nothing of that name, not even a link. */
+async function isFree(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null)) === null;
+}
 
 async function isThere(folder: string): Promise<boolean> {
   return (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
