@@ -141,6 +141,31 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     assert.deepEqual((await store.readRuntime(project, { limit: 2 })).lines, lines.slice(2));
   });
 
+  it("come in pages of 2 MiB at most, the newest of them or the first behind a cursor, and of one line at least", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    // A control character takes six bytes as JSON.
+    for (let from = 0; from < 80; from += 20)
+      await store.appendRuntime(
+        project,
+        Array.from({ length: 20 }, (_, n) => lineOf(`${from + n} ${"\u0001".repeat(10_000)}`)),
+      );
+    const all = await follow(store, project, "0:0", 5000);
+    assert.ok(all.length > 2);
+    const newest = textsOf((await store.readRuntime(project, { limit: 5000 })).lines);
+    assert.ok(newest.length > 0 && newest.length < 80 && Buffer.byteLength(JSON.stringify(newest)) <= 2 * 1024 * 1024);
+    assert.deepEqual(newest, all.slice(-newest.length));
+    const first = (await store.readRuntime(project, { limit: 5000, after: "0:0" })).lines;
+    assert.ok(Buffer.byteLength(JSON.stringify(first)) <= 2 * 1024 * 1024);
+    assert.deepEqual(textsOf(first), all.slice(0, first.length));
+    const huge = newId("prj");
+    await store.appendRuntime(huge, [lineOf("x".repeat(3 * 1024 * 1024)), lineOf("after")]);
+    assert.deepEqual(
+      textsOf((await store.readRuntime(huge, { limit: 9, after: "0:0" })).lines).map((text) => text[0]),
+      ["x"],
+    );
+  });
+
   it("of a project that has said nothing are empty, and its cursor leads to its first line", async () => {
     const { store } = fixture();
     const project = newId("prj");

@@ -12,7 +12,8 @@ export interface LogStore {
   appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
   /**
    * The newest `limit` lines, oldest first; with `after` the first `limit` lines behind that cursor, so that nobody who
-   * reads on misses one. A cursor into what rotation has deleted means the oldest line that is kept.
+   * reads on misses one. A cursor into what rotation has deleted means the oldest line that is kept. Fewer come when they are
+   * longer than 2 MiB together; one at least.
    */
   readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
   /** Where ingestion of an instance's output stopped, so that a restart neither repeats nor loses lines; null at first. */

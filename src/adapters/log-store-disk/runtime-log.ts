@@ -17,6 +17,8 @@ export interface StoredBatch {
 
 const lineFeed = 0x0a;
 const blockBytes = 256 * 1024;
+// What a page takes in memory and in an answer, whatever the number of lines.
+const mostPageBytes = 2 * 1024 * 1024;
 
 /** The lines as they are stored: a JSON object each, on a line of its own. */
 export function encodeLines(lines: readonly RuntimeLine[]): Buffer {
@@ -67,27 +69,50 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
   const segments = await listSegments(dir);
   const after = query.after === undefined ? undefined : parseCursor(query.after);
-  const wanted = { limit: query.limit, replica: query.replica };
+  const wanted = { room: createRoom(query.limit), replica: query.replica };
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
-/** How many lines, and which ones. */
+/** How much a page still takes. */
+interface Room {
+  readonly isFull: boolean;
+  /** Whether a line still fits; the first one always does. When one does not, the page is full. */
+  take(line: string): boolean;
+}
+
+function createRoom(limit: number): Room {
+  let lines = 0;
+  let bytes = 0;
+  let isFull = limit <= 0;
+  return {
+    get isFull() {
+      return isFull;
+    },
+    take(line) {
+      bytes += Buffer.byteLength(line);
+      const fits = !isFull && (lines === 0 || bytes <= mostPageBytes);
+      if (fits) lines += 1;
+      isFull ||= !fits || lines === limit;
+      return fits;
+    },
+  };
+}
+
+/** How much, and which lines. */
 interface Wanted {
-  readonly limit: number;
+  readonly room: Room;
   readonly replica: number | undefined;
 }
 
-async function readNewest(dir: string, segments: readonly number[], { limit, replica }: Wanted): Promise<RuntimePage> {
+async function readNewest(dir: string, segments: readonly number[], wanted: Wanted): Promise<RuntimePage> {
   const parts: string[][] = [];
-  let missing = limit;
   let cursor: StoredBatch | undefined;
   for (const segment of segments.toReversed()) {
-    const part = await withSegment(dir, segment, (file) => lastLines(file, { limit: missing, replica }));
+    const part = await withSegment(dir, segment, (file) => lastLines(file, wanted));
     if (part === undefined) continue;
     cursor ??= { segment, offset: part.end };
     parts.unshift(part.lines);
-    missing -= part.lines.length;
-    if (missing <= 0) break;
+    if (wanted.room.isFull) break;
   }
   return { lines: parts.flat().map(decodeLine), cursor: formatCursor(cursor ?? { segment: 0, offset: 0 }) };
 }
@@ -95,60 +120,61 @@ async function readNewest(dir: string, segments: readonly number[], { limit, rep
 async function readBehind(
   dir: string,
   segments: readonly number[],
-  query: Wanted & { after: StoredBatch },
+  { after, ...wanted }: Wanted & { after: StoredBatch },
 ): Promise<RuntimePage> {
   const lines: string[] = [];
-  let cursor = query.after;
-  for (const segment of segments.filter((number) => number >= query.after.segment)) {
-    const from = segment === query.after.segment ? query.after.offset : 0;
-    const wanted = { limit: query.limit - lines.length, replica: query.replica };
+  let cursor = after;
+  for (const segment of segments.filter((number) => number >= after.segment)) {
+    const from = segment === after.segment ? after.offset : 0;
     const part = await withSegment(dir, segment, (file) => firstLines(file, from, wanted));
     if (part === undefined) continue;
     lines.push(...part.lines);
     cursor = { segment, offset: part.end };
-    if (lines.length >= query.limit) break;
+    if (wanted.room.isFull) break;
   }
   return { lines: lines.map(decodeLine), cursor: formatCursor(cursor) };
 }
 
-async function lastLines(file: FileHandle, { limit, replica }: Wanted): Promise<{ lines: string[]; end: number }> {
+async function lastLines(file: FileHandle, { room, replica }: Wanted): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
-  const parts: string[][] = [];
-  let missing = limit;
+  const newestFirst: string[] = [];
+  const isWanted = isOf(replica);
   // What lies before the first line feed of a block belongs to a line that begins in the block before.
   let rest: Buffer = Buffer.alloc(0);
-  for (let start = end; start > 0 && missing > 0;) {
+  for (let start = end; start > 0 && !room.isFull;) {
     const from = Math.max(0, start - blockBytes);
     const block = Buffer.concat([await readRange(file, from, start), rest]);
     const feed = block.indexOf(lineFeed);
     const cut = from === 0 ? 0 : feed < 0 ? block.length : feed + 1;
-    const found = splitLines(block.subarray(cut)).filter(isOf(replica)).slice(-missing);
+    const found = splitLines(block.subarray(cut)).filter(isWanted);
     rest = Buffer.from(block.subarray(0, cut));
-    parts.unshift(found);
-    missing -= found.length;
+    for (let at = found.length - 1; at >= 0 && room.take(found[at] as string); at -= 1)
+      newestFirst.push(found[at] as string);
     start = from;
   }
-  return { lines: parts.flat(), end };
+  return { lines: newestFirst.reverse(), end };
 }
 
 async function firstLines(
   file: FileHandle,
   from: number,
-  { limit, replica }: Wanted,
+  { room, replica }: Wanted,
 ): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
   const lines: string[] = [];
+  const isWanted = isOf(replica);
   let at = from;
   let rest: Buffer = Buffer.alloc(0);
-  for (let read = from; read < end && lines.length < limit;) {
+  for (let read = from; read < end && !room.isFull;) {
     const block = await readRange(file, read, Math.min(end, read + blockBytes));
     if (block.length === 0) break;
     read += block.length;
     const bytes = Buffer.concat([rest, block]);
     for (const line of splitLines(bytes)) {
-      if (lines.length >= limit) break;
+      const isTaken = isWanted(line);
+      if (isTaken ? !room.take(line) : room.isFull) break;
       at += Buffer.byteLength(line) + 1;
-      if (isOf(replica)(line)) lines.push(line);
+      if (isTaken) lines.push(line);
     }
     rest = Buffer.from(bytes.subarray(bytes.lastIndexOf(lineFeed) + 1));
   }

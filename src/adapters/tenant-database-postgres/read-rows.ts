@@ -10,7 +10,8 @@ const mostCounted = 50_000;
 const countTimeoutMs = 1000;
 // In the planner's units: about half a second.
 const mostCountCost = 50_000;
-const mostPageBytes = 16 * 1024 * 1024;
+// An answer is held in memory until its client has read it.
+const mostPageBytes = 2 * 1024 * 1024;
 
 /** A page of a table's rows. */
 export async function readRows(session: Session, table: Table, query: RowsQuery): Promise<RowsPage> {
@@ -40,7 +41,7 @@ export async function readRows(session: Session, table: Table, query: RowsQuery)
 
 const notCounted = { total: null, estimated: true };
 
-/** Asks for one row more than wanted, to know whether there are more; stops at 16 MiB. */
+/** Asks for one row more than wanted, to know whether there are more; stops at 2 MiB. */
 async function readPage(session: Session, table: Table, query: RowsQuery) {
   const rows: ShownRow[] = [];
   let bytes = 0;

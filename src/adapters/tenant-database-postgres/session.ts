@@ -30,7 +30,7 @@ const statementTimeoutMs = 5000;
 const sessionTimeoutMs = 6000;
 const connectTimeoutMs = 3000;
 const closeTimeoutMs = 1000;
-// A page is at most 16 MiB and one row of it 26; the rest would be notices and errors, which a function makes as large as it likes.
+// A page is at most 2 MiB and one row more, which may have 26; the rest would be notices and errors, which a function makes as large as it likes.
 const mostBytes = 64 * 1024 * 1024;
 
 /** Logs in, works in a transaction and leaves. Whatever goes wrong on the owner's or the user's side becomes an outcome. */

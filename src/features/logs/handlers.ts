@@ -3,7 +3,7 @@ import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { selectNewestBuild } from "./queries.ts";
 import { followLog } from "./follow.ts";
-import { formatCursor, linesOf, parseCursor, type BuildCursor } from "./rules.ts";
+import { formatCursor, linesOf, newestWithin, parseCursor, type BuildCursor } from "./rules.ts";
 
 const chunkBytes = 1024 * 1024;
 
@@ -51,12 +51,12 @@ async function readNewestLines(
   logStore: LogStore,
   from: BuildCursor,
   limit: number,
-): Promise<{ lines: string[]; offset: number }> {
-  let lines: string[] = [];
+): Promise<{ lines: readonly string[]; offset: number }> {
+  let lines: readonly string[] = [];
   for (let offset = from.offset; ;) {
     const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
     if (next_offset === offset) return { lines, offset };
-    lines = [...lines, ...linesOf(text)].slice(-limit);
+    lines = newestWithin([...lines, ...linesOf(text)], limit);
     offset = next_offset;
   }
 }

@@ -15,6 +15,21 @@ export function parseCursor(text: string): BuildCursor | undefined {
   return found ? { build_id: found[1] as string, offset: Number(found[2]) } : undefined;
 }
 
+// As much as a page of an application's log takes.
+const mostPageBytes = 2 * 1024 * 1024;
+
+/** The newest lines that an answer takes: at most `limit`, of 2 MiB together as JSON, and one at least. */
+export function newestWithin(lines: readonly string[], limit: number): readonly string[] {
+  let bytes = 0;
+  let from = lines.length;
+  while (from > 0 && lines.length - from < limit) {
+    bytes += Buffer.byteLength(JSON.stringify(lines[from - 1]));
+    if (bytes > mostPageBytes && from < lines.length) break;
+    from -= 1;
+  }
+  return lines.slice(from);
+}
+
 /** The complete lines of a log's text. */
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");
