@@ -38,15 +38,25 @@ export interface Rights {
   readonly scopes: readonly Scope[];
 }
 
+/** What a row asks of whoever calls it. */
+export interface Need {
+  readonly access: Access;
+  readonly scope: Scope | null;
+  readonly further_scopes?: readonly Scope[];
+}
+
 export type Refusal = "owner_only" | "operator_only" | "insufficient_scope";
 
 /** Whether these rights suffice for a row; undefined means yes. Asked before any lookup, so the answer reveals nothing. */
-export function refusal(
-  rights: Rights,
-  need: { readonly access: Access; readonly scope: Scope | null },
-): Refusal | undefined {
+export function refusal(rights: Rights, need: Need): Refusal | undefined {
   if (need.access === "operator" && !rights.platform_admin) return "operator_only";
   if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
-  if (need.scope !== null && !rights.scopes.includes(need.scope)) return "insufficient_scope";
+  if (missingScope(rights, need) !== undefined) return "insufficient_scope";
   return undefined;
+}
+
+/** The first scope that a row asks for and these rights lack. */
+export function missingScope(rights: Pick<Rights, "scopes">, { scope, further_scopes = [] }: Need): Scope | undefined {
+  const asked = scope === null ? further_scopes : [scope, ...further_scopes];
+  return asked.find((each) => !rights.scopes.includes(each));
 }

@@ -16,7 +16,19 @@ export function capabilities(version: string): Result<"self-description.capabili
 }
 
 function describeRoute(row: Row) {
-  const { name, method, path, access, scope, approval, waits, summary } = row;
+  const { name, method, path, access, scope, further_scopes, approval, waits, summary } = row;
   const takes = { idempotency_key: changes(row), dry_run: changes(row) };
-  return { name, method, path, access, scope, approval, waits, ...takes, summary, errors: [...errorsOf(row)] };
+  return {
+    name,
+    method,
+    path,
+    access,
+    scope,
+    further_scopes: [...further_scopes],
+    approval,
+    waits,
+    ...takes,
+    summary,
+    errors: [...errorsOf(row)],
+  };
 }

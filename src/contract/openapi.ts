@@ -150,6 +150,7 @@ function operation(row: Row, components: Json): Json {
     responses: { ...successes(row, components), ...failures(row) },
     "x-access": row.access,
     "x-scope": row.scope,
+    ...(row.further_scopes.length === 0 ? {} : { "x-further-scopes": row.further_scopes }),
   };
 }
 
@@ -160,7 +161,9 @@ function rights(row: Row): string {
     owner: "Owners only.",
     operator: "Platform admins only.",
   }[row.access];
-  return row.scope === null ? who : `${who} Scope: \`${row.scope}\`.`;
+  const asked = [...(row.scope === null ? [] : [row.scope]), ...row.further_scopes].map((scope) => `\`${scope}\``);
+  if (asked.length === 0) return who;
+  return `${who} ${asked.length === 1 ? "Scope" : "Scopes"}: ${asked.join(", ")}.`;
 }
 
 function parameters(where: "path" | "query", schema: z.ZodObject): Json[] {

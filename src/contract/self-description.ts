@@ -11,6 +11,8 @@ const described = z.object({
       path: z.string(),
       access: z.string(),
       scope: z.string().nullable(),
+      /** Asked for beside it. */
+      further_scopes: z.array(z.string()),
       approval: z.boolean(),
       waits: z.boolean(),
       idempotency_key: z.boolean(),

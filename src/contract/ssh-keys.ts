@@ -8,6 +8,10 @@ export const sshKey = z.object({
   public_key: z.string(),
   fingerprint: z.string(),
   created_at: timestamp,
+  /** False when the token that registered it was revoked or has expired. */
+  active: z.boolean(),
+  /** When its token expires, and the key with it. */
+  expires_at: timestamp.nullable(),
 });
 
 export const rows = [
@@ -17,6 +21,8 @@ export const rows = [
     path: "/v1/ssh-keys",
     access: "member",
     scope: "ssh-keys:write",
+    // A key pulls and pushes as its token may, and what is pushed reads the project's secrets.
+    further_scopes: ["projects:read", "deployments:write"],
     body: z.strictObject({
       name,
       public_key: z
@@ -28,7 +34,7 @@ export const rows = [
     success: [201],
     errors: ["key_taken"],
     activity: "ssh_key.created",
-    summary: "Register a public key for pushing code",
+    summary: "Register a public key for pushing code; it opens as long as the token that registers it is valid",
   }),
   row({
     name: "ssh-keys.list",

@@ -12,6 +12,8 @@ export interface Row {
   readonly access: Access;
   /** Null for rows that every token may call. */
   readonly scope: Scope | null;
+  /** Asked for as well, where the row hands on rights of other nouns. */
+  readonly further_scopes: readonly Scope[];
   /** A token in approval mode must wait for a human here. */
   readonly approval: boolean;
   readonly params: z.ZodObject;
@@ -37,6 +39,7 @@ export interface Row {
 export type SuccessStatus = 200 | 201 | 204;
 
 type Defaults = {
+  further_scopes: readonly [];
   approval: false;
   params: typeof noFields;
   query: typeof noFields;
@@ -53,6 +56,7 @@ type Optional = Partial<Pick<Row, keyof Defaults>>;
 
 const noFields = z.object({});
 const defaults: Defaults = {
+  further_scopes: [],
   approval: false,
   params: noFields,
   query: noFields,
@@ -90,7 +94,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   always.push("unauthorized", "org_suspended");
   if (row.access === "owner") always.push("owner_only");
   if (row.access === "operator") always.push("operator_only");
-  if (row.scope !== null) always.push("insufficient_scope");
+  if (row.scope !== null || row.further_scopes.length > 0) always.push("insufficient_scope");
   if (row.approval) always.push("approval_required", "approval_denied");
   if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress");
   if (Object.keys(row.params.shape).length > 0) always.push("not_found");

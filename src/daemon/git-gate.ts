@@ -5,11 +5,11 @@ import { authenticate, recordUse } from "../features/tokens/tokens.ts";
 import type { Scope } from "../contract/access.ts";
 import type { GitAccess, GitCaller, GitGate, GitPath, ProjectLookup, PushRequest } from "../git/gate.ts";
 
-/** What a git access demands of a token. A registered SSH key may do both. */
+/** What a git access demands of a token, and of a key that a token registered. */
 const scopeOf: Record<GitAccess, Scope> = { read: "projects:read", write: "deployments:write" };
 
 interface Known extends GitCaller {
-  readonly scopes: readonly Scope[] | null;
+  readonly scopes: readonly Scope[];
 }
 
 /** Joins git's transport with the features: who calls, what they may see, and what becomes of a push. */
@@ -27,7 +27,7 @@ export function createGitGate(receiving: Receiving): GitGate {
           name: owner.name,
           organization_id: owner.org_id,
           organization_slug: owner.org_slug,
-          scopes: null,
+          scopes: owner.scopes,
         }));
     },
     async authenticateToken(token) {
@@ -76,8 +76,9 @@ async function lookUp({ db }: Receiving, caller: Known, path: GitPath, access: G
   if (project === undefined) return { outcome: "missing" };
   if (project.deleted_at !== null)
     return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
-  if (caller.scopes !== null && !caller.scopes.includes(scopeOf[access])) {
-    return { outcome: "refused", reason: `The token lacks the scope ${scopeOf[access]}.` };
+  if (!caller.scopes.includes(scopeOf[access])) {
+    const who = caller.kind === "key" ? "The token that registered this key" : "The token";
+    return { outcome: "refused", reason: `${who} lacks the scope ${scopeOf[access]}.` };
   }
   const { id, slug, deploy_branch } = project;
   return { outcome: "found", project: { id, slug, deploy_branch, organization_id: caller.organization_id } };

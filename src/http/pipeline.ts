@@ -1,4 +1,4 @@
-import { refusal } from "../contract/access.ts";
+import { missingScope, refusal } from "../contract/access.ts";
 import { limits } from "../contract/limits.ts";
 import { changes, type Row, type SuccessStatus } from "../contract/table.ts";
 import { Refused, type Caller, type ServerEvent, type Surroundings } from "../features/context.ts";
@@ -77,7 +77,7 @@ async function authenticate({ authenticator, limiter }: PipelineOptions, request
 function mayCall(row: Row, caller: Caller): void {
   const refused = refusal(caller, row);
   if (refused === "insufficient_scope")
-    throw new Refused(refused, { error: `The token lacks the scope ${row.scope}.` });
+    throw new Refused(refused, { error: `The token lacks the scope ${missingScope(caller, row)}.` });
   if (refused !== undefined) throw new Refused(refused);
 }
 

@@ -61,10 +61,16 @@ for (const row of routes as readonly Row[]) {
   if (permission === undefined) continue;
   describe(row.name, () => {
     test("asks for what it ought to ask for", () => {
-      const { access, scope, approval = false, method } = permission;
+      const { access, scope, further_scopes = [], approval = false, method } = permission;
       assert.deepEqual(
-        { access: row.access, scope: row.scope, approval: row.approval, method: row.method },
-        { access, scope, approval, method },
+        {
+          access: row.access,
+          scope: row.scope,
+          further_scopes: row.further_scopes,
+          approval: row.approval,
+          method: row.method,
+        },
+        { access, scope, further_scopes, approval, method },
       );
     });
     for (const name of callers) {

@@ -4,6 +4,8 @@ import type { Things } from "../support/things.ts";
 export interface Permission {
   readonly access: "public" | "member" | "owner" | "operator";
   readonly scope: string | null;
+  /** Asked for beside it; each alone being away is refused as well. */
+  readonly further_scopes?: readonly string[];
   readonly approval?: true;
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: (things: Things) => string;
@@ -316,6 +318,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
   "ssh-keys.create": {
     ...ofNothing,
     scope: "ssh-keys:write",
+    further_scopes: ["projects:read", "deployments:write"],
     method: "POST",
     path: () => "/v1/ssh-keys",
     body: () => ({ name: "laptop", public_key: freshKey() }),

@@ -82,6 +82,8 @@ export function sampleKey(): Result<"ssh-keys.create"> {
     public_key: "ssh-ed25519 AAAA laptop",
     fingerprint: "SHA256:abc",
     created_at: at,
+    active: true,
+    expires_at: null,
   };
 }
 

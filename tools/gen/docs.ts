@@ -26,8 +26,15 @@ export function errorsText(): string {
 /** The text of `docs/routes.md`. */
 export function routesText(): string {
   const rows = (routes as readonly Row[]).map((row) => {
+    const scopes = [row.scope ?? [], row.further_scopes].flat();
     const own = errorsOf(row).filter((code) => row.errors.includes(code));
-    return [`\`${row.method} ${row.path}\``, row.summary, row.access, code(row.scope), own.map(code).join(" ")];
+    return [
+      `\`${row.method} ${row.path}\``,
+      row.summary,
+      row.access,
+      scopes.map(code).join(" "),
+      own.map(code).join(" "),
+    ];
   });
   return [
     head,

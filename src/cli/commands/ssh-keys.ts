@@ -32,11 +32,12 @@ function addList(keys: Command, ctx: CliContext): void {
         oneLine(key.name, 40),
         key.fingerprint,
         relativeTime(key.created_at),
+        key.active ? "active" : "its token ended",
         key.id,
       ]);
       return table(
         paint,
-        ["NAME", "FINGERPRINT", "ADDED", "ID"],
+        ["NAME", "FINGERPRINT", "ADDED", "STATE", "ID"],
         rows,
         "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.",
       );

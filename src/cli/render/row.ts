@@ -6,13 +6,19 @@ export function renderRow(row: Row): string {
   const lines = [
     `${row.name}: ${row.summary}.`,
     `  ${row.method} ${row.path}`,
-    `  access: ${row.access}${row.scope === null ? "" : `, scope ${row.scope}`}${row.approval ? ", waits for a human with a token in approval mode" : ""}`,
+    `  access: ${row.access}${scopesOf(row)
+      .map((scope) => `, scope ${scope}`)
+      .join("")}${row.approval ? ", waits for a human with a token in approval mode" : ""}`,
     ...fields("--param", row.params),
     ...fields("--query", row.query),
     ...(row.body === null ? [] : fields("--body", row.body)),
   ];
   if (row.errors.length > 0) lines.push(`  errors: ${row.errors.join(", ")}`);
   return lines.join("\n");
+}
+
+function scopesOf({ scope, further_scopes }: Row): readonly string[] {
+  return scope === null ? further_scopes : [scope, ...further_scopes];
 }
 
 interface FieldSchema {

@@ -1,32 +1,57 @@
+import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
-const columns = ["id", "name", "public_key", "fingerprint", "created_at"] as const;
+const columns = [
+  "ssh_key.id",
+  "ssh_key.name",
+  "ssh_key.public_key",
+  "ssh_key.fingerprint",
+  "ssh_key.created_at",
+  "api_token.expires_at",
+] as const;
 
-/** Every organization's key of this fingerprint, with the organization. */
-export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) {
-  return db
+const isActive = sql<boolean>`(api_token.id is not null and api_token.revoked_at is null
+  and (api_token.expires_at is null or api_token.expires_at > now()))`;
+
+// A key is no more than another form of the token that registered it.
+const withToken = (db: Db | Tx) =>
+  db
     .selectFrom("ssh_key")
+    .leftJoin("api_token", (join) =>
+      join.onRef("api_token.id", "=", "ssh_key.created_by").onRef("api_token.org_id", "=", "ssh_key.org_id"),
+    );
+
+/** Every organization's key of this fingerprint whose token is valid, with the organization and the token's scopes. */
+export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) {
+  return withToken(db)
     .innerJoin("organization", "organization.id", "ssh_key.org_id")
     .select([
       "ssh_key.id",
       "ssh_key.name",
       "ssh_key.public_key",
+      "api_token.scopes",
       "organization.id as org_id",
       "organization.slug as org_slug",
       "organization.suspended_at",
     ])
     .where("ssh_key.fingerprint", "=", fingerprint)
+    .where(isActive)
     .orderBy("ssh_key.id")
     .execute();
 }
 
 export async function listKeys(db: Db | Tx, orgId: string) {
-  return db.selectFrom("ssh_key").select(columns).where("org_id", "=", orgId).orderBy("id", "desc").execute();
+  return shown(db, orgId).orderBy("ssh_key.id", "desc").execute();
 }
 
 export async function selectKey(db: Db | Tx, orgId: string, id: string) {
-  return db.selectFrom("ssh_key").select(columns).where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
+  return shown(db, orgId).where("ssh_key.id", "=", id).executeTakeFirst();
 }
+
+const shown = (db: Db | Tx, orgId: string) =>
+  withToken(db)
+    .select([...columns, isActive.as("active")])
+    .where("ssh_key.org_id", "=", orgId);
 
 export interface NewKey {
   readonly id: string;
@@ -38,14 +63,19 @@ export interface NewKey {
   readonly created_at: Date;
 }
 
-/** The inserted key, or undefined when the organization has it already. */
+/** The inserted key, or undefined when the organization has it already. One whose token is no longer valid makes room. */
 export async function insertKey(tx: Tx, key: NewKey) {
-  return tx
+  await sql`delete from ssh_key using ssh_key k left join api_token on api_token.id = k.created_by and api_token.org_id = k.org_id
+    where ssh_key.id = k.id and k.org_id = ${key.org_id} and k.fingerprint = ${key.fingerprint} and not ${isActive}`.execute(
+    tx,
+  );
+  const inserted = await tx
     .insertInto("ssh_key")
     .values(key)
     .onConflict((on) => on.columns(["org_id", "fingerprint"]).doNothing())
-    .returning(columns)
+    .returning("id")
     .executeTakeFirst();
+  return inserted && selectKey(tx, key.org_id, inserted.id);
 }
 
 /** The deleted key's fingerprint, or undefined when there was none. */

@@ -5,7 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { runOk } from "../../kit/exec.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/world.ts";
 import { parsePublicKey } from "./rules.ts";
 import { keysByFingerprint } from "./ssh-keys.ts";
 
@@ -133,3 +139,45 @@ test("the same key twice is refused in one organization and belongs to each of t
     ["other"],
   );
 });
+
+const add = (token: string, publicKey: string) =>
+  api.call("POST", "/v1/ssh-keys", { token, body: { name: "laptop", public_key: publicKey } });
+
+test("a token registers a key only if it may itself pull and push", { skip }, async () => {
+  const { db } = api.database;
+  const { publicKey } = await keygen("narrow", "-t", "ed25519");
+  for (const missing of ["projects:read", "deployments:write"] as const) {
+    const scopes = (["ssh-keys:write", "projects:read", "deployments:write"] as const).filter((one) => one !== missing);
+    const called = await add((await testToken(db, org.id, { scopes })).text, publicKey);
+    assert.deepEqual([called.status, called.body["code"]], [403, "insufficient_scope"]);
+    assert.match(called.text, new RegExp(`lacks the scope ${missing}`));
+  }
+  const { text } = await testToken(db, org.id, { scopes: ["ssh-keys:write", "projects:read", "deployments:write"] });
+  assert.equal((await add(text, publicKey)).status, 201);
+});
+
+test(
+  "a key has its token's scopes, and ends with it by revocation and expiry; then another token may register it",
+  {
+    skip,
+  },
+  async () => {
+    const { db } = api.database;
+    const scopes = ["ssh-keys:write", "projects:read", "deployments:write"] as const;
+    for (const end of [{ revoked_at: new Date() }, { expires_at: new Date(Date.now() - 1000) }]) {
+      const { publicKey, fingerprint } = await keygen(`ends-${Object.keys(end)[0]}`, "-t", "ed25519");
+      const token = await testToken(db, org.id, { scopes });
+      const added = await add(token.text, publicKey);
+      assert.deepEqual([added.body["active"], added.body["expires_at"]], [true, null]);
+      assert.deepEqual((await keysByFingerprint(db, fingerprint))[0]?.scopes, scopes);
+      await db.updateTable("api_token").set(end).where("id", "=", token.id).execute();
+      assert.deepEqual(await keysByFingerprint(db, fingerprint), []);
+      const { body } = await api.call("GET", "/v1/ssh-keys", { token: org.member });
+      const listed = (body["ssh_keys"] as { id: string; active: boolean }[]).find(({ id }) => id === added.body["id"]);
+      assert.equal(listed?.active, false);
+      const again = await add(org.member, publicKey);
+      assert.deepEqual([again.status, again.body["active"]], [201, true]);
+      assert.equal((await keysByFingerprint(db, fingerprint)).length, 1);
+    }
+  },
+);

@@ -1,3 +1,4 @@
+import type { Scope } from "../../contract/access.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Caller } from "../context.ts";
 import { selectKey, selectKeysByFingerprint } from "./queries.ts";
@@ -11,12 +12,21 @@ export interface KeyOwner {
   /** `type base64`, without a comment. */
   readonly public_key: string;
   readonly suspended: boolean;
+  /** Of the token that registered it. */
+  readonly scopes: readonly Scope[];
 }
 
-/** Who registered the key of this fingerprint (`SHA256:…`, as OpenSSH prints it): one entry an organization, usually one or none. */
+/**
+ * Who registered the key of this fingerprint (`SHA256:…`, as OpenSSH prints it): one entry an organization, usually one or none. A key
+ * whose token was revoked or has expired is nobody's.
+ */
 export async function keysByFingerprint(db: Db, fingerprint: string): Promise<readonly KeyOwner[]> {
   const rows = await selectKeysByFingerprint(db, fingerprint);
-  return rows.map(({ suspended_at, ...row }) => ({ ...row, suspended: suspended_at !== null }));
+  return rows.map(({ suspended_at, scopes, ...row }) => ({
+    ...row,
+    suspended: suspended_at !== null,
+    scopes: (scopes ?? []) as Scope[],
+  }));
 }
 
 /** A key of the caller's organization; undefined when there is none. */
