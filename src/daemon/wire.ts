@@ -5,6 +5,7 @@ import { createProcessBuilder } from "../adapters/builder-process/process-builde
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
+import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
@@ -116,11 +117,17 @@ async function processFamily({ config, parts, log }: Ground) {
 
 function postgresHost({ config, parts }: Ground) {
   const { postgresBin } = parts;
+  const { databases } = pathsIn(config.dataDir);
   // Without the server's programs everything but databases works, and asking for one says why not.
   return createLocalPostgresHost({
     binDir: postgresBin ?? "/nonexistent",
     bwrap: parts.bwrap,
-    dir: pathsIn(config.dataDir).databases,
+    dir: databases,
+    groups: openControlGroups(databases, {
+      memoryBytes: mibToBytes(config.databaseMemoryMib),
+      processes: config.databaseProcesses,
+      cpus: config.databaseCpus,
+    }),
     pgDump: parts.pgDump,
     pgRestore: parts.pgRestore,
     uidBase: config.isRoot ? config.databaseUidBase : null,

@@ -12,6 +12,7 @@ import type {
 } from "../../ports/postgres-host.ts";
 import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
 import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
+import type { ControlGroups } from "./control-groups.ts";
 import type { ClientPrograms } from "./client-program.ts";
 import { countDatabase, dumpDatabase } from "./dump.ts";
 import { withFolderLock } from "./folder-lock.ts";
@@ -44,6 +45,8 @@ export interface LocalPostgresHostOptions {
   /** As root: a project's instance runs as user `uidBase + project_number`. Null: as the current, ordinary user. */
   readonly uidBase: number | null;
   readonly ports?: PortRange;
+  /** What each instance may use; left out, there is no limit. */
+  readonly groups?: ControlGroups;
   /** Where the short folder for sockets is made; default `/run` for root and `/tmp` for others. */
   readonly runBase?: string;
   /** The client programs; default: those beside the server's. Null: there are none, and dumps say so. */
@@ -253,10 +256,11 @@ function instanceOf(
   id: string,
   placement: { port: number; uid: number | null },
 ): Instance {
-  const { binDir, bwrap } = options;
+  const { binDir, bwrap, groups } = options;
   const dir = instanceFolder(options, id);
   const socketDir = join(runFolder(options.dir, options.runBase), id);
-  const server = createLocalServer({ binDir, bwrap, dir, socketDir, socketMode: "shared", ...placement });
+  const group = groups === undefined ? {} : { group: groups.of(id) };
+  const server = createLocalServer({ binDir, bwrap, dir, socketDir, socketMode: "shared", ...group, ...placement });
   return { server, dir, ...placement, socketPath: socketFile({ dir, socketDir, port: placement.port }) };
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { isAlive } from "../../kit/processes.ts";
 import { confinementWorks, type Confinement } from "./confinement.ts";
+import type { ControlGroup } from "./control-groups.ts";
 import { findProcesses } from "./find-processes.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { configure, engineVersionOf, initialise, isInitialised, requireSameVersion } from "./initialise.ts";
@@ -25,6 +26,8 @@ export interface LocalServerOptions {
   readonly uid: number | null;
   /** `shared`: any user may reach the socket and has to know a password. Default `private`: the server's own user and root. */
   readonly socketMode?: "private" | "shared";
+  /** What its processes may use together; left out, there is no limit. */
+  readonly group?: ControlGroup;
   /** Settings of `postgresql.conf` that differ from a project's small instance. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -57,6 +60,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
       await withFolderLock(lock, async () => {
         await stopServer(readFileSync(mark, "utf8"), uidOf(options));
         rmSync(running, { force: true });
+        await options.group?.remove();
       });
     },
     superuserConnection: (database) => superuserConnection(address, database),
@@ -67,7 +71,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
 async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): Promise<void> {
   const { dir, socketDir, port, settings = {}, socketMode = "private" } = options;
   ensureFolder(dir, 0o700);
-  if ((await observeServer(options)) === "running") return;
+  if ((await observeServer(options)) === "running") return options.group?.take(ensureMark(dir), uidOf(options));
   const version = await engineVersionOf(options.binDir);
   await withFolderLock(instanceFiles(dir).lock, async () => {
     const confinement = await chooseConfinement(options);
@@ -78,7 +82,7 @@ async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): 
     configure(confinement, dir, { port, socketDir, socketMode, overrides: settings });
     await initialise(confinement, dir, socketDir);
     requireSameVersion(dir, version);
-    await startServer({ dir, socketDir, port, confinement, mark, uid: uidOf(options), signal });
+    await startServer({ dir, socketDir, port, confinement, mark, uid: uidOf(options), signal, group: options.group });
   });
 }
 

@@ -5,6 +5,7 @@ import { startDetached } from "../../kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import { confined, placesOf, type Confinement } from "./confinement.ts";
+import type { ControlGroup } from "./control-groups.ts";
 import { findProcesses } from "./find-processes.ts";
 import { serverEnvironment } from "./initialise.ts";
 import { instanceFiles, writeWhole } from "./instance-files.ts";
@@ -16,6 +17,7 @@ export interface StartPlan extends ServerAddress {
   readonly confinement: Confinement;
   readonly mark: string;
   readonly uid: number;
+  readonly group?: ControlGroup | undefined;
   /** Ends the waiting; the server goes on starting, and whoever is next adopts it. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -86,9 +88,13 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
     args: ["-D", places.data, ...settings.flatMap((setting) => ["-c", setting])],
   };
   const command = confined(confinement, program, { data: files.data, config: files.config, sockets: socketDir });
-  const pid = await startDetached(command, files.log, { env: serverEnvironment });
+  const entering = plan.group?.enter(command) ?? command;
+  const pid = await startDetached(entering, files.log, { env: { ...serverEnvironment, ...outOfMemory } });
   return identify(pid) ?? { pid, start_time: "0", boot_id: "" };
 }
+
+// Want of memory ends a session's process, never the postmaster: the server then recovers by itself and asks nobody.
+const outOfMemory = { PG_OOM_ADJUST_FILE: "/proc/self/oom_score_adj", PG_OOM_ADJUST_VALUE: "100" };
 
 /**
  * `postmaster.pid` names a process that is not a postmaster of ours (a zombie, or a later process with the same number).
@@ -99,6 +105,7 @@ function dropStaleLockFile(data: string): void {
 }
 
 function remember(plan: StartPlan): void {
+  plan.group?.take(plan.mark, plan.uid);
   const { postmaster } = findProcesses(plan.mark, plan.uid);
   if (postmaster) writeWhole(instanceFiles(plan.dir).running, JSON.stringify(postmaster));
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "../exec.ts";
 import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
 
 /** Control groups of version 1, 2 or both, one group a sandbox below `name` in each hierarchy that can be written. */
@@ -25,6 +26,13 @@ export interface Cgroups {
 export function openCgroups(name: string): Cgroups {
   const hierarchies = findHierarchies().flatMap((hierarchy) => usable(hierarchy, name));
   return new WrittenCgroups(hierarchies);
+}
+
+/** The command that joins groups, by the files that `open` named, before it becomes `command`; it leaves no core dumps. */
+export function joinGroups(files: readonly string[], command: Command): Command {
+  if (files.length === 0) return command;
+  const script = join(import.meta.dirname, "enter.sh");
+  return { file: "/bin/sh", args: [script, ...files, "--", command.file, ...command.args] };
 }
 
 type Controller = "memory" | "pids" | "cpu" | "cpuacct";
@@ -121,6 +129,8 @@ class WrittenCgroups implements Cgroups {
       const folder = join(hierarchy.root, id);
       mkdirSync(folder, { recursive: true });
       if (limits) {
+        // Version 1 wants memory with swap to be no less than memory at any moment, whichever way a limit changes.
+        for (const [file, value] of noSwap(hierarchy, limits)) tryWrite(join(folder, file), value);
         for (const [file, value] of limitFiles(hierarchy, limits)) writeFileSync(join(folder, file), value);
         for (const [file, value] of noSwap(hierarchy, limits)) tryWrite(join(folder, file), value);
       }

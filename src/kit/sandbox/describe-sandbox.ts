@@ -72,14 +72,18 @@ const explanations: Readonly<Record<string, Explanation>> = {
     remedy: "Use a kernel with seccomp filters, on x86-64 or arm64",
   },
   memory_limit: {
-    effect: "Berth looks at an application's memory once a second and ends it when it is over its limit.",
+    effect:
+      "Berth looks at an application's memory once a second and ends it when it is over its limit; a database may use all memory.",
     remedy: `${asRoot}, with control groups`,
   },
   process_limit: {
     effect: "The kernel's limit of processes for a user takes the place of a limit for the application.",
     remedy: `${asRoot}, with control groups`,
   },
-  cpu_limit: { effect: "An application may use all processors.", remedy: `${asRoot}, with control groups` },
+  cpu_limit: {
+    effect: "An application or a database may use all processors.",
+    remedy: `${asRoot}, with control groups`,
+  },
   network_namespace: {
     effect:
       "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall shuts it.",

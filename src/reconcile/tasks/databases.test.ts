@@ -141,6 +141,26 @@ test("a database that runs is never called failed because its row could not be w
   assert.equal((await statuses()).get(id), "ready");
 });
 
+test("a server that an earlier control plane left running is brought in line once, and stays ready when that fails", async () => {
+  const [id] = (await askFor(1)) as [string];
+  const host = hostWith();
+  await taskOn(host).run(never);
+  let asked = 0;
+  const task = taskOn({
+    observe: host.observe,
+    ensure: async (spec) => {
+      asked += 1;
+      if (asked === 1) throw new Error("the disk is full");
+      return host.ensure(spec);
+    },
+  });
+  await task.run(never);
+  assert.equal((await statuses()).get(id), "ready");
+  await task.run(never);
+  await task.run(never);
+  assert.equal(asked, 2);
+});
+
 test("a failed row becomes ready although its server runs already", async () => {
   const [id] = (await askFor(1)) as [string];
   const host = hostWith();

@@ -21,17 +21,22 @@ const patienceMs = 15_000;
 /** Makes the databases that were asked for, and keeps all of them running. */
 export function databasesTask(world: World): Task {
   const mending = new Map<string, Promise<void>>();
+  // A server outlives the control plane that started it: each is brought in line once with what this one asks of it.
+  const inLine = new Set<string>();
 
   /** One database's trouble is no reason to neglect the others. */
   async function tend(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
     try {
       if (mending.has(row.id)) return "down";
-      if (await isFine(world, row)) return "fine";
-      const work = mend(world, row, signal)
+      const fine = await isFine(world, row);
+      if (fine && inLine.has(row.id)) return "fine";
+      const work = mend(world, row, { signal, fine })
+        .then((done) => void (done && inLine.add(row.id)))
         .catch((error: unknown) => troubled(world, row, error))
         .finally(() => mending.delete(row.id));
       mending.set(row.id, work);
       await patiently(work);
+      if (fine) return "fine";
     } catch (error) {
       troubled(world, row, error);
     }
@@ -78,14 +83,20 @@ async function isFine(world: World, row: DatabaseRow): Promise<boolean> {
   return seen.state === "running";
 }
 
-async function mend(world: World, row: DatabaseRow, signal: AbortSignal): Promise<void> {
+/** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
+async function mend(
+  world: World,
+  row: DatabaseRow,
+  { signal, fine }: { signal: AbortSignal; fine: boolean },
+): Promise<boolean> {
   const lease = await takeDatabase(world.db, row.id, world.owner);
-  if (lease === undefined) return;
+  if (lease === undefined) return false;
   const endpoint = await holdLease(world.db, lease, signal, (held) => bringUp(world, row, held));
-  if (signal.aborted) return;
-  if (endpoint === undefined) await databaseFailed(world.db, lease, failure);
-  else await ready(world, row, lease, endpoint);
+  if (signal.aborted) return false;
+  if (endpoint !== undefined) await ready(world, row, lease, endpoint);
+  else if (!fine) await databaseFailed(world.db, lease, failure);
   await world.wakeups.send(world.db, "outcomes", row.id);
+  return endpoint !== undefined;
 }
 
 const failure: Failure = {

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { openCgroups } from "../../kit/sandbox/cgroups.ts";
+import { until } from "../../kit/until.ts";
+import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
+import { openControlGroups } from "./control-groups.ts";
+import { findProcesses } from "./find-processes.ts";
+import { createLocalPostgresHost } from "./local-postgres-host.ts";
+import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
+
+const memoryBytes = 192 * 1024 * 1024;
+const missingGroups = canWriteGroups() ? false : "control groups cannot be written here";
+
+describe("the limits of local instances", { skip: missingPart || missingGroups }, () => {
+  const place = makeTestPlace();
+  const groups = openControlGroups(place.dir, { memoryBytes, processes: 100, cpus: 2 });
+  const host = createLocalPostgresHost({ ...place.options, groups });
+  const spec = newDatabaseSpec();
+  const folder = join(place.dir, spec.id);
+  const processes = () =>
+    findProcesses(readFileSync(join(folder, "process-mark"), "utf8"), statSync(join(folder, "data")).uid);
+
+  after(async () => {
+    await host.destroy(spec.id);
+    groups.dismantle();
+    place.remove();
+  });
+
+  it("hold for a server that was started without them, from the next ensure on", async () => {
+    await createLocalPostgresHost(place.options).ensure(spec);
+    assert.equal(inGroup(processes().postmaster?.pid), false);
+    await host.ensure(spec);
+    const { postmaster, others } = processes();
+    for (const { pid } of [postmaster, ...others].filter((each) => each !== undefined)) assert.ok(inGroup(pid));
+    await host.stop(spec.id);
+  });
+
+  it("hold for every process of a server from its first moment on", async () => {
+    await host.ensure(spec);
+    const { postmaster, others } = processes();
+    assert.ok(postmaster && others.length > 0);
+    for (const { pid } of [postmaster, ...others]) assert.ok(inGroup(pid));
+    const score = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
+    for (const { pid } of others) assert.ok(score(pid) > score(postmaster.pid), "the kernel would spare a session");
+  });
+
+  it("end a session that takes too much memory, and not the server", async () => {
+    const endpoint = await host.ensure(spec);
+    const { postmaster } = processes();
+    const greedy = await login(endpoint, loginOf(spec));
+    await greedy.query("set work_mem = '8GB'");
+    const sort =
+      "select count(*) from (select repeat('x', 900) || g as t from generate_series(1, 400000) g order by t) s";
+    await assert.rejects(greedy.query(sort));
+    await greedy.end().catch(() => {});
+    const answers = async () => {
+      const session = await login(endpoint, loginOf(spec)).catch(() => undefined);
+      const rows = await session?.query("select 1 as n").catch(() => undefined);
+      await session?.end().catch(() => {});
+      return rows?.[0]?.["n"];
+    };
+    assert.equal(await until(answers, { timeoutMs: 30_000 }), 1);
+    assert.deepEqual(processes().postmaster, postmaster);
+  });
+});
+
+function inGroup(pid: number | undefined): boolean {
+  return /berth-databases-/.test(readFileSync(`/proc/${pid}/cgroup`, "utf8"));
+}
+
+function canWriteGroups(): boolean {
+  const probe = openCgroups(`berth-test-${process.pid}`);
+  probe.dismantle();
+  return probe.parts.includes("memory_limit");
+}
