@@ -7,7 +7,7 @@ import type { Db } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { Call, outcomeDeadlineMs } from "./call.ts";
 import { claimKey, resources, type HeldKey } from "./handlers.ts";
-import type { OpenStreams } from "./open-streams.ts";
+import type { OpenCount } from "./open-count.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./parse.ts";
 import { addressKey, type Rate, type RateLimiter } from "./rate-limiter.ts";
 
@@ -33,6 +33,8 @@ export interface PipelineRequest extends RawInput {
   readonly requestId: string;
   /** Aborts when the client leaves. */
   readonly gone: () => AbortSignal;
+  /** Calls back once when the answer is sent or the client has left. */
+  readonly whenOver: (call: () => void) => void;
   /** Adds to the answer's headers, also when it is an error. */
   readonly setHeaders: (headers: Readonly<Record<string, string>>) => void;
 }
@@ -41,7 +43,9 @@ export interface PipelineOptions {
   readonly world: Surroundings;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
-  readonly streams: OpenStreams;
+  readonly streams: OpenCount;
+  /** Requests that read and whose answers are not yet with their clients: each may be megabytes. */
+  readonly reads: OpenCount;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
   readonly log: Log;
@@ -57,9 +61,17 @@ export async function answer(options: PipelineOptions, row: Row, request: Pipeli
   const caller = row.access === "public" ? undefined : await authenticate(options, request);
   if (caller !== undefined) mayCall(row, caller);
   limitRate(options, row, request, caller);
+  const closeRead = changes(row) || caller === undefined ? undefined : options.reads.open(caller.token_id);
+  if (closeRead !== undefined) request.whenOver(closeRead);
   const input = await parse(options, row, request, caller);
   const call = new Call(options, row, request, caller);
-  if (!changes(row) || caller === undefined) return call.read(input);
+  if (caller === undefined) return call.read(input);
+  if (!changes(row)) {
+    const read = await call.read(input);
+    // Streams are counted by themselves.
+    if (read.stream !== undefined) closeRead?.();
+    return read;
+  }
   if (isRehearsal(request)) return call.rehearse(input);
   return changeOnce({ options, row, request, caller }, (key) => call.change(input, key));
 }

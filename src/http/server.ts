@@ -18,7 +18,7 @@ import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
 import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import { answer, type Answer, type PipelineOptions } from "./pipeline.ts";
-import { createOpenStreams } from "./open-streams.ts";
+import { createOpenCount } from "./open-count.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 
 export interface HttpOptions {
@@ -47,6 +47,10 @@ export interface HttpLimits extends RateLimits {
   readonly requestTimeoutMs: number;
   /** Streams of one token that may be open at once. */
   readonly streamsPerToken: number;
+  /** Requests of one token that read and are not yet answered, or whose answers are not yet taken. */
+  readonly openReadsPerToken: number;
+  /** How long a client may take nothing of its answer; streams and mounts are exempt. */
+  readonly stalledAnswerTimeoutMs: number;
 }
 
 export interface HttpServer {
@@ -72,9 +76,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   addHealth(app, options.checks);
   const closing = new AbortController();
   const limiter = createRateLimiter(limits);
-  const streams = createOpenStreams(limits.streamsPerToken);
+  const streams = createOpenCount(limits.streamsPerToken, "streams");
+  const reads = createOpenCount(limits.openReadsPerToken, "reads");
   for (const row of routes)
-    addRoute(app, row, { world, authenticator, limiter, streams, closing: closing.signal, log });
+    addRoute(app, row, { world, authenticator, limiter, streams, reads, closing: closing.signal, log });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { world, log });
   addFallbacks(app, log);
@@ -101,6 +106,8 @@ const standard: HttpLimits = {
   writesPerMinute: apiLimits.writes_per_minute,
   refusedPerMinute: apiLimits.writes_per_minute,
   streamsPerToken: apiLimits.streams_per_token,
+  openReadsPerToken: apiLimits.open_reads_per_token,
+  stalledAnswerTimeoutMs: 30_000,
 };
 
 function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
@@ -123,6 +130,9 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
       throw new Refused("payload_too_large", { error: "The URL is too long." });
     if (hasBody(request)) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
+  });
+  app.addHook("onSend", async (_, reply, payload) => {
+    if (typeof payload === "string") limitStall(reply.raw, limits.stalledAnswerTimeoutMs);
   });
   return app as unknown as FastifyInstance;
 }
@@ -153,6 +163,11 @@ function limitBodyTime(request: IncomingMessage, response: ServerResponse, timeo
   response.once("close", clear);
 }
 
+// Node counts a socket as idle as long as nothing of what was written to it goes out.
+function limitStall(response: ServerResponse, timeoutMs: number): void {
+  response.setTimeout(timeoutMs, () => response.destroy());
+}
+
 function addBodyReading(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, async (request: FastifyRequest, bytes: Buffer) =>
@@ -177,6 +192,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
         address: ip,
         requestId: id,
         gone: () => goneSignal(reply.raw),
+        whenOver: (call) => whenOver(reply.raw, call),
         setHeaders: (more) => void reply.headers(more),
       });
       if (done.stream !== undefined) return sendStream(reply, done.stream, id);
@@ -189,8 +205,14 @@ const cutAfterMs = 250;
 
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  response.once("close", () => gone.abort(new Error("the client has left")));
+  whenOver(response, () => gone.abort(new Error("the client has left")));
   return gone.signal;
+}
+
+// A client that left while its token was looked up has closed its answer already.
+function whenOver(response: ServerResponse, call: () => void): void {
+  if (response.destroyed) call();
+  else response.once("close", call);
 }
 
 function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, requestId: string): FastifyReply {

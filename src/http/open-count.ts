@@ -1,21 +1,21 @@
 import { Refused } from "../features/context.ts";
 
-/** Counts the streams that are open, of each token for itself. */
-export interface OpenStreams {
+/** Counts what is open of one kind, of each token for itself. */
+export interface OpenCount {
   /** One more; answers with what to call when it is over. Refuses with `rate_limited` when there are too many. */
   open(caller: string): () => void;
 }
 
-const retryAfterSeconds = 10;
+const retryAfterSeconds = { streams: 10, reads: 1 };
 
-export function createOpenStreams(most: number): OpenStreams {
+export function createOpenCount(most: number, what: "streams" | "reads"): OpenCount {
   const open = new Map<string, number>();
   return {
     open(caller) {
       const count = open.get(caller) ?? 0;
       if (count >= most) {
-        const error = `This token has ${most} streams open, which is as many as it may. Close one first.`;
-        throw new Refused("rate_limited", { error, retryAfterSeconds });
+        const error = `This token has ${most} ${what} open, which is as many as it may. Close one first.`;
+        throw new Refused("rate_limited", { error, retryAfterSeconds: retryAfterSeconds[what] });
       }
       open.set(caller, count + 1);
       let closed = false;

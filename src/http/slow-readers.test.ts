@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { testProject } from "../../test/support/things.ts";
+import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import type { LogStore } from "../ports/log-store.ts";
+
+// More than the buffers of both ends take, so that the server has to wait for its client.
+const line = { at: new Date(0).toISOString(), deployment: 1, replica: 0, text: "x".repeat(10_000) };
+const logStore = {
+  readRuntime: async () => ({ lines: Array.from({ length: 3000 }, () => line), cursor: "0:0" }),
+} as unknown as LogStore;
+
+let api: TestApi;
+let org: TestOrganization;
+before(async () => {
+  const limits = { openReadsPerToken: 2, stalledAnswerTimeoutMs: 2000 };
+  api = await testApi({ ports: { logStore }, http: { limits } });
+  org = await testOrganization(api.database.db, "acme");
+  await testProject(api.world, org, "demo");
+});
+after(() => api.close());
+
+/** Asks for a large answer and takes only its beginning. */
+async function stall(token: string): Promise<Socket> {
+  const socket = connect(api.port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(`GET /v1/projects/demo/logs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  await once(socket, "readable");
+  return socket;
+}
+
+const read = (token: string) => api.call("GET", "/v1/projects/demo", { token });
+
+test("a token may have few reads open, which others and its writes do not feel; who takes nothing is cut off", async () => {
+  const sockets = [await stall(org.member), await stall(org.member)];
+  const refused = await read(org.member);
+  assert.deepEqual([refused.status, refused.body["code"]], [429, "rate_limited"]);
+  assert.match(String(refused.headers.get("retry-after")), /^\d+$/);
+  assert.equal((await read(org.owner)).status, 200);
+  const write = await api.call("POST", "/v1/projects", { token: org.member, body: { slug: "new", name: "New" } });
+  assert.equal(write.status, 201);
+  while ((await read(org.member)).status === 429) await sleep(50);
+  for (const socket of sockets) socket.destroy();
+});
+
+test("a read that has ended in any way no longer counts", async () => {
+  const get = (path: string) => api.call("GET", path, { token: org.owner });
+  for (let n = 0; n < 20; n += 1) {
+    // Gone before its token, which nobody has used yet, is found.
+    const { text } = await testToken(api.database.db, org.id, { role: "owner" });
+    for (let each = 0; each < 3; each += 1) {
+      const other = connect(api.port, "127.0.0.1");
+      other.end(`GET /v1/me HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${text}\r\n\r\n`, () => other.destroy());
+      await once(other, "close");
+    }
+    while ((await api.call("GET", "/v1/me", { token: text })).status === 429) await sleep(20);
+  }
+  for (let n = 0; n < 5; n += 1) {
+    assert.equal((await get("/v1/projects/demo")).status, 200);
+    assert.equal((await get("/v1/projects/never")).status, 404);
+    assert.equal((await get("/v1/projects/demo/logs?limit=0")).status, 400);
+    (await stall(org.owner)).destroy();
+    while ((await get("/v1/me")).status === 429) await sleep(20);
+  }
+});
