@@ -9,7 +9,7 @@ import { nodePlan } from "./plan/node-plan.ts";
 import { nodeStart, type BuiltFiles } from "./plan/node-start.ts";
 import { nodeWish } from "./plan/node-version.ts";
 import { choosePackageManager } from "./plan/package-manager.ts";
-import { parsePackageJson } from "./plan/package-json.ts";
+import { readPackageJson } from "./plan/package-json.ts";
 import type { Plan, Start } from "./plan/plan.ts";
 import { pythonPlan } from "./plan/python-plan.ts";
 import { pythonStart } from "./plan/python-start.ts";
@@ -67,7 +67,7 @@ const svelteEnv = {
 };
 
 async function prepareNode(options: ProcessBuilderOptions, tree: SourceTree): Promise<Prepared> {
-  const manifest = parsePackageJson(tree.text("package.json") ?? "");
+  const manifest = readPackageJson(tree);
   const manager = choosePackageManager(manifest, tree);
   const wish = nodeWish(manifest, tree);
   const packages = packageOptions(options);

@@ -48,7 +48,10 @@ function mainPackage(tree: SourceTree): string {
       (path) => path.endsWith(".go") && !path.endsWith("_test.go") && /^package main\b/m.test(tree.text(path) ?? ""),
     )
     .map((path) => (path.includes("/") ? `./${path.slice(0, path.lastIndexOf("/"))}` : "."));
-  const name = /^module\s+\S*?([^/\s]+)\s*$/m.exec(tree.text("go.mod") ?? "")?.[1];
+  const name = /^module[ \t]+(\S+)/m
+    .exec(tree.text("go.mod") ?? "")?.[1]
+    ?.split("/")
+    .at(-1);
   const commands = [...new Set(packages)];
   const preferred = [".", "./cmd/web", "./cmd/server", "./cmd/api", `./cmd/${name}`].find((path) =>
     commands.includes(path),

@@ -39,6 +39,14 @@ test("npm: a lock file is obeyed, and development dependencies only come where s
   assert.deepEqual(plan({ dependencies }).commands, ["npm install --omit=dev"]);
 });
 
+test("what is no version is not taken for the package manager's", () => {
+  const lock = { "yarn.lock": "# yarn lockfile v1" };
+  assert.deepEqual(
+    plan({ dependencies, packageManager: "yarn@4.1.0 or newer" }, lock).commands,
+    plan({ dependencies }, lock).commands,
+  );
+});
+
 test("pnpm and yarn are chosen by their lock files", () => {
   assert.deepEqual(
     plan({ dependencies, devDependencies, ...build }, { "pnpm-lock.yaml": "lockfileVersion: '9.0'" }).commands,

@@ -71,7 +71,7 @@ function isEmpty({ manifest, manager }: NodeFacts): boolean {
   );
 }
 
-/** Null when the result depends on more than the lock file: workspaces, folders as dependencies, patches of its own, or no lock at all. */
+/** Null when the result depends on more than the lock file: workspaces, folders as dependencies, patches of its own, a lock that is a link or huge, or no lock at all. */
 function installKey(facts: NodeFacts, isFull: boolean): string | null {
   const { manifest, manager, tree } = facts;
   const patches = ownInstallScripts(manifest).some((name) => (manifest.scripts[name] as string).includes("patch"));
@@ -79,7 +79,9 @@ function installKey(facts: NodeFacts, isFull: boolean): string | null {
   const usesFolders = specs.some((spec) => /^(?:file|link|portal|workspace|patch):/.test(spec));
   if (manager.lockFile === null || manifest.hasWorkspaces || tree.has("pnpm-workspace.yaml") || patches || usesFolders)
     return null;
-  const configs = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].map((file) => tree.text(file));
+  const deciding = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].filter((file) => tree.has(file));
+  const digests = deciding.map((file) => tree.lock(file)?.digest);
+  if (digests.includes(undefined)) return null;
   const inputs = [
     process.arch,
     facts.nodeVersion,
@@ -87,7 +89,8 @@ function installKey(facts: NodeFacts, isFull: boolean): string | null {
     facts.managerVersion,
     isFull,
     manifest.installInputs,
-    configs,
+    deciding,
+    digests,
   ];
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
 }

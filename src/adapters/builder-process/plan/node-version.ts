@@ -41,15 +41,18 @@ export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWish | nu
   ];
   for (const { text, from } of candidates) {
     const range = text === null ? null : nodeRange(text);
-    if (range !== null) return { range, from: `${(text as string).trim()} (${from})` };
+    if (range !== null) return { range, from: `${(text as string).trim().slice(0, longestWish)} (${from})` };
   }
   return null;
 }
 
+// Reading a range takes time with its square.
+const longestWish = 256;
+
 /** The semver range of what people write for a Node version; `*` for `node` and `latest`, null for what is no version. */
 export function nodeRange(text: string): string | null {
   const wish = text.split("#")[0]?.trim().toLowerCase() ?? "";
-  if (wish === "") return null;
+  if (wish === "" || wish.length > longestWish) return null;
   if (["node", "stable", "latest", "current", "lts/*", "lts"].includes(wish)) return "*";
   const codeName = codeNames[wish.replace(/^lts\//, "")];
   if (codeName !== undefined) return codeName;

@@ -1,4 +1,5 @@
 import { BuildRefused } from "../failure-codes.ts";
+import type { SourceTree } from "../source/source-tree.ts";
 
 /** The parts of a package.json that a build looks at. Parts of another type than expected are taken as absent. */
 export interface PackageJson {
@@ -43,6 +44,13 @@ export function parsePackageJson(text: string): PackageJson {
     hasWorkspaces: value["workspaces"] !== undefined,
     installInputs: JSON.stringify(installFields.map((field) => value[field] ?? null)),
   };
+}
+
+/** That of the source. */
+export function readPackageJson(tree: SourceTree): PackageJson {
+  const text = tree.text("package.json");
+  if (text !== null) return parsePackageJson(text);
+  throw new BuildRefused("package_json_invalid", { summary: "package.json is a link, or too large to be one." });
 }
 
 function parse(text: string): Record<string, unknown> {

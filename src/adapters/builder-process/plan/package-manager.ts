@@ -27,7 +27,7 @@ export function choosePackageManager(manifest: PackageJson, tree: SourceTree): P
   const found = wish ? present.find(([, name]) => name === wish.name) : present[0];
   const family = wish?.name ?? found?.[1] ?? "npm";
   const lockFile = found?.[0] ?? null;
-  const lockText = lockFile === null ? "" : (tree.text(lockFile) ?? "");
+  const lockText = lockFile === null ? "" : (tree.lock(lockFile)?.beginning ?? "");
   const chosen = byFamily(family, wish?.version ?? null, lockText);
   return {
     ...chosen,
@@ -52,7 +52,7 @@ function byFamily(
 
 /** pnpm reads only the lock file formats of its time: 5.x by 7, 6.0 by 8, 9.0 by 9 and later. */
 function pnpmRange(lockText: string): string {
-  const format = /^lockfileVersion:\s*['"]?(\d+)/m.exec(lockText)?.[1];
+  const format = /^lockfileVersion:[ \t]*['"]?(\d+)/m.exec(lockText)?.[1];
   if (format === "5") return "7";
   if (format === "6") return "8";
   return "10";
@@ -60,7 +60,7 @@ function pnpmRange(lockText: string): string {
 
 /** `pnpm@9.1.0+sha512.…` as Corepack writes it; the hash is checked by the registry's integrity instead. */
 function parseWish(text: string | null): { name: "npm" | "pnpm" | "yarn"; version: string } | null {
-  const match = /^(npm|pnpm|yarn)@(\d+\.\d+\.\d+[^+]*)/.exec(text ?? "");
+  const match = /^(npm|pnpm|yarn)@(\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[\w.-]{1,64})?)(?:\+|$)/.exec(text ?? "");
   if (!match) return null;
   return { name: match[1] as "npm" | "pnpm" | "yarn", version: match[2] as string };
 }

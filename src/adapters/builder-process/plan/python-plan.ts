@@ -72,8 +72,7 @@ function normalizeName(name: string): string {
 }
 
 function findDependencies(tree: SourceTree): Dependencies {
-  const requirements = tree.text("requirements.txt");
-  if (requirements !== null) return fromRequirements(tree, requirements);
+  if (tree.has("requirements.txt")) return fromRequirements(tree);
   const pyproject = tree.text("pyproject.toml");
   if (pyproject !== null) return fromPyproject(pyproject);
   if (tree.has("setup.py"))
@@ -83,11 +82,13 @@ function findDependencies(tree: SourceTree): Dependencies {
   return { args: [], from: "nowhere (no requirements.txt)", texts: [], isReusable: true };
 }
 
-function fromRequirements(tree: SourceTree, text: string): Dependencies {
-  const all = tree.paths.filter((path) => /^requirements[^/]*\.txt$/.test(path)).map((path) => tree.text(path) ?? "");
-  // `.` and `-e` install the source itself, and a nested -r outside these files is not seen: then every build installs.
-  const isReusable = !/^\s*(?:-e|--editable|\.|-[rc]\s+(?!requirements[^/\s]*\.txt\s*$)|file:)/m.test(all.join("\n"));
-  return { args: ["-r", "requirements.txt"], from: "requirements.txt", texts: [text, ...all], isReusable };
+function fromRequirements(tree: SourceTree): Dependencies {
+  const lists = tree.paths.filter((path) => /^requirements[^/]*\.txt$/.test(path));
+  const all = lists.flatMap((path) => tree.text(path) ?? []);
+  // `.` and `-e` install the source itself, and a nested -r outside these files or a huge one is not seen: then every build installs.
+  const namesMore = /^[ \t]*(?:-e|--editable|\.|-[rc][ \t]+(?!requirements[^/\s]*\.txt[ \t]*$)|file:)/m;
+  const isReusable = all.length === lists.length && !namesMore.test(all.join("\n"));
+  return { args: ["-r", "requirements.txt"], from: "requirements.txt", texts: all, isReusable };
 }
 
 function fromPyproject(text: string): Dependencies {
@@ -134,8 +135,12 @@ function checkVersion({ tree, version }: PythonFacts): void {
   throw new BuildRefused("python_version_unavailable", { summary });
 }
 
+// Reading a range takes time with its square.
+const longestWish = 256;
+
 /** PEP 440's comma separated comparisons, as far as `requires-python` uses them. What cannot be read is taken as fitting: pip decides. */
 export function fitsPython(version: string, wish: string): boolean {
+  if (wish.length > longestWish) return true;
   const parts = wish.split(",").map((part) => part.trim().replace(/\s+/g, "").replace(/\.\*$/, ""));
   return parts.every((part) => {
     const range = part.startsWith("~=") ? compatible(part.slice(2)) : part.startsWith("==") ? part.slice(2) : part;
@@ -214,7 +219,9 @@ function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependen
 
 function collectStatic({ tree, home }: PythonFacts): Step[] {
   const isDjango = tree.has("manage.py") && declaredPackages(tree).has("django");
-  const hasRoot = tree.paths.some((path) => path.endsWith(".py") && /^\s*STATIC_ROOT\s*=/m.test(tree.text(path) ?? ""));
+  const hasRoot = tree.paths.some(
+    (path) => path.endsWith(".py") && /^[ \t]*STATIC_ROOT[ \t]*=/m.test(tree.text(path) ?? ""),
+  );
   if (!isDjango || !hasRoot) return [];
   return [
     {

@@ -57,15 +57,16 @@ function findApplication(tree: SourceTree): Application | null {
 
 const constructors = [
   {
-    pattern: /^(\w+)(?:\s*:\s*[\w.]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette|Litestar|Quart|Sanic|BlackSheep)\(/m,
+    pattern:
+      /^(\w+)(?:[ \t]*:[ \t]*[\w.]+)?[ \t]*=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette|Litestar|Quart|Sanic|BlackSheep)\(/m,
     framework: "asgi",
   },
-  { pattern: /^(\w+)(?:\s*:\s*[\w.]+)?\s*=\s*(?:flask\.)?Flask\(/m, framework: "flask" },
+  { pattern: /^(\w+)(?:[ \t]*:[ \t]*[\w.]+)?[ \t]*=[ \t]*(?:flask\.)?Flask\(/m, framework: "flask" },
   {
-    pattern: /^(\w+)\s*=\s*(?:bottle\.)?(?:Bottle|default_app|falcon\.App|get_wsgi_application)\(/m,
+    pattern: /^(\w+)[ \t]*=[ \t]*(?:bottle\.)?(?:Bottle|default_app|falcon\.App|get_wsgi_application)\(/m,
     framework: "wsgi",
   },
-  { pattern: /^def (create_app)\((?:\s*\)|[^)]*=)/m, framework: "flask" },
+  { pattern: /^def (create_app)\((?:\s{0,500}\)|[^)]{0,500}=)/m, framework: "flask" },
 ] as const;
 
 function applicationIn(path: string, text: string): Application | null {

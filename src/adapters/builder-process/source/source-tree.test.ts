@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -19,6 +20,43 @@ async function escaping(name: string, links: Record<string, string>): Promise<st
   }
   return (await scanSource(join(root, name))).escapingLink;
 }
+
+/** The source of these files. */
+async function scanned(name: string, files: Record<string, string>) {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, name, path)), { recursive: true });
+    await writeFile(join(root, name, path), text);
+  }
+  return (await scanSource(join(root, name))).tree;
+}
+
+test("a text that nobody writes by hand is there, but not looked into", async () => {
+  const tree = await scanned("long", { "settings.py": "\n".repeat(16 * 1024 * 1024), "app.py": "x = 1" });
+  assert.deepEqual([tree.has("settings.py"), tree.text("settings.py"), tree.text("app.py")], [true, null, "x = 1"]);
+});
+
+test("of many texts those nearest to the root are kept, 8 MiB in all", async () => {
+  const text = "#".repeat(250 * 1024);
+  const names = Array.from({ length: 40 }, (_, index) => `a/${index}.py`);
+  const tree = await scanned("many", Object.fromEntries([...names, "z.py"].map((path) => [path, text])));
+  assert.equal(tree.text("z.py"), text);
+  assert.equal(names.filter((path) => tree.text(path) !== null).length, 31);
+});
+
+test("of a lock file only the digest and the beginning are kept, however long it is", async () => {
+  const lock = `lockfileVersion: '9.0'\n${"#".repeat(2 * 1024 * 1024)}`;
+  const found = (await scanned("locked", { "pnpm-lock.yaml": lock })).lock("pnpm-lock.yaml");
+  assert.match(found?.beginning ?? "", /^lockfileVersion: '9\.0'\n/);
+  assert.equal(found?.digest, hash("sha256", lock));
+  assert.ok((found?.beginning.length ?? 0) < 10_000);
+});
+
+test("a lock file that is a link is not followed", async () => {
+  await scanned("linked", { other: "lock" });
+  await symlink("other", join(root, "linked", "package-lock.json"));
+  const { tree } = await scanSource(join(root, "linked"));
+  assert.deepEqual([tree.has("package-lock.json"), tree.lock("package-lock.json")], [true, null]);
+});
 
 test("a link may lead anywhere below the root", async () => {
   const links = { a: "deep/folder", "deep/up": "../a", "deep/er/top": "../..", "deep/er/self": "./x//y" };

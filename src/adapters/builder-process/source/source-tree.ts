@@ -1,14 +1,16 @@
-import { lstat, open, readdir, readlink } from "node:fs/promises";
-import { constants } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
 import { isAbsolute } from "node:path";
+import { isDeciding, locksOf, readLocks, readTexts, type FoundFile, type LockFile } from "./deciding-files.ts";
 
 /** The unpacked source, as detection sees it: paths relative to the root, and the text of the few files that decide. */
 export interface SourceTree {
   /** All files (not folders), sorted. */
   readonly paths: readonly string[];
   has(path: string): boolean;
-  /** The text of a small file, or null when it is missing, a link, or larger than 16 MiB. */
+  /** The text of a deciding file, or null when it is missing, a link, or too large to be looked into. */
   text(path: string): string | null;
+  /** What is known of a lock file or of a package manager's settings; null likewise. */
+  lock(path: string): LockFile | null;
 }
 
 export interface ScannedSource {
@@ -18,39 +20,39 @@ export interface ScannedSource {
   readonly escapingLink: string | null;
 }
 
-const largestTextBytes = 16 * 1024 * 1024;
-// Only these are read ahead: detection is then pure, and works on the source as it was pushed.
-const decidingNames =
-  /(?:^|\/)(?:package\.json|[^/]*\.py)$|^(?:Procfile|Pipfile|Dockerfile|go\.mod|go\.sum|\.nvmrc|\.node-version|\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|pnpm-workspace\.yaml|yarn\.lock|requirements[^/]*\.txt|pyproject\.toml|setup\.py|setup\.cfg|\.python-version|runtime\.txt|index\.html)$|^(?:[^/]+\/){0,3}[^/]+\.go$/;
 const slash = Buffer.from("/");
-const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
 /** Walks the source once, without following a link. */
 export async function scanSource(root: string): Promise<ScannedSource> {
-  const found = {
-    paths: [] as string[],
-    texts: new Map<string, string>(),
-    sizeBytes: 0,
-    escapingLink: null as string | null,
-  };
+  const found: Found = { paths: [], deciding: [], sizeBytes: 0, escapingLink: null };
   await walk(Buffer.from(root), "", found);
   found.paths.sort();
-  return { tree: makeTree(found.paths, found.texts), sizeBytes: found.sizeBytes, escapingLink: found.escapingLink };
+  const { paths, deciding, sizeBytes, escapingLink } = found;
+  return { tree: makeTree(paths, await readTexts(deciding), await readLocks(deciding)), sizeBytes, escapingLink };
 }
 
 /** A tree made of the given files, for decisions that need no disk. */
 export function treeOf(files: Readonly<Record<string, string>>): SourceTree {
-  return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)));
+  return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)), locksOf(files));
 }
 
-function makeTree(paths: readonly string[], texts: ReadonlyMap<string, string>): SourceTree {
+function makeTree(
+  paths: readonly string[],
+  texts: ReadonlyMap<string, string>,
+  locks: ReadonlyMap<string, LockFile>,
+): SourceTree {
   const known = new Set(paths);
-  return { paths, has: (path) => known.has(path), text: (path) => texts.get(path) ?? null };
+  return {
+    paths,
+    has: (path) => known.has(path),
+    text: (path) => texts.get(path) ?? null,
+    lock: (path) => locks.get(path) ?? null,
+  };
 }
 
 interface Found {
   paths: string[];
-  texts: Map<string, string>;
+  deciding: FoundFile[];
   sizeBytes: number;
   escapingLink: string | null;
 }
@@ -88,16 +90,5 @@ async function noteFile(file: Buffer, path: string, found: Found): Promise<void>
   const { size } = await lstat(file);
   found.sizeBytes += size;
   found.paths.push(path);
-  const isForeign = path.split("/").some((part) => skippedFolders.has(part));
-  if (isForeign || size > largestTextBytes || !decidingNames.test(path)) return;
-  found.texts.set(path, await readText(file));
-}
-
-async function readText(file: Buffer): Promise<string> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    return await handle.readFile("utf8");
-  } finally {
-    await handle.close();
-  }
+  if (isDeciding(path)) found.deciding.push({ path, file, sizeBytes: size });
 }
