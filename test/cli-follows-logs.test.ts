@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { cliUser } from "./support/cli.ts";
-import { testProject } from "./support/things.ts";
+import { testBuild, testProject } from "./support/things.ts";
 import { testApi, testOrganization, testToken } from "./support/world.ts";
 
 test("berth logs -f prints each line once, and ends with the platform's words when its token is revoked", async () => {
@@ -42,6 +42,39 @@ test("berth logs -f prints each line once, and ends with the platform's words wh
       ["one", "two"],
     );
     assert.match(stderr, /unauthorized/);
+  } finally {
+    await api.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("berth logs -f --source build prints each of a thousand lines that come at once", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "berth-follow-"));
+  const logStore = createDiskLogStore({ dir: folder });
+  const api = await testApi({ ports: { logStore } });
+  try {
+    const org = await testOrganization(api.database.db, "home");
+    const { id, slug } = await testProject(api.world, org);
+    const token = await testToken(api.database.db, org.id, {});
+    const build = await testBuild(api.world, { org_id: org.id, project_id: id }, { status: "running" });
+    await logStore.appendBuild(build, ["begin"]);
+    await using user = await cliUser({ url: api.baseUrl, token: token.text });
+    const { child, ended } = user.start(["logs", "-f", "-p", slug, "--source", "build"]);
+    let seen = "";
+    const sees = (text: string) =>
+      new Promise<void>((resolve) =>
+        child.stdout.on("data", (chunk: Buffer) => {
+          seen += String(chunk);
+          if (seen.includes(text)) resolve();
+        }),
+      );
+    await sees("begin\n");
+    const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
+    await logStore.appendBuild(build, [...lines, "end"]);
+    await sees("end\n");
+    child.kill("SIGINT");
+    const { stdout } = await ended;
+    assert.deepEqual(stdout.trim().split("\n"), ["begin", ...lines, "end"]);
   } finally {
     await api.close();
     await rm(folder, { recursive: true, force: true });

@@ -144,6 +144,38 @@ test("a build's log is followed too", async () => {
   assert.deepEqual(stream.texts(), ["-----> Building", "       done"]);
 });
 
+test("of a build that writes faster than it is looked at every line is followed, from before there is a build", async () => {
+  const { id, slug } = await testProject(api.world, org);
+  const path = `/v1/projects/${slug}/logs?follow=true&source=build`;
+  const early = await open(path, org.member);
+  await until(async () => early.events.length > 0 || undefined, { timeoutMs: 5000 });
+  const owner = { org_id: org.id, project_id: id };
+  const build = await testBuild(api.world, owner, { status: "running" });
+  await logStore.appendBuild(build, numbered(0, 1000));
+  await early.sees("line 999");
+  await logStore.appendBuild(build, numbered(1000, 2000));
+  await early.sees("line 1999");
+  await early.leave();
+  assert.deepEqual(early.texts(), numbered(0, 2000));
+});
+
+test("a newer build does not cut off what an earlier one still writes", async () => {
+  const { id, slug } = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: id };
+  const first = await testBuild(api.world, owner, { status: "running" });
+  const stream = await open(`/v1/projects/${slug}/logs?follow=true&source=build`, org.member);
+  await logStore.appendBuild(first, numbered(0, 1));
+  await stream.sees("line 0");
+  const second = await testBuild(api.world, owner, { status: "queued" });
+  await logStore.appendBuild(second, ["second build"]);
+  await logStore.appendBuild(first, numbered(1, 900));
+  await stream.sees("line 899");
+  await api.database.db.updateTable("build").set({ status: "failed" }).where("id", "=", first).execute();
+  await stream.sees("second build");
+  await stream.leave();
+  assert.deepEqual(stream.texts(), [...numbered(0, 900), "second build"]);
+});
+
 test("a stream ends with the reason when its token is revoked, or its organization suspended", async () => {
   const { db } = api.database;
   const other = await testOrganization(db, "other");

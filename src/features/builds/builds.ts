@@ -1,5 +1,7 @@
+import { buildStates } from "../../contract/states.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { hasComingDeployment } from "./queries.ts";
 
 export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { requestBuild } from "./request.ts";
@@ -36,4 +38,13 @@ export async function newestSource(db: Db | Tx, orgId: string, projectId: string
         )
       : query.where("commit", "=", commit);
   return query.orderBy("number", "desc").limit(1).executeTakeFirst();
+}
+
+/** Whether nothing comes to a build's log any more: it has ended, and so has the deployment that follows from it. */
+export async function isLogFinished(
+  db: Db | Tx,
+  orgId: string,
+  { id, status }: { readonly id: string; readonly status: keyof typeof buildStates },
+): Promise<boolean> {
+  return buildStates[status].length === 0 && !(await hasComingDeployment(db, orgId, id));
 }

@@ -99,6 +99,23 @@ test("the newest build's lines can be listed by the project, the last ones or th
   );
 });
 
+test("a build's log is read to its end in pages that miss no line and repeat none", async () => {
+  const project = await testProject(api.world, org);
+  const id = await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "running" });
+  const lines = Array.from({ length: 1000 }, (_, i) => `${i} äöü ☃ ${"x".repeat(i % 50 === 0 ? 100_000 : i % 7)}`);
+  await logStore.appendBuild(id, lines);
+  const seen: string[] = [];
+  for (let after = `${id}:0`; ;) {
+    const { body } = await get(`/v1/projects/${project.slug}/logs?source=build&limit=170&after=${after}`);
+    const page = body as { lines: { text: string }[]; next_cursor: string };
+    if (page.lines.length === 0) break;
+    assert.equal(page.lines.length, Math.min(170, lines.length - seen.length));
+    seen.push(...page.lines.map(({ text }) => text));
+    after = page.next_cursor;
+  }
+  assert.deepEqual(seen, lines);
+});
+
 test("an application's lines are listed with their deployment and replica", async () => {
   const project = await testProject(api.world, org);
   const line = { at: "2026-01-02T03:04:05.678Z", deployment: 3, replica: 0, text: "hello" };

@@ -1,7 +1,7 @@
-import { buildStates } from "../../contract/states.ts";
 import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
-import { hasComingDeployment, listBuilds, selectBuild } from "./queries.ts";
+import { isLogFinished } from "./builds.ts";
+import { listBuilds, selectBuild } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
 
@@ -20,20 +20,12 @@ export const builds: Handlers<"builds"> = {
     const found = await selectBuild(ctx.tx, ctx.caller.org_id, params.id);
     if (found === undefined) return ctx.fail("not_found");
     // Asked before the log is read, so that no line comes between the two.
-    const finished = await isFinished(ctx, found);
+    const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, found);
     const { text, next_offset } = await ctx.world.ports.logStore.readBuild(found.id, query.offset, mostLogBytes);
     const complete = finished && (await readsToEnd(ctx, found.id, next_offset));
     return { build_id: found.id, status: found.status, log: text, next_offset, complete };
   },
 };
-
-async function isFinished(
-  ctx: Context<"builds.logs">,
-  { id, status }: { id: string; status: keyof typeof buildStates },
-): Promise<boolean> {
-  if (buildStates[status].length > 0) return false;
-  return !(await hasComingDeployment(ctx.tx, ctx.caller.org_id, id));
-}
 
 async function readsToEnd(ctx: Context<"builds.logs">, id: string, offset: number): Promise<boolean> {
   const rest = await ctx.world.ports.logStore.readBuild(id, offset, mostLogBytes);

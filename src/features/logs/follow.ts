@@ -20,6 +20,8 @@ export interface Following {
 const linesAtOnce = 200;
 const pausesMs = { first: 200, most: 1000 };
 const checkEveryMs = 10_000;
+// Behind no line at all: of a log that does not exist yet every line is news.
+const beginning = "0";
 
 /**
  * A log as events that do not end: each is a page, and its id the cursor behind it. Nothing is read ahead of a client that reads slowly,
@@ -33,7 +35,7 @@ export async function* followLog({ read, after, limit, signal, check }: Followin
     const page = await read(cursor, cursor === undefined ? limit : linesAtOnce);
     const isNews = page.lines.length > 0 || cursor === undefined;
     if (isNews) yield* eventsOf(page);
-    cursor = page.next_cursor ?? cursor;
+    cursor = page.next_cursor ?? cursor ?? beginning;
     pauseMs = page.lines.length > 0 ? pausesMs.first : Math.min(pauseMs * 1.5, pausesMs.most);
     if (performance.now() - checkedAtMs > checkEveryMs) {
       await check();

@@ -1,9 +1,10 @@
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
-import { selectNewestBuild } from "./queries.ts";
+import { isLogFinished } from "../builds/builds.ts";
+import { selectBuildOf, selectNewestBuild } from "./queries.ts";
 import { followLog } from "./follow.ts";
-import { formatCursor, linesOf, newestWithin, parseCursor, type BuildCursor } from "./rules.ts";
+import { bytesOf, firstWithin, formatCursor, linesOf, newestWithin, parseCursor, type BuildCursor } from "./rules.ts";
 
 const chunkBytes = 1024 * 1024;
 
@@ -36,27 +37,62 @@ async function listRuntimeLines(
 }
 
 async function listBuildLines(ctx: Context<"logs.list">, projectId: string, limit: number, after: string | undefined) {
+  const { logStore } = ctx.world.ports;
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);
   if (newest === undefined) return { source: "build" as const, lines: [], next_cursor: null };
-  const cursor = after === undefined ? undefined : parseCursor(after);
-  // A cursor of an earlier build has nothing more to give: the newest one is read from its start.
-  const from = cursor?.build_id === newest.id ? cursor.offset : 0;
-  const page = await readNewestLines(ctx.world.ports.logStore, { build_id: newest.id, offset: from }, limit);
-  const lines = page.lines.map((text) => ({ at: null, deployment: null, replica: null, text }));
-  return { source: "build" as const, lines, next_cursor: formatCursor({ build_id: newest.id, offset: page.offset }) };
+  if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, limit));
+  const cursor = parseCursor(after);
+  if (cursor?.build_id === newest.id) return pageOf(newest.id, await readFirstLines(logStore, cursor, limit));
+  const rest = cursor && (await readRestOfEarlier(ctx, projectId, cursor, limit));
+  return rest ?? pageOf(newest.id, await readFirstLines(logStore, { build_id: newest.id, offset: 0 }, limit));
 }
 
-/** The last `limit` lines behind a place; a chunk at a time, because a log may be much larger than the answer. */
-async function readNewestLines(
-  logStore: LogStore,
-  from: BuildCursor,
-  limit: number,
-): Promise<{ lines: readonly string[]; offset: number }> {
+/** What a build that is no longer the newest has behind a cursor; undefined once nothing more comes of it. */
+async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, from: BuildCursor, limit: number) {
+  const earlier = await selectBuildOf(ctx.tx, ctx.caller.org_id, projectId, from.build_id);
+  if (earlier === undefined) return undefined;
+  // Asked before the log is read, so that no line comes between the two.
+  const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, earlier);
+  const rest = await readFirstLines(ctx.world.ports.logStore, from, limit);
+  return finished && rest.lines.length === 0 ? undefined : pageOf(earlier.id, rest);
+}
+
+interface Part {
+  readonly lines: readonly string[];
+  /** Behind the last line. */
+  readonly offset: number;
+}
+
+function pageOf(build_id: string, { lines, offset }: Part) {
+  const next_cursor = formatCursor({ build_id, offset });
+  return {
+    source: "build" as const,
+    lines: lines.map((text) => ({ at: null, deployment: null, replica: null, text })),
+    next_cursor,
+  };
+}
+
+/** The last `limit` lines of a build's log; a chunk at a time, because a log may be much larger than the answer. */
+async function readNewestLines(logStore: LogStore, buildId: string, limit: number): Promise<Part> {
   let lines: readonly string[] = [];
-  for (let offset = from.offset; ;) {
-    const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
+  for (let offset = 0; ;) {
+    const { text, next_offset } = await logStore.readBuild(buildId, offset, chunkBytes);
     if (next_offset === offset) return { lines, offset };
     lines = newestWithin([...lines, ...linesOf(text)], limit);
+    offset = next_offset;
+  }
+}
+
+/** The first lines behind a place, so that nobody who reads on misses one. */
+async function readFirstLines(logStore: LogStore, from: BuildCursor, limit: number): Promise<Part> {
+  let lines: readonly string[] = [];
+  for (let { offset } = from; ;) {
+    const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
+    if (next_offset === offset) return { lines, offset };
+    const all = [...lines, ...linesOf(text)];
+    const taken = firstWithin(all, limit);
+    if (taken.length < all.length) return { lines: taken, offset: offset + bytesOf(taken.slice(lines.length)) };
+    lines = taken;
     offset = next_offset;
   }
 }

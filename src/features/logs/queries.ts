@@ -11,3 +11,14 @@ export async function selectNewestBuild(db: Db | Tx, orgId: string, projectId: s
     .limit(1)
     .executeTakeFirst();
 }
+
+/** One build of a project, or undefined. */
+export async function selectBuildOf(db: Db | Tx, orgId: string, projectId: string, id: string) {
+  return db
+    .selectFrom("build")
+    .select(["id", "status"])
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+}

@@ -30,9 +30,19 @@ export function newestWithin(lines: readonly string[], limit: number): readonly 
   return lines.slice(from);
 }
 
+/** The first lines that an answer takes, by the same measure. */
+export function firstWithin(lines: readonly string[], limit: number): readonly string[] {
+  return newestWithin(lines.toReversed(), limit).toReversed();
+}
+
 /** The complete lines of a log's text. */
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines;
+}
+
+/** How many bytes complete lines take in a log. */
+export function bytesOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
 }
