@@ -62,6 +62,56 @@ test("a failed build and a failed deployment are exit code 7, with the failure's
   }
 });
 
+test("builds log -f --json goes on to the end and prints the whole log as one document", async () => {
+  await using platform = await startScriptedPlatform(deploys());
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stdout, stderr } = await user.berth(["builds", "log", "bld_1", "-f", "--json"]);
+  assert.equal(exitCode, 0, stderr);
+  const document = JSON.parse(stdout) as Record<string, unknown>;
+  assert.deepEqual([document["log"], document["complete"]], [log.join(""), true]);
+});
+
+test("builds log without -f prints what is there of a build that runs, in words and as one document", async () => {
+  const parts = [log[0], log[1], ""] as const;
+  const script: Script = {
+    "builds.logs": ({ query }) => {
+      const offset = Number(query.get("offset"));
+      const text = parts[offset] as string;
+      const next_offset = text === "" ? offset : offset + 1;
+      return { build_id: "bld_1", status: "running", log: text, next_offset, complete: false };
+    },
+  };
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const words = await user.berth(["builds", "log", "bld_1"]);
+  assert.deepEqual([words.exitCode, words.stdout], [0, log.join("")]);
+  const json = await user.berth(["builds", "log", "bld_1", "--json"]);
+  assert.equal(json.exitCode, 0, json.stderr);
+  assert.deepEqual(JSON.parse(json.stdout), {
+    build_id: "bld_1",
+    status: "running",
+    log: log.join(""),
+    next_offset: 2,
+    complete: false,
+  });
+});
+
+test("builds log -f ends with 7 for a build that failed, and for one whose deployment did", async () => {
+  const failure = sampleFailure();
+  for (const build of [
+    sampleBuild({ status: "failed", failure }),
+    sampleBuild({ status: "cancelled" }),
+    sampleBuild({ deployment: { number: 3, status: "failed", failure } }),
+  ])
+    for (const flags of [["-f"], ["-f", "--json"]]) {
+      await using platform = await startScriptedPlatform(deploys(build));
+      await using user = await cliUser({ url: platform.url, token: goodToken });
+      const { exitCode, stdout, stderr } = await user.berth(["builds", "log", "bld_1", ...flags]);
+      assert.equal(exitCode, 7, stderr);
+      assert.ok(stdout.includes("Building"), stdout);
+    }
+});
+
 test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 130", async () => {
   let page = 0;
   let seen: (() => void) | undefined;

@@ -6,6 +6,7 @@ import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
 
 export type Build = Answer<"builds.get">;
+type LogPart = Answer<"builds.logs">;
 export type Deployment = Answer<"deployments.list">["deployments"][number];
 
 const pauseMs = 500;
@@ -20,19 +21,60 @@ export async function followBuild(
   id: string,
   write: (text: string) => void,
 ): Promise<Build> {
+  await readBuildLog(ctx, client, { id, follow: true, write });
+  return awaitBuild(ctx, client, id);
+}
+
+/** What of a build's log is read, and what to do with it. */
+export interface LogReading {
+  readonly id: string;
+  /** Until nothing more can come; else to the end of what is there. */
+  readonly follow: boolean;
+  readonly write: (text: string) => void;
+}
+
+/** Hands on a build's log part by part, since a long one comes in several. Resolves with the last part. */
+export async function readBuildLog(ctx: CliContext, client: Client, reading: LogReading): Promise<LogPart> {
+  const { id, follow, write } = reading;
   const end = Date.now() + buildLimitMs;
-  let offset = 0;
-  for (;;) {
+  for (let offset = 0; ;) {
     const part = await patiently(ctx, () =>
       client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }),
     );
     write(part.log);
+    if (part.complete || (!follow && part.next_offset === offset)) return part;
     offset = part.next_offset;
-    if (part.complete) break;
     if (Date.now() > end) throw tooLong("The build");
     if (part.log === "") await sleep(pauseMs, undefined, { signal: ctx.signal });
   }
-  return awaitBuild(ctx, client, id);
+}
+
+/** A build that went wrong, or whose deployment did, as the failure that the CLI ends with. */
+export function failureOf(build: Build): CliError | undefined {
+  if (build.status !== "succeeded") return failed(`Build #${build.number}`, build);
+  const { deployment } = build;
+  return deployment === null ? undefined : failureOfDeployment(deployment);
+}
+
+/** A deployment that does not serve because it went wrong, as the failure that the CLI ends with. */
+export function failureOfDeployment(row: Outcome & { readonly number: number }): CliError | undefined {
+  const isBad = row.status === "failed" || row.status === "superseded";
+  return isBad ? failed(`Deployment #${row.number}`, row) : undefined;
+}
+
+type Outcome = Pick<Build | Deployment, "status" | "failure">;
+
+function failed(what: string, { status, failure }: Outcome): CliError {
+  if (failure === null)
+    return new CliError("deploymentFailed", "deployment_failed", {
+      message: `${what} ended as ${status}.`,
+      hint: "The deployment before it still serves.",
+    });
+  const message = `${what} failed in the stage ${failure.stage}: ${failure.summary}`;
+  return new CliError("deploymentFailed", failure.code, {
+    message,
+    hint: failure.hint === "" ? undefined : failure.hint,
+  });
 }
 
 /** Waits until the deployment of a build is decided. Resolves with it, whether it is active or failed. */
@@ -80,7 +122,8 @@ export async function patiently<T>(ctx: CliContext, read: () => Promise<T>): Pro
   return answer.value;
 }
 
-async function awaitBuild(ctx: CliContext, client: Client, id: string): Promise<Build> {
+/** Waits until a build has ended. */
+export async function awaitBuild(ctx: CliContext, client: Client, id: string): Promise<Build> {
   const build = await until(
     async () => {
       const now = await patiently(ctx, () => client.call("builds.get", { params: { id }, signal: ctx.signal }));

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
 import { id, queryInteger, slugParam, timestamp } from "./fields.ts";
-import { buildStates, statesOf } from "./states.ts";
+import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
 export const build = z.object({
@@ -16,6 +16,17 @@ export const build = z.object({
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable(),
   failure: failure.nullable(),
+});
+
+/** A build with what came of it: the deployment that a push or a redeploy asked it for. */
+const buildWithOutcome = build.extend({
+  deployment: z
+    .object({
+      number: z.number().int(),
+      status: z.enum(statesOf(deploymentStates)),
+      failure: failure.nullable(),
+    })
+    .nullable(),
 });
 
 const idParam = z.object({ id });
@@ -40,9 +51,9 @@ export const rows = [
     access: "member",
     scope: "deployments:read",
     params: idParam,
-    result: build,
+    result: buildWithOutcome,
     success: [200],
-    summary: "Show one build",
+    summary: "Show one build, and the deployment that came of it",
   }),
   row({
     name: "builds.logs",

@@ -39,6 +39,7 @@ export function sampleBuild(more: Partial<Build> = {}): Build {
     image_ref: "sha256:1",
     ...times,
     failure: null,
+    deployment: null,
     ...more,
   };
 }

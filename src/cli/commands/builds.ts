@@ -4,7 +4,7 @@ import type { Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
-import { followBuild, patiently } from "../follow.ts";
+import { awaitBuild, failureOf, readBuildLog } from "../follow.ts";
 import { renderFailure } from "../render/failure.ts";
 import { paintStatus } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
@@ -64,10 +64,12 @@ function addShow(builds: Command, ctx: CliContext): void {
         ["branch", oneLine(build.branch)],
         ["message", oneLine(build.message, 100)],
         ["image", build.image_ref ?? "none"],
+        ["deployment", build.deployment && `#${build.deployment.number} ${build.deployment.status}`],
         ["created", relativeTime(build.created_at)],
         ["took", build.started_at === null ? null : duration(build.started_at, build.finished_at)],
       ]);
-      return build.failure === null ? text : `${text}\n\n${renderFailure(paint, build.failure)}`;
+      const failure = build.failure ?? build.deployment?.failure ?? null;
+      return failure === null ? text : `${text}\n\n${renderFailure(paint, failure)}`;
     });
   });
 }
@@ -76,18 +78,28 @@ function addLog(builds: Command, ctx: CliContext): void {
   addCommand(builds, {
     usage: "log [id]",
     summary: "Print a build's log; the newest build's without an id",
-    examples: ["berth builds log", "berth builds log bld_06bq… --follow"],
+    examples: ["berth builds log", "berth builds log bld_06bq… --follow", "berth builds log -f --json"],
   })
-    .option("-f, --follow", "go on until the build has ended")
+    .option("-f, --follow", "go on until the build and its deployment have ended; exit code 7 when either failed")
     .action(async (given: string | undefined, options: { follow?: boolean }) => {
       const client = await ctx.client();
       const id = given ?? (await newestBuild(ctx, client));
-      const write = (text: string) => ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
-      if (ctx.options.json === true)
-        return ctx.output.result(await client.call("builds.logs", { params: { id } }), () => "");
-      if (options.follow === true) return void (await followBuild(ctx, client, id, write));
-      return printWhatIsThere(ctx, client, { id, write });
+      await printLog(ctx, client, { id, follow: options.follow === true });
     });
+}
+
+// With --json one document holds the whole log.
+async function printLog(ctx: CliContext, client: Client, { id, follow }: { id: string; follow: boolean }) {
+  let log = "";
+  const write = (text: string) => {
+    if (ctx.options.json === true) log += text;
+    else ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
+  };
+  const last = await readBuildLog(ctx, client, { id, follow, write });
+  if (ctx.options.json === true) ctx.output.result({ ...last, log }, () => "");
+  if (!follow) return;
+  const failure = failureOf(await awaitBuild(ctx, client, id));
+  if (failure !== undefined) throw failure;
 }
 
 async function newestBuild(ctx: CliContext, client: Client): Promise<string> {
@@ -95,21 +107,4 @@ async function newestBuild(ctx: CliContext, client: Client): Promise<string> {
   const { builds } = await client.call("builds.list", { params: { slug } });
   if (builds[0] === undefined) throw new CliError("notFound", "not_found", { message: `${slug} has no builds yet.` });
   return builds[0].id;
-}
-
-// A long log comes in parts; the one that brings nothing new is the end of what there is.
-async function printWhatIsThere(
-  ctx: CliContext,
-  client: Client,
-  { id, write }: { id: string; write: (text: string) => void },
-): Promise<void> {
-  let offset = 0;
-  for (;;) {
-    const part = await patiently(ctx, () =>
-      client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }),
-    );
-    write(part.log);
-    if (part.complete || part.next_offset === offset) return;
-    offset = part.next_offset;
-  }
 }

@@ -3,8 +3,7 @@ import type { Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { CliError } from "../failures.ts";
-import { awaitDeployment, followBuild, type Build, type Deployment } from "../follow.ts";
+import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
@@ -89,26 +88,14 @@ async function followToTheEnd(
     if (ctx.options.json !== true) ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
   };
   const build = await followBuild(ctx, client, buildId, write);
-  if (build.status !== "succeeded") throw failed(`Build #${build.number}`, build);
+  const broken = failureOf(build);
+  if (broken !== undefined) throw broken;
   const deployment = await withProgress(ctx, "Waiting for the deployment", () =>
     awaitDeployment(ctx, client, slug, build),
   );
-  if (deployment.status === "failed" || deployment.status === "superseded")
-    throw failed(`Deployment #${deployment.number}`, deployment);
+  const failure = failureOfDeployment(deployment);
+  if (failure !== undefined) throw failure;
   return deployment;
-}
-
-function failed(what: string, { status, failure }: Pick<Build | Deployment, "status" | "failure">): CliError {
-  if (failure === null)
-    return new CliError("deploymentFailed", "deployment_failed", {
-      message: `${what} ended as ${status}.`,
-      hint: "The deployment before it still serves.",
-    });
-  const message = `${what} failed in the stage ${failure.stage}: ${failure.summary}`;
-  return new CliError("deploymentFailed", failure.code, {
-    message,
-    hint: failure.hint === "" ? undefined : failure.hint,
-  });
 }
 
 function addRollback(program: Command, ctx: CliContext): void {

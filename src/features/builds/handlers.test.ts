@@ -61,6 +61,18 @@ test("a log is read from an offset on and is complete once nothing more can come
   assert.equal((await get(`/v1/builds/${id}/logs?offset=${String(second["next_offset"])}`)).body["complete"], true);
 });
 
+test("a build is shown with the deployment that came of it, not with a later one of the same image", async () => {
+  const project = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const id = await testBuild(api.world, owner, { status: "succeeded" });
+  assert.equal((await get(`/v1/builds/${id}`)).body["deployment"], null);
+  await testDeployment(api.world, owner, { build_id: id, number: 4, status: "failed" });
+  const again = await testDeployment(api.world, owner, { build_id: id, number: 5, status: "active" });
+  const { db } = api.database;
+  await db.updateTable("deployment").set({ trigger: "rollback" }).where("id", "=", again).execute();
+  assert.deepEqual((await get(`/v1/builds/${id}`)).body["deployment"], { number: 4, status: "failed", failure: null });
+});
+
 test("a long log comes in pieces that make up the whole", async () => {
   const project = await testProject(api.world, org);
   const id = await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "failed" });

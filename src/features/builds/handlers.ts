@@ -1,7 +1,7 @@
 import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { isLogFinished } from "./builds.ts";
-import { listBuilds, selectBuild } from "./queries.ts";
+import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
 
@@ -13,7 +13,8 @@ export const builds: Handlers<"builds"> = {
 
   async get(ctx, { params }) {
     const found = await selectBuild(ctx.tx, ctx.caller.org_id, params.id);
-    return found ?? ctx.fail("not_found");
+    if (found === undefined) return ctx.fail("not_found");
+    return { ...found, deployment: (await selectOutcome(ctx.tx, ctx.caller.org_id, found.id)) ?? null };
   },
 
   async logs(ctx, { params, query }) {

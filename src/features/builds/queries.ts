@@ -37,6 +37,19 @@ export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
+/** The deployment that a push or a redeploy asked this build for. */
+export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string) {
+  return db
+    .selectFrom("deployment")
+    .select(["number", "status", "failure"])
+    .where("org_id", "=", orgId)
+    .where("build_id", "=", buildId)
+    .where("trigger", "in", ["push", "redeploy"])
+    .orderBy("number")
+    .limit(1)
+    .executeTakeFirst();
+}
+
 /** Whether a deployment that this build asked for is still on its way: its lines go into the build's log too. */
 export async function hasComingDeployment(db: Db | Tx, orgId: string, buildId: string): Promise<boolean> {
   const row = await db
