@@ -80,6 +80,9 @@ test("verify takes the newest completed backup and names the tables that differ"
   const { exitCode, stderr } = await run(script, ["backups", "verify"]);
   assert.equal(exitCode, 1);
   assert.match(stderr, /bak_2.*public\.users has 2 rows instead of 3/);
+  const json = await run(script, ["backups", "verify", "--json"]);
+  assert.equal(json.exitCode, 1);
+  assert.deepEqual(JSON.parse(json.stdout), { status: "mismatch", tables, reason: null });
 });
 
 test("verify of a large database goes on watching when the answer takes too long", async () => {

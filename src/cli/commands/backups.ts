@@ -160,6 +160,7 @@ function addVerify(backups: Command, ctx: CliContext): void {
     const id = given ?? (await newestCompleted(ctx, client));
     const document = await withProgress(ctx, `Verifying ${id}`, (say) => verify(ctx, client, { id, say }));
     if (document.status !== "verified") {
+      if (ctx.options.json === true) ctx.output.result(document, () => "");
       const differing = document.tables.filter((each) => each.expected !== each.actual);
       const list = differing
         .slice(0, 5)
