@@ -82,6 +82,24 @@ describe("the output of an application", () => {
     assert.deepEqual(file.read(cursor, false).lines, ["now"]);
   });
 
+  it("is begun anew when an application stretches it beyond measure, whoever comes by first", async () => {
+    const stretched = 2 * 2 ** 40;
+    write("before\n");
+    const file = new OutputFile(folder);
+    const { cursor } = file.read(null, false);
+    truncateSync(join(folder, "output"), stretched);
+    assert.deepEqual(file.read(cursor, false), { lines: [], cursor, dropped_bytes: 0 });
+    write("now\n");
+    const now = file.read(cursor, false);
+    assert.deepEqual(now.lines, ["now"]);
+    truncateSync(join(folder, "output"), stretched);
+    await file.cap(2_000_000);
+    assert.equal(statSync(join(folder, "output")).size, 0);
+    assert.deepEqual(file.read(now.cursor, false).lines, []);
+    write("later\n");
+    assert.deepEqual(file.read(now.cursor, false).lines, ["later"]);
+  });
+
   it("refuses a cursor that is not its own", () => {
     assert.throws(() => new OutputFile(folder).read("../x", false));
   });

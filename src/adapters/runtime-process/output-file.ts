@@ -21,6 +21,8 @@ const readBytes = 256 * 1024;
 const cutMark = " … [cut]";
 // Calling a program to free less than this is not worth it.
 const worthFreeingBytes = 1024 * 1024;
+// An application may set the length of its output to anything, and positions must stay numbers that can be counted with.
+const longestBytes = 2 ** 40;
 
 /**
  * The file an application appends to. Positions count from its first byte for ever: what was read is blanked at once, because it may
@@ -43,6 +45,7 @@ export class OutputFile {
     const asked = parseCursor(cursor, floor);
     const from = { ...asked, position: Math.max(asked.position, floor) };
     const droppedBytes = from.position - asked.position;
+    this.#dropTooLong();
     const bytes = this.#bytes(from.position - base) ?? this.#startAnew(from.position);
     const { lines, used, isInsideCutLine } = splitLines(bytes, from.isInsideCutLine, isEnded);
     return { lines, cursor: `${from.position + used}${isInsideCutLine ? "c" : ""}`, dropped_bytes: droppedBytes };
@@ -58,9 +61,16 @@ export class OutputFile {
 
   /** Frees the oldest output when more than `maxBytes` are kept; half is left. */
   async cap(maxBytes: number): Promise<void> {
+    this.#dropTooLong();
     const { floor, base } = this.#freed();
     const end = base + (statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0);
     if (end - floor > maxBytes) await this.#free(end - Math.floor(maxBytes / 2));
+  }
+
+  /** A file this long tells more of a program that stretched it than of output: it counts as truncated by the program. */
+  #dropTooLong(): void {
+    const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size > longestBytes) truncateSync(this.#path, 0);
   }
 
   /** Undefined when the file ends before the offset. */
