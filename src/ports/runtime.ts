@@ -23,8 +23,11 @@ export interface Runtime {
   list(): Promise<readonly string[]>;
   /** SIGTERM, up to `graceMs`, SIGKILL. The instances stay as exited ones, so that their last output can be read. Idempotent; a missing workload is fine. */
   stop(workloadId: string, graceMs: number): Promise<void>;
-  /** Forgets a stopped workload: its instances and what is left of their output. Ends it first if it still runs. Idempotent. */
-  remove(workloadId: string): Promise<void>;
+  /**
+   * Forgets a stopped workload: its instances and what is left of their output. Ends it first if it still runs. Idempotent.
+   * With `forGood` it never comes back, so that not even the numbers of its attempts are remembered.
+   */
+  remove(workloadId: string, options?: { readonly forGood: boolean }): Promise<void>;
   /** Runs one command in the image (a release command) with the workload's environment and waits for its end. */
   runOnce(workload: Workload, task: OneOffCommand): Promise<OneOffResult>;
   /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only; when it has ended, also a last one without a line feed. */
@@ -86,7 +89,7 @@ export interface LocalService {
 export interface InstanceKey {
   readonly workload_id: string;
   readonly ordinal: number;
-  /** Which start of this ordinal: 1, 2, 3 … No number comes twice, not even after the workload was removed. */
+  /** Which start of this ordinal: 1, 2, 3 … No number comes twice, not even after the workload was removed, unless that was for good. */
   readonly attempt: number;
 }
 

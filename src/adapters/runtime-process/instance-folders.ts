@@ -1,36 +1,13 @@
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chownSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InstanceAddress, InstanceExit, InstanceKey, LocalService, WorkloadLimits } from "../../ports/runtime.ts";
-import { identify, type ProcessIdentity } from "../../kit/processes.ts";
-
-/** What is written of an instance before it starts. No secrets: its environment is nowhere but in the process. */
-export interface InstanceRecord extends InstanceKey {
-  readonly project_id: string;
-  readonly image_ref: string;
-  readonly sandbox_id: string;
-  readonly boot_id: string;
-  readonly started_at: string;
-  readonly limits: WorkloadLimits;
-  readonly reach: readonly LocalService[];
-  readonly address: InstanceAddress | null;
-}
+import type { InstanceKey } from "../../ports/runtime.ts";
+import { InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
+import { namesIn, numbersIn, readObject, readText, replaceFile } from "./state-files.ts";
 
 /**
  * `<root>/live/<workload>/<ordinal>/<attempt>/` holds `instance.json`, `pid` (the shim's stat line), `exit` (its code), `ended.json`
  * (how it ended, settled) and `output`. A surplus ordinal moves to `<root>/ended`, where its output can still be read for a while.
- * `<root>/attempts/<workload>` counts the starts of each ordinal, so that none has the number of another, even after the workload was removed.
+ * `<root>/attempts/<workload>` has the highest attempt of each ordinal whose folders are gone, so that no number comes twice.
  */
 export class InstanceFolders {
   readonly #live: string;
@@ -44,12 +21,17 @@ export class InstanceFolders {
     for (const folder of [this.#live, this.#ended, this.#attempts]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
+  /** All with a folder, be it an empty one. */
   workloads(): string[] {
     return namesIn(this.#live);
   }
 
+  hasAttempts(workloadId: string): boolean {
+    return this.ordinals(workloadId).some((ordinal) => numbersIn(this.#live, workloadId, String(ordinal)).length > 0);
+  }
+
   ordinals(workloadId: string): number[] {
-    return numbersIn(join(this.#live, workloadId));
+    return numbersIn(this.#live, workloadId);
   }
 
   /** The newest attempt of each ordinal. */
@@ -57,12 +39,14 @@ export class InstanceFolders {
     return this.ordinals(workloadId).flatMap((ordinal) => this.latestOf(workloadId, ordinal) ?? []);
   }
 
+  /** The newest attempt that there is a record of. */
   latestOf(workloadId: string, ordinal: number): InstanceFolder | undefined {
-    const attempts = numbersIn(join(this.#live, workloadId, String(ordinal)));
-    const attempt = Math.max(...attempts);
-    return attempts.length === 0
-      ? undefined
-      : InstanceFolder.read(join(this.#live, workloadId, String(ordinal), String(attempt)));
+    const parent = join(this.#live, workloadId, String(ordinal));
+    for (const attempt of numbersIn(parent).sort((a, b) => b - a)) {
+      const folder = InstanceFolder.read(join(parent, String(attempt)));
+      if (folder !== undefined) return folder;
+    }
+    return undefined;
   }
 
   /** The number of the ordinal's next start. */
@@ -81,19 +65,19 @@ export class InstanceFolders {
     const parent = join(this.#live, record.workload_id, String(record.ordinal));
     const draft = join(parent, `draft-${process.pid}-${Math.random().toString(36).slice(2)}`);
     const path = join(parent, String(record.attempt));
-    mkdirSync(draft, { recursive: true, mode: 0o700 });
-    const output = join(draft, "output");
-    closeSync(openSync(output, "wx", 0o600));
-    if (process.geteuid?.() === 0) chownSync(output, owner, owner);
-    writeFileSync(join(draft, "instance.json"), JSON.stringify(record), { mode: 0o600 });
     try {
+      mkdirSync(draft, { recursive: true, mode: 0o700 });
+      const output = join(draft, "output");
+      closeSync(openSync(output, "wx", 0o600));
+      if (process.geteuid?.() === 0) chownSync(output, owner, owner);
+      writeFileSync(join(draft, "instance.json"), JSON.stringify(record), { mode: 0o600 });
       renameSync(draft, path);
-      const counted = { ...this.#counted(record.workload_id), [record.ordinal]: record.attempt };
-      replaceFile(join(this.#attempts, record.workload_id), JSON.stringify(counted));
       return new InstanceFolder(path, record);
-    } catch {
+    } catch (error) {
       rmSync(draft, { recursive: true, force: true });
-      return undefined;
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOTEMPTY" || code === "EEXIST") return undefined;
+      throw error;
     }
   }
 
@@ -106,18 +90,28 @@ export class InstanceFolders {
     for (const attempt of old) rmSync(join(folder, String(attempt)), { recursive: true, force: true });
   }
 
-  retire(workloadId: string, ordinal: number): void {
+  /** Throws one attempt's files away. */
+  async forget({ path, record }: InstanceFolder): Promise<void> {
+    await this.#keepCounts(record.workload_id);
+    rmSync(path, { recursive: true, force: true });
+  }
+
+  async retire(workloadId: string, ordinal: number): Promise<void> {
     const name = join(workloadId, String(ordinal));
     const target = join(this.#ended, name);
     if (!existsSync(join(this.#live, name))) return;
+    await this.#keepCounts(workloadId);
     rmSync(target, { recursive: true, force: true });
     mkdirSync(join(this.#ended, workloadId), { recursive: true, mode: 0o700 });
     renameSync(join(this.#live, name), target);
     writeFileSync(join(this.#ended, workloadId, "retired_at"), String(Date.now()));
   }
 
-  /** Throws everything of a workload away but its counts. */
-  forgetWorkload(workloadId: string): void {
+  /** Throws everything of a workload away; its counts too when it never comes back. */
+  async forgetWorkload(workloadId: string, forGood: boolean): Promise<void> {
+    // The folders tell the counts until they are gone, so a crash in between does no harm.
+    if (forGood) rmSync(join(this.#attempts, workloadId), { force: true });
+    else await this.#keepCounts(workloadId);
     for (const folder of [this.#live, this.#ended]) rmSync(join(folder, workloadId), { recursive: true, force: true });
   }
 
@@ -125,116 +119,25 @@ export class InstanceFolders {
   sweepEnded(beforeMs: number): void {
     for (const workloadId of namesIn(this.#ended)) {
       const folder = join(this.#ended, workloadId);
+      // `retire` has kept the counts of what lies here.
       if (Number(readText(join(folder, "retired_at")) ?? 0) < beforeMs)
         rmSync(folder, { recursive: true, force: true });
     }
   }
 
+  async #keepCounts(workloadId: string): Promise<void> {
+    const counted = JSON.stringify(this.#counted(workloadId));
+    const file = join(this.#attempts, workloadId);
+    if (counted !== "{}" && counted !== readText(file)) await replaceFile(file, counted);
+  }
+
+  /** The highest attempt of each ordinal there ever was, by what is written down and by what lies here. */
   #counted(workloadId: string): Readonly<Record<number, number>> {
-    return JSON.parse(readText(join(this.#attempts, workloadId)) ?? "{}") as Record<number, number>;
+    const counted: Record<number, number> = { ...readObject(join(this.#attempts, workloadId)) };
+    for (const root of [this.#live, this.#ended])
+      for (const ordinal of numbersIn(root, workloadId))
+        counted[ordinal] = Math.max(counted[ordinal] ?? 0, ...numbersIn(root, workloadId, String(ordinal)));
+    // An ordinal whose folder is empty was never started.
+    return Object.fromEntries(Object.entries(counted).filter(([, attempt]) => attempt > 0));
   }
 }
-
-/** One attempt's files. */
-export class InstanceFolder {
-  readonly path: string;
-  readonly record: InstanceRecord;
-
-  constructor(path: string, record: InstanceRecord) {
-    this.path = path;
-    this.record = record;
-  }
-
-  static read(path: string): InstanceFolder | undefined {
-    const text = readText(join(path, "instance.json"));
-    return text === undefined ? undefined : new InstanceFolder(path, JSON.parse(text) as InstanceRecord);
-  }
-
-  withAddress(address: InstanceAddress | null): InstanceFolder {
-    const record = { ...this.record, address };
-    replaceFile(join(this.path, "instance.json"), JSON.stringify(record));
-    return new InstanceFolder(this.path, record);
-  }
-
-  /** The shim, if it has started: proc(5) field 1 is the pid, field 22 the start time. */
-  shim(): ProcessIdentity | undefined {
-    const text = readText(join(this.path, "pid"));
-    if (!text?.endsWith("\n")) return undefined;
-    const pid = Number.parseInt(text, 10);
-    const startTime = text.slice(text.lastIndexOf(")") + 2).split(" ")[19];
-    if (!Number.isInteger(pid) || startTime === undefined) return undefined;
-    return { pid, start_time: startTime, boot_id: this.record.boot_id };
-  }
-
-  /** Makes a shim that has not written its pid yet give up; false when it has. */
-  giveUp(): boolean {
-    try {
-      writeFileSync(join(this.path, "pid"), "given up\n", { flag: "wx", mode: 0o600 });
-      return true;
-    } catch {
-      return readText(join(this.path, "pid")) === "given up\n";
-    }
-  }
-
-  writtenExit(): { readonly code: number; readonly at: Date } | undefined {
-    const file = join(this.path, "exit");
-    const code = /^(\d+)\n$/.exec(readText(file) ?? "")?.[1];
-    return code === undefined ? undefined : { code: Number(code), at: statSync(file).mtime };
-  }
-
-  settledExit(): InstanceExit | undefined {
-    const text = readText(join(this.path, "ended.json"));
-    if (text === undefined) return undefined;
-    const exit = JSON.parse(text) as { code: number | null; out_of_memory: boolean; at: string };
-    return { ...exit, at: new Date(exit.at) };
-  }
-
-  settle(exit: InstanceExit): void {
-    replaceFile(join(this.path, "ended.json"), JSON.stringify(exit));
-  }
-
-  /** Throws this attempt's files away. */
-  forget(): void {
-    rmSync(this.path, { recursive: true, force: true });
-  }
-
-  /** Remembers that the platform itself ended it for its memory. */
-  markOutOfMemory(): void {
-    writeFileSync(join(this.path, "out-of-memory"), "");
-  }
-
-  wasMarkedOutOfMemory(): boolean {
-    return existsSync(join(this.path, "out-of-memory"));
-  }
-}
-
-/** The boot that processes started now belong to. */
-export function currentBoot(): string {
-  return identify(process.pid)?.boot_id ?? "";
-}
-
-function replaceFile(path: string, text: string): void {
-  writeFileSync(`${path}.new`, text, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
-const numbersIn = (folder: string): number[] =>
-  namesIn(folder)
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number);

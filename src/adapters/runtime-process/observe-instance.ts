@@ -1,7 +1,7 @@
 import { isAlive } from "../../kit/processes.ts";
 import type { Sandbox } from "../../kit/sandbox/spec.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
-import { currentBoot, type InstanceFolder } from "./instance-folders.ts";
+import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
 
 /** Whether the shim of this very attempt lives, or is about to. */
 export function isRunning(folder: InstanceFolder): boolean {
@@ -17,13 +17,14 @@ function mayStillStart({ record }: InstanceFolder): boolean {
   return record.boot_id === currentBoot() && Date.now() - Date.parse(record.started_at) < startingMs;
 }
 
-/** How an attempt that runs no more ended, written down for good at the first call. Undefined while it runs. */
+/** How an attempt that runs no more ended, written down for good as soon as the disk takes it. Undefined while it runs. */
 export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceExit | undefined {
   const known = folder.settledExit();
   if (known) return known;
   if (isRunning(folder)) return undefined;
   // The shim writes its exit before it ends, so an exit that is missing now will never come, unless it never started.
-  if (!folder.shim() && !folder.giveUp()) return undefined;
+  const mayStart = !folder.shim() && folder.record.boot_id === currentBoot();
+  if (mayStart && !folder.giveUp()) return undefined;
   const written = folder.writtenExit();
   const starved = folder.wasMarkedOutOfMemory() || sandbox.outOfMemory(folder.record.sandbox_id);
   const exit = {

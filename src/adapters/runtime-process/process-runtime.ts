@@ -10,8 +10,10 @@ import type {
   StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
+import { createAttempts } from "../../kit/attempts.ts";
 import { silentLog } from "../../kit/log.ts";
-import { InstanceFolders, type InstanceFolder } from "./instance-folders.ts";
+import type { InstanceFolder } from "./instance-folder.ts";
+import { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
 import { listeningPorts } from "./listening-ports.ts";
 import { OutputFile } from "./output-file.ts";
@@ -40,6 +42,7 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   const runtime = new SandboxedProcesses(options, folders, watch);
   await runtime.adopt();
   watch.start();
+  runtime.sweepHourly();
   return runtime;
 }
 
@@ -51,6 +54,7 @@ class SandboxedProcesses implements ProcessRuntime {
   readonly #folders: InstanceFolders;
   readonly #watch: InstanceWatch;
   readonly #locked = workloadLocks();
+  #sweeping: NodeJS.Timeout | undefined;
 
   constructor(options: ProcessRuntimeOptions, folders: InstanceFolders, watch: InstanceWatch) {
     this.#options = options;
@@ -60,17 +64,31 @@ class SandboxedProcesses implements ProcessRuntime {
 
   /** Settles what ended while nobody looked, and frees what a crash left without an owner. */
   async adopt(): Promise<void> {
+    const log = this.#options.log ?? silentLog;
     const running: string[] = [];
-    for (const workloadId of this.#folders.workloads()) {
-      // A crash between the making or emptying of a workload's folder and the next step.
-      if (this.#folders.latest(workloadId).length === 0) this.#folders.forgetWorkload(workloadId);
-      for (const folder of this.#folders.latest(workloadId)) {
-        if (settleExit(folder, this.#options.sandbox) === undefined) running.push(folder.record.sandbox_id);
-      }
-    }
-    await this.#options.sandbox.sweep("run", running);
-    this.#folders.sweepEnded(Date.now() - endedKeptMs);
-    (this.#options.log ?? silentLog).info({ adopted: running.length }, "adopted running applications");
+    let isComplete = true;
+    const attempt = createAttempts(log, "an application could not be adopted");
+    for (const workloadId of this.#folders.workloads())
+      if (!(await attempt(workloadId, () => this.#adoptWorkload(workloadId, running)))) isComplete = false;
+    // Nobody knows the sandboxes of what could not be read, and they may be in use.
+    if (isComplete) await this.#options.sandbox.sweep("run", running);
+    log.info({ adopted: running.length }, "adopted running applications");
+  }
+
+  async #adoptWorkload(workloadId: string, running: string[]): Promise<void> {
+    const latest = this.#folders.latest(workloadId);
+    // A crash between the making or emptying of a workload's folder and the next step.
+    if (latest.length === 0) await this.#folders.forgetWorkload(workloadId, false);
+    for (const folder of latest)
+      if (settleExit(folder, this.#options.sandbox) === undefined) running.push(folder.record.sandbox_id);
+  }
+
+  /** Throws away what surplus replicas left, once it was there long enough to be read. */
+  sweepHourly(): void {
+    const attempt = createAttempts(this.#options.log ?? silentLog, "what surplus replicas left could not be swept");
+    const sweep = () => void attempt("ended", () => this.#folders.sweepEnded(Date.now() - endedKeptMs));
+    sweep();
+    this.#sweeping = setInterval(sweep, endedKeptMs).unref();
   }
 
   async describe() {
@@ -110,7 +128,7 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 
   async list(): Promise<readonly string[]> {
-    return this.#folders.workloads().filter((workloadId) => this.#folders.latest(workloadId).length > 0);
+    return this.#folders.workloads().filter((workloadId) => this.#folders.hasAttempts(workloadId));
   }
 
   async stop(workloadId: string, graceMs: number): Promise<void> {
@@ -120,12 +138,12 @@ class SandboxedProcesses implements ProcessRuntime {
     this.#watch.tell(workloadId);
   }
 
-  async remove(workloadId: string): Promise<void> {
+  remove: Runtime["remove"] = async (workloadId, options) => {
     await this.#locked(workloadId, async () => {
       await allOrFirstFault(this.#folders.latest(workloadId).map((folder) => this.#end(folder, 0)));
-      this.#folders.forgetWorkload(workloadId);
+      await this.#folders.forgetWorkload(workloadId, options?.forGood ?? false);
     });
-  }
+  };
 
   runOnce: Runtime["runOnce"] = (workload, task) => runOnce(this.#options, workload, task);
 
@@ -178,6 +196,7 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 
   close(): void {
+    clearInterval(this.#sweeping);
     this.#watch.stop();
   }
 
@@ -192,7 +211,7 @@ class SandboxedProcesses implements ProcessRuntime {
   async #retire(workloadId: string, ordinal: number, graceMs: number): Promise<void> {
     const latest = this.#folders.latestOf(workloadId, ordinal);
     if (latest) await this.#end(latest, graceMs);
-    this.#folders.retire(workloadId, ordinal);
+    await this.#folders.retire(workloadId, ordinal);
   }
 
   async #end(folder: InstanceFolder, graceMs: number): Promise<void> {

@@ -4,7 +4,8 @@ import { startDetached } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
 import type { SandboxCommand } from "../../kit/sandbox/spec.ts";
 import type { Workload } from "../../ports/runtime.ts";
-import { currentBoot, type InstanceFolder, type InstanceFolders, type InstanceRecord } from "./instance-folders.ts";
+import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
+import type { InstanceFolders } from "./instance-folders.ts";
 import { sandboxSpec, shellWords, uidOf, type ProcessRuntimeOptions } from "./settings.ts";
 
 const shim = join(import.meta.dirname, "shim.sh");
@@ -26,14 +27,14 @@ export async function startInstance(
   try {
     const network = { kind: "serve", port: workload.port, reach: workload.reach } as const;
     const command = await options.sandbox.command({ ...spec, network, argv: shellWords(spec.webCommand) });
-    const folder = claimed.withAddress(command.address);
+    const folder = await claimed.withAddress(command.address);
     await launch(folder, command);
     return folder;
   } catch (fault) {
     claimed.giveUp();
     claimed.settle({ code: null, out_of_memory: false, at: new Date() });
     await options.sandbox.remove(spec.id);
-    claimed.forget();
+    await folders.forget(claimed);
     throw fault;
   }
 }

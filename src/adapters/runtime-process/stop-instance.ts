@@ -1,7 +1,7 @@
 import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import type { Sandbox } from "../../kit/sandbox/spec.ts";
-import type { InstanceFolder } from "./instance-folders.ts";
+import type { InstanceFolder } from "./instance-folder.ts";
 import { readProcessTree, terminationTargets, type ShimPlace } from "./process-tree.ts";
 
 /** SIGTERM to the application, time to finish, then SIGKILL to all of it. Resolves when nothing of it runs. Throws when even that fails. */

@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import { createAttempts, type Attempt } from "../../kit/attempts.ts";
 import { silentLog } from "../../kit/log.ts";
-import type { InstanceFolder, InstanceFolders } from "./instance-folders.ts";
+import type { InstanceFolder } from "./instance-folder.ts";
+import type { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
 import { applicationProcesses, readProcessTree, type ProcessTree } from "./process-tree.ts";
@@ -25,6 +28,8 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   const listeners = new Set<(workloadId: string) => void>();
   const log = options.log ?? silentLog;
   const tell = (workloadId: string) => listeners.forEach((listener) => listener(workloadId));
+  // Also when the disk is full, and when one application's folder is broken, the control plane and the other applications go on.
+  const attempt = createAttempts(log, "an application could not be watched");
   const look = (folder: InstanceFolder) => {
     if (isRunning(folder)) return;
     if (!settleExit(folder, options.sandbox)) return;
@@ -37,19 +42,21 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   let looks = 0;
   let isLimiting = false;
   const tick = () => {
-    for (const folder of [...living.values()]) look(folder);
+    for (const folder of [...living.values()]) void attempt(folder.path, () => look(folder));
     looks += 1;
     if (isLimiting) return;
     isLimiting = true;
-    keepLimits(options, [...living.values()], looks % memoryEveryLooks === 0)
-      .catch((fault: unknown) => log.warn({ fault: String(fault) }, "a limit of an application could not be kept"))
+    keepLimits(options, [...living.values()], { withMemory: looks % memoryEveryLooks === 0, attempt })
+      .catch((fault: unknown) => log.error({ fault: String(fault) }, "the limits of applications could not be kept"))
       .finally(() => (isLimiting = false));
   };
   let timer: NodeJS.Timeout | undefined;
   return {
     start() {
       for (const workloadId of folders.workloads())
-        for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
+        void attempt(workloadId, () => {
+          for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
+        });
       timer = setInterval(tick, lookMs).unref();
     },
     stop: () => clearInterval(timer),
@@ -65,12 +72,15 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
 async function keepLimits(
   options: ProcessRuntimeOptions,
   living: readonly InstanceFolder[],
-  withMemory: boolean,
+  { withMemory, attempt }: { readonly withMemory: boolean; readonly attempt: Attempt },
 ): Promise<void> {
-  for (const folder of living) await new OutputFile(folder.path).cap(options.maxOutputBytes ?? defaultMaxOutputBytes);
+  const maxBytes = options.maxOutputBytes ?? defaultMaxOutputBytes;
+  for (const folder of living)
+    await attempt(join(folder.path, "output"), () => new OutputFile(folder.path).cap(maxBytes));
   if (!withMemory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
   const tree = readProcessTree();
-  for (const folder of living) await endWhenOverMemory(options, folder, tree);
+  for (const folder of living)
+    await attempt(join(folder.path, "memory"), () => endWhenOverMemory(options, folder, tree));
 }
 
 /** What control groups do where they can be written. */
@@ -83,6 +93,10 @@ async function endWhenOverMemory(
   if (!shim) return;
   const processes = applicationProcesses(tree, { pid: shim.pid, hasPidNamespace: hasPidNamespace(sandbox) });
   if (processes.reduce((sum, process) => sum + process.rssBytes, 0) <= folder.record.limits.memoryBytes) return;
-  folder.markOutOfMemory();
+  try {
+    folder.markOutOfMemory();
+  } catch {
+    // The limit holds on a full disk too; only the reason of the end is not known then.
+  }
   await killInstance(folder, sandbox, shim);
 }

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, beforeEach, describe, it, type TestContext } from "node:test";
+import type { Sandbox } from "../../kit/sandbox/spec.ts";
+import { until } from "../../kit/until.ts";
+import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
+import { InstanceFolders } from "./instance-folders.ts";
+import { isRunning, settleExit } from "./observe-instance.ts";
+import { createProcessRuntime } from "./process-runtime.ts";
+import type { ProcessRuntimeOptions } from "./settings.ts";
+import { watchInstances } from "./watch-instances.ts";
+
+// Nothing runs here: what is tried is what the files of applications say after the machine went down, or while its disk is full.
+describe("the files of applications", () => {
+  const root = mkdtempSync(join(tmpdir(), "berth-power-cut-"));
+  const swept: (readonly string[])[] = [];
+  const sandbox = {
+    outOfMemory: () => false,
+    remove: async () => {},
+    sweep: async (_: string, kept: readonly string[]) => void swept.push(kept),
+    describe: () => ({ isolation: ["memory_limit"] }),
+  } as unknown as Sandbox;
+  let stateDir: string;
+  let folders: InstanceFolders;
+  let options: ProcessRuntimeOptions;
+  let count = 0;
+  const start = (workload_id: string, more: Partial<InstanceRecord> = {}): InstanceFolder => {
+    const ordinal = more.ordinal ?? 0;
+    const attempt = folders.nextAttempt(workload_id, ordinal);
+    const place = { workload_id, ordinal, attempt, project_id: "prj_a", image_ref: "i", sandbox_id: `run-${attempt}` };
+    const time = { boot_id: currentBoot(), started_at: new Date(Date.now() - 60_000).toISOString() };
+    const limits = { memoryBytes: 1, processes: 1, cpus: 1 };
+    const folder = folders.claim({ ...place, ...time, limits, reach: [], address: null, ...more }, 0);
+    assert.ok(folder);
+    return folder;
+  };
+  const emptied = (folder: InstanceFolder, name: string) => writeFileSync(join(folder.path, name), "");
+  // Stands in the way of every reader and writer, also of root.
+  const broken = (folder: InstanceFolder, name: string) => {
+    rmSync(join(folder.path, name), { force: true });
+    mkdirSync(join(folder.path, name));
+  };
+  const open = async (t: TestContext) => {
+    const runtime = await createProcessRuntime(options);
+    t.after(() => runtime.close());
+    return runtime;
+  };
+  beforeEach(() => {
+    stateDir = join(root, String((count += 1)));
+    folders = new InstanceFolders(stateDir);
+    options = { sandbox, stateDir, releasesDir: stateDir, storageDir: () => stateDir };
+  });
+  after(() => rmSync(root, { recursive: true, force: true }));
+
+  it("of an attempt without a record count as none, and its number is not used again", () => {
+    const first = start("dep_a");
+    emptied(start("dep_a"), "instance.json");
+    assert.equal(folders.latestOf("dep_a", 0)?.path, first.path);
+    assert.equal(start("dep_a").record.attempt, 3);
+  });
+
+  it("never give a number twice, whether they or the counts are lost, until the workload is gone for good", async () => {
+    start("dep_a");
+    start("dep_a");
+    start("dep_a", { ordinal: 1 });
+    await folders.retire("dep_a", 1);
+    folders.sweepEnded(Date.now() + 1000);
+    await folders.forgetWorkload("dep_a", false);
+    assert.deepEqual([folders.nextAttempt("dep_a", 0), folders.nextAttempt("dep_a", 1)], [3, 2]);
+    start("dep_a");
+    truncateSync(join(stateDir, "attempts", "dep_a"));
+    assert.equal(folders.nextAttempt("dep_a", 0), 4);
+    await folders.forgetWorkload("dep_a", true);
+    assert.equal(folders.nextAttempt("dep_a", 0), 1);
+  });
+
+  it("of an attempt that could not be started keep its number taken", async () => {
+    await folders.forget(start("dep_a"));
+    assert.equal(folders.nextAttempt("dep_a", 0), 2);
+  });
+
+  it("tell that an application has ended also when how it ended is lost", () => {
+    const folder = start("dep_a");
+    emptied(folder, "ended.json");
+    assert.equal(isRunning(folder), false);
+    assert.equal(settleExit(folder, sandbox)?.code, null);
+  });
+
+  it("tell that an application has ended when its pid is lost, or never fitted on the disk", () => {
+    for (const boot_id of [currentBoot(), "another"]) {
+      const folder = start("dep_a", { boot_id });
+      emptied(folder, "pid");
+      assert.equal(settleExit(folder, sandbox)?.code, null);
+    }
+  });
+
+  it("tell how an application ended while the disk takes nothing, and have it written down later", () => {
+    const folder = start("dep_a", { boot_id: "another" });
+    writeFileSync(join(folder.path, "exit"), "3\n");
+    broken(folder, "ended.json.new");
+    assert.equal(settleExit(folder, sandbox)?.code, 3);
+    assert.equal(folder.settledExit(), undefined);
+    rmdirSync(join(folder.path, "ended.json.new"));
+    settleExit(folder, sandbox);
+    assert.equal(folder.settledExit()?.code, 3);
+  });
+
+  it("keep nobody from starting the platform, and nothing is ended while one's sandbox is not known", async (t) => {
+    broken(start("dep_a"), "instance.json");
+    const ended = start("dep_b", { boot_id: "another" });
+    const runtime = await open(t);
+    assert.deepEqual((await runtime.list()).toSorted(), ["dep_a", "dep_b"]);
+    assert.equal((await runtime.observe("dep_b"))[0]?.state, "exited");
+    assert.ok(ended.settledExit());
+    assert.deepEqual(swept.splice(0), []);
+  });
+
+  it("without a single record are thrown away when the platform starts", async (t) => {
+    emptied(start("dep_a"), "instance.json");
+    const runtime = await open(t);
+    assert.deepEqual(await runtime.list(), []);
+    assert.equal(folders.nextAttempt("dep_a", 0), 2);
+    assert.deepEqual(swept.splice(0), [[]]);
+  });
+
+  it("that cannot be read do not keep the others from being watched", async (t) => {
+    const watch = watchInstances(options, folders);
+    const ended: string[] = [];
+    watch.listen((workloadId) => ended.push(workloadId));
+    const [bad, good] = [start("dep_a"), start("dep_b")];
+    broken(bad, "exit");
+    for (const folder of [bad, good]) watch.add(folder);
+    watch.start();
+    t.after(() => watch.stop());
+    assert.ok(await until(() => ended.includes("dep_b") || undefined, { timeoutMs: 10_000 }));
+    assert.deepEqual(ended, ["dep_b"]);
+  });
+});
