@@ -36,6 +36,7 @@ export const rows = [
     name: "approvals.get",
     method: "GET",
     path: "/v1/approvals/:id",
+    names: "approval",
     access: "member",
     // Whoever was told to wait for an approval may look at it, whatever else its token may do.
     scope: null,

@@ -18,7 +18,7 @@ export const limits = {
   replicas: 8,
   log_lines: 5000,
   streams_per_token: 20,
-  open_reads_per_token: 32,
+  large_reads_per_token: 16,
   entries_listed: 500,
   table_rows: 500,
   variable_value_bytes: 32 * 1024,

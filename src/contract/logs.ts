@@ -15,6 +15,7 @@ export const rows = [
     name: "logs.list",
     method: "GET",
     path: "/v1/projects/:slug/logs",
+    names: "project",
     access: "member",
     scope: "logs:read",
     params: slugParam,
@@ -33,6 +34,7 @@ export const rows = [
     success: [200],
     errors: ["project_deleted"],
     streams: true,
+    large: true,
     summary:
       "Read the newest lines, oldest first; give `next_cursor` as `after` to read on, or `follow=true` to get events with further lines",
   }),

@@ -74,6 +74,7 @@ export const rows = [
     name: "metrics.get",
     method: "GET",
     path: "/v1/projects/:slug/metrics",
+    names: "project",
     access: "member",
     scope: "metrics:read",
     params: slugParam,

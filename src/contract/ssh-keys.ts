@@ -50,6 +50,7 @@ export const rows = [
     name: "ssh-keys.delete",
     method: "DELETE",
     path: "/v1/ssh-keys/:id",
+    names: "key",
     access: "member",
     scope: "ssh-keys:write",
     approval: true,

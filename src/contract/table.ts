@@ -9,6 +9,8 @@ export interface Row {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** With `:param` segments. */
   readonly path: `/v1/${string}`;
+  /** The thing that the path's first parameter names: looked up before a malformed request is told what is wrong with it. */
+  readonly names: Named | null;
   readonly access: Access;
   /** Null for rows that every token may call. */
   readonly scope: Scope | null;
@@ -23,6 +25,8 @@ export interface Row {
   readonly body_bytes: number | null;
   /** Null when there is no body to answer with (204). Fields that are not declared never leave the server. */
   readonly result: z.ZodType | null;
+  /** The field of the result whose text is shown this once: it is stored nowhere, and null in the answer to a repetition. */
+  readonly secret: string | null;
   /** The usual status first; a handler may choose one of the others. */
   readonly success: readonly [SuccessStatus, ...SuccessStatus[]];
   /** What this row may answer beyond the common errors. */
@@ -32,13 +36,19 @@ export interface Row {
   readonly summary: string;
   /** The handler commits its intent and then waits for the world. */
   readonly waits: boolean;
+  /** The answer may take megabytes until its client has read it, so a token has few of them open at once. */
+  readonly large: boolean;
   /** Where the query says `follow=true`, the answer is `text/event-stream`; the data of its events has the form of the result. */
   readonly streams: boolean;
 }
 
+/** What a path can name. */
+export type Named = "project" | "build" | "backup" | "token" | "key" | "approval" | "organization";
+
 export type SuccessStatus = 200 | 201 | 204;
 
 type Defaults = {
+  names: null;
   further_scopes: readonly [];
   approval: false;
   params: typeof noFields;
@@ -46,9 +56,11 @@ type Defaults = {
   body: null;
   body_bytes: null;
   result: null;
+  secret: null;
   errors: readonly [];
   activity: null;
   waits: false;
+  large: false;
   streams: false;
 };
 type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "success" | "summary">;
@@ -56,6 +68,7 @@ type Optional = Partial<Pick<Row, keyof Defaults>>;
 
 const noFields = z.object({});
 const defaults: Defaults = {
+  names: null,
   further_scopes: [],
   approval: false,
   params: noFields,
@@ -63,15 +76,28 @@ const defaults: Defaults = {
   body: null,
   body_bytes: null,
   result: null,
+  secret: null,
   errors: [],
   activity: null,
   waits: false,
+  large: false,
   streams: false,
 };
 
 /** Writes a row down, with everything left out at its default: no parameters, no body, no result, no further errors. */
 export function row<const R extends Required & Optional>(given: R): Omit<Defaults, keyof R> & R {
   return { ...defaults, ...given };
+}
+
+/** The name by which a path's first parameter says which thing is meant; undefined for a path that names none. */
+export function nameOf(row: Pick<Row, "path" | "names">, params: unknown): string | undefined {
+  const first = nameParameter(row);
+  return first === undefined ? undefined : (params as Readonly<Record<string, string>>)[first];
+}
+
+/** That parameter: `slug` or `id`. */
+export function nameParameter({ path, names }: Pick<Row, "path" | "names">): string | undefined {
+  return names === null ? undefined : /:(\w+)/.exec(path)?.[1];
 }
 
 /** Whether a row changes something: it counts as a write, and takes an Idempotency-Key and `?dry_run=true`. */
@@ -89,7 +115,8 @@ function commonErrors(row: Row): readonly ErrorCode[] {
     "internal",
     "unavailable",
   ];
-  if (row.body !== null) always.push("unsupported_media_type");
+  // A body is read before anybody asks whether the row takes one.
+  if (changes(row)) always.push("unsupported_media_type");
   if (row.access === "public") return always;
   always.push("unauthorized", "org_suspended");
   if (row.access === "owner") always.push("owner_only");

@@ -8,6 +8,7 @@ export const rows = [
     name: "timeline.list",
     method: "GET",
     path: "/v1/projects/:slug/timeline",
+    names: "project",
     access: "member",
     scope: "activity:read",
     params: slugParam,

@@ -114,7 +114,7 @@ export class Call {
       return { waiting: result as Waiting<unknown> };
     }
     const answer = this.#present(result);
-    await key?.keep(tx, answer);
+    await key?.keep(tx, this.#kept(answer));
     return { answer };
   }
 
@@ -123,7 +123,7 @@ export class Call {
     const { db } = this.#options.world;
     try {
       const answer = this.#present(await inTime(waiting));
-      await key?.keep(db, answer);
+      await key?.keep(db, this.#kept(answer));
       return answer;
     } catch (error) {
       const { status, body } = answerTo(error, this.#request.params);
@@ -163,6 +163,13 @@ export class Call {
   #present(result: unknown): Answer {
     if (this.#row.result === null) return { status: this.#status };
     return { status: this.#status, text: JSON.stringify(this.#row.result.parse(result)) };
+  }
+
+  /** An answer as it is kept for repetitions of its request: what is shown once is not in it. */
+  #kept(answer: Answer): Answer {
+    const { secret } = this.#row;
+    if (secret === null || answer.text === undefined) return answer;
+    return { ...answer, text: JSON.stringify({ ...(JSON.parse(answer.text) as object), [secret]: null }) };
   }
 
   #context(tx: Tx): AnyContext {

@@ -1,8 +1,8 @@
 import { limits } from "../contract/limits.ts";
-import type { Row } from "../contract/table.ts";
+import { nameOf, type Row } from "../contract/table.ts";
 import { Refused, type Caller, type Surroundings } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
-import { askForApproval, consumeApproval, resources, type GatedRequest } from "./handlers.ts";
+import { askForApproval, consumeApproval, finders, type GatedRequest } from "./handlers.ts";
 
 /** Thrown to roll back what a handler did for a request that nobody has approved yet. */
 class GateClosed extends Error {
@@ -20,10 +20,9 @@ export function isGated(row: Row, caller: Caller): boolean {
 
 /** The ids of what the path names, as the caller's organization has them now. */
 export async function resourceIds(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<readonly string[]> {
-  const found = resources.filter(({ prefix }) => `${row.path}/`.startsWith(`${prefix}/`));
-  const { slug, id } = params as Readonly<Record<string, string>>;
-  const rows = await Promise.all(found.map(({ find }) => find(db, caller, slug ?? id ?? "")));
-  return rows.flatMap((each) => (each === undefined ? [] : [each.id]));
+  if (row.names === null) return [];
+  const found = await finders[row.names](db, caller, nameOf(row, params) ?? "");
+  return found === undefined ? [] : [found.id];
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Named } from "../contract/table.ts";
 import type { Caller, Handlers, Noun } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { alerts } from "../features/alerts/handlers.ts";
@@ -6,6 +7,7 @@ import { findApproval } from "../features/approvals/approvals.ts";
 import { activity } from "../features/activity/handlers.ts";
 import { backups } from "../features/backups/handlers.ts";
 import { findBackup } from "../features/backups/backups.ts";
+import { findBuild } from "../features/builds/builds.ts";
 import { builds } from "../features/builds/handlers.ts";
 import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
@@ -17,6 +19,7 @@ import { logs } from "../features/logs/handlers.ts";
 import { me } from "../features/me/handlers.ts";
 import { metrics } from "../features/metrics/handlers.ts";
 import { orgs } from "../features/orgs/handlers.ts";
+import { findOrganization } from "../features/orgs/orgs.ts";
 import { overview } from "../features/overview/handlers.ts";
 import { platform } from "../features/platform/handlers.ts";
 import { projects } from "../features/projects/handlers.ts";
@@ -70,23 +73,18 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   platform,
 };
 
-/**
- * The thing that a path starts with, as the caller's organization has it: asked before a malformed request is told what is wrong with
- * it, and for the id that an approval is bound to.
- */
-export interface Resource {
-  readonly prefix: string;
-  readonly find: (
-    db: Db | Tx,
-    caller: Pick<Caller, "org_id">,
-    name: string,
-  ) => Promise<{ readonly id: string } | undefined>;
-}
+type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<{ readonly id: string } | undefined>;
 
-export const resources: readonly Resource[] = [
-  { prefix: "/v1/projects/:slug", find: findProject },
-  { prefix: "/v1/backups/:id", find: findBackup },
-  { prefix: "/v1/api-tokens/:id", find: findToken },
-  { prefix: "/v1/ssh-keys/:id", find: findKey },
-  { prefix: "/v1/approvals/:id", find: findApproval },
-];
+/**
+ * What a path names, as the caller's organization has it: asked before a malformed request is told what is wrong with it, and for the id
+ * that an approval is bound to.
+ */
+export const finders: Readonly<Record<Named, Find>> = {
+  project: findProject,
+  build: findBuild,
+  backup: findBackup,
+  token: findToken,
+  key: findKey,
+  approval: findApproval,
+  organization: findOrganization,
+};

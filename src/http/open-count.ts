@@ -6,16 +6,16 @@ export interface OpenCount {
   open(caller: string): () => void;
 }
 
-const retryAfterSeconds = { streams: 10, reads: 1 };
+const retryAfterSeconds = 5;
 
-export function createOpenCount(most: number, what: "streams" | "reads"): OpenCount {
+export function createOpenCount(most: number, what: string): OpenCount {
   const open = new Map<string, number>();
   return {
     open(caller) {
       const count = open.get(caller) ?? 0;
       if (count >= most) {
         const error = `This token has ${most} ${what} open, which is as many as it may. Close one first.`;
-        throw new Refused("rate_limited", { error, retryAfterSeconds: retryAfterSeconds[what] });
+        throw new Refused("rate_limited", { error, retryAfterSeconds });
       }
       open.set(caller, count + 1);
       let closed = false;

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Row } from "../contract/table.ts";
+import { nameParameter, type Row } from "../contract/table.ts";
 import { Refused } from "../features/context.ts";
 
 /** What came in, before it is believed. */
@@ -18,7 +18,7 @@ export interface ParsedInput {
 /** The input as the row's schemas promise it, or the refusal: `not_found` for an impossible name in the path, else `invalid_request`. */
 export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   const params = row.params.safeParse(raw.params);
-  if (isImpossible(raw.params) || params.error?.issues.some((issue) => names.has(String(issue.path[0]))))
+  if (isImpossible(raw.params) || params.error?.issues.some((issue) => issue.path[0] === nameParameter(row)))
     return new Refused("not_found");
   const query = row.query.safeParse(raw.query);
   const body: Parsed = row.body === null ? parseNoBody(raw.body) : row.body.safeParse(raw.body ?? {});
@@ -28,9 +28,6 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
     [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues.flatMap(detailsOf))),
   );
 }
-
-/** Parameters that name a thing: any text may be asked for, and what cannot exist is missing. */
-const names = new Set(["slug", "id", "schema", "table"]);
 
 // PostgreSQL's text has no NUL, so nothing can have such a name.
 function isImpossible(params: unknown): boolean {

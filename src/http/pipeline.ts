@@ -1,12 +1,12 @@
 import { missingScope, refusal } from "../contract/access.ts";
 import { limits } from "../contract/limits.ts";
-import { changes, type Row, type SuccessStatus } from "../contract/table.ts";
+import { changes, nameOf, type Row, type SuccessStatus } from "../contract/table.ts";
 import { Refused, type Caller, type ServerEvent, type Surroundings } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { Call, outcomeDeadlineMs } from "./call.ts";
-import { claimKey, resources, type HeldKey } from "./handlers.ts";
+import { claimKey, finders, type HeldKey } from "./handlers.ts";
 import type { OpenCount } from "./open-count.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./parse.ts";
 import { addressKey, type Rate, type RateLimiter } from "./rate-limiter.ts";
@@ -44,8 +44,8 @@ export interface PipelineOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
   readonly streams: OpenCount;
-  /** Requests that read and whose answers are not yet with their clients: each may be megabytes. */
-  readonly reads: OpenCount;
+  /** Requests of large rows that are not yet answered, or whose answers are not yet with their clients. */
+  readonly large: OpenCount;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
   readonly log: Log;
@@ -61,15 +61,15 @@ export async function answer(options: PipelineOptions, row: Row, request: Pipeli
   const caller = row.access === "public" ? undefined : await authenticate(options, request);
   if (caller !== undefined) mayCall(row, caller);
   limitRate(options, row, request, caller);
-  const closeRead = changes(row) || caller === undefined ? undefined : options.reads.open(caller.token_id);
-  if (closeRead !== undefined) request.whenOver(closeRead);
+  const close = row.large && caller !== undefined ? options.large.open(caller.token_id) : undefined;
+  if (close !== undefined) request.whenOver(close);
   const input = await parse(options, row, request, caller);
   const call = new Call(options, row, request, caller);
   if (caller === undefined) return call.read(input);
   if (!changes(row)) {
     const read = await call.read(input);
     // Streams are counted by themselves.
-    if (read.stream !== undefined) closeRead?.();
+    if (read.stream !== undefined) close?.();
     return read;
   }
   if (isRehearsal(request)) return call.rehearse(input);
@@ -107,18 +107,27 @@ async function parse(
   request: PipelineRequest,
   caller: Caller | undefined,
 ): Promise<ParsedInput> {
-  const input = parseInput(row, request);
-  if (!(input instanceof Refused)) return input;
-  if (caller && input.code === "invalid_request" && !(await exists(world.db, row, request, caller)))
-    throw new Refused("not_found");
-  throw input;
+  try {
+    const input = parseInput(row, request);
+    if (input instanceof Refused) throw input;
+    if (changes(row)) checkOptions(request);
+    return input;
+  } catch (error) {
+    const isMalformed = error instanceof Refused && error.code === "invalid_request";
+    if (isMalformed && caller && !(await exists(world.db, row, request, caller))) throw new Refused("not_found");
+    throw error;
+  }
 }
 
 async function exists(db: Db, row: Row, request: PipelineRequest, caller: Caller): Promise<boolean> {
-  const resource = resources.find(({ prefix }) => `${row.path}/`.startsWith(`${prefix}/`));
-  if (resource === undefined) return true;
-  const { slug, id } = request.params as Readonly<Record<string, string>>;
-  return (await resource.find(db, caller, slug ?? id ?? "")) !== undefined;
+  if (row.names === null) return true;
+  return (await finders[row.names](db, caller, nameOf(row, request.params) ?? "")) !== undefined;
+}
+
+/** What every write takes beside its own parameters. */
+function checkOptions(request: PipelineRequest): void {
+  isRehearsal(request);
+  keyOf(request);
 }
 
 /** Every write takes `?dry_run=true`: were it ignored by some, whoever relied on it would change something. */

@@ -47,8 +47,8 @@ export interface HttpLimits extends RateLimits {
   readonly requestTimeoutMs: number;
   /** Streams of one token that may be open at once. */
   readonly streamsPerToken: number;
-  /** Requests of one token that read and are not yet answered, or whose answers are not yet taken. */
-  readonly openReadsPerToken: number;
+  /** Requests of one token for what may be large that are not yet answered, or whose answers are not yet taken. */
+  readonly largeReadsPerToken: number;
   /** How long a client may take nothing of its answer; streams and mounts are exempt. */
   readonly stalledAnswerTimeoutMs: number;
 }
@@ -77,9 +77,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const closing = new AbortController();
   const limiter = createRateLimiter(limits);
   const streams = createOpenCount(limits.streamsPerToken, "streams");
-  const reads = createOpenCount(limits.openReadsPerToken, "reads");
+  const large = createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs");
   for (const row of routes)
-    addRoute(app, row, { world, authenticator, limiter, streams, reads, closing: closing.signal, log });
+    addRoute(app, row, { world, authenticator, limiter, streams, large, closing: closing.signal, log });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { world, log });
   addFallbacks(app, log);
@@ -106,7 +106,7 @@ const standard: HttpLimits = {
   writesPerMinute: apiLimits.writes_per_minute,
   refusedPerMinute: apiLimits.writes_per_minute,
   streamsPerToken: apiLimits.streams_per_token,
-  openReadsPerToken: apiLimits.open_reads_per_token,
+  largeReadsPerToken: apiLimits.large_reads_per_token,
   stalledAnswerTimeoutMs: 30_000,
 };
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { scopes, type Scope } from "../../src/contract/access.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { routes } from "../../src/contract/routes.ts";
-import { errorsOf, type Row } from "../../src/contract/table.ts";
+import { changes, errorsOf, type Row } from "../../src/contract/table.ts";
 import { testThings, type Things } from "../support/things.ts";
 import {
   testApi,
@@ -61,16 +61,17 @@ for (const row of routes as readonly Row[]) {
   if (permission === undefined) continue;
   describe(row.name, () => {
     test("asks for what it ought to ask for", () => {
-      const { access, scope, further_scopes = [], approval = false, method } = permission;
+      const { access, scope, further_scopes = [], approval = false, method, names } = permission;
       assert.deepEqual(
         {
           access: row.access,
           scope: row.scope,
+          names: row.names,
           further_scopes: row.further_scopes,
           approval: row.approval,
           method: row.method,
         },
-        { access, scope, further_scopes, approval, method },
+        { access, scope, names, further_scopes, approval, method },
       );
     });
     for (const name of callers) {
@@ -86,6 +87,18 @@ for (const row of routes as readonly Row[]) {
     }
     // The rights of a row are asked before anything is looked up, so that 403 tells nothing about what exists.
     if (permission.names === null) return;
+    test("answers for what is missing before it says what is wrong with the request", async () => {
+      const never = neverMade(await testThings(api.world, home));
+      const wrong = [...Object.keys(row.query.shape), ...(changes(row) ? ["dry_run"] : [])];
+      for (const key of wrong) {
+        const path = (things: Things) => `${permission.path(things)}?${key}=%00`;
+        const called = await send({ ...permission, path }, never, home.operator);
+        assert.equal(called.status, 404, `${key}: ${called.text}`);
+      }
+      const named = await send(permission, never, home.operator, { nonsense: 1 });
+      assert.equal(named.status, 404, named.text);
+    });
+    if (permission.names === "organization") return;
     test("answers for what is another's as for what never was, byte for byte", async () => {
       const foreign = await testThings(api.world, abroad);
       const never = neverMade(foreign);
@@ -113,7 +126,7 @@ function expectedStatus(permission: Permission, caller: CallerName): number {
     case "suspended":
       return 403;
     case "stranger":
-      return names === null ? allowed : 404;
+      return names === null || names === "organization" ? allowed : 404;
     case "wrong scope":
       return scope === null ? allowed : 403;
     case "approval mode":

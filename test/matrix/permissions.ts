@@ -13,8 +13,8 @@ export interface Permission {
   readonly body?: (things: Things) => unknown;
   /** What an allowed caller gets for the things of `testThings`. */
   readonly allowed: number;
-  /** Whether the path names something that another organization may own. */
-  readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | null;
+  /** What the path names; all but an organization is owned by one. */
+  readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | "organization" | null;
 }
 
 const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
@@ -354,6 +354,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
   },
   "orgs.disable": {
     ...ofNothing,
+    names: "organization",
     access: "operator",
     scope: "orgs:write",
     method: "POST",
@@ -362,6 +363,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
   },
   "orgs.enable": {
     ...ofNothing,
+    names: "organization",
     access: "operator",
     scope: "orgs:write",
     method: "POST",

@@ -64,7 +64,7 @@ function addCreateOrg(orgs: Command, ctx: CliContext): void {
       };
       const made = await (await ctx.client()).call("orgs.create", { body });
       ctx.output.note(() => `Made the organization ${made.slug}. This is the only time its owner token is shown:`);
-      ctx.output.result(made, () => made.owner_token);
+      ctx.output.result(made, () => made.owner_token ?? "");
     });
 }
 

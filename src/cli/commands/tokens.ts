@@ -72,7 +72,7 @@ function addCreateToken(tokens: Command, ctx: CliContext): void {
         () =>
           `Created "${oneLine(token.name)}", a ${token.role} until ${token.expires_at ?? "revoked"}. This is the only time its text is shown:`,
       );
-      ctx.output.result(token, () => token.token);
+      ctx.output.result(token, () => token.token ?? "");
     });
 }
 

@@ -1,5 +1,5 @@
 import type { Client } from "../../contract/client.ts";
-import type { Row } from "../../contract/table.ts";
+import { nameOf, type Row } from "../../contract/table.ts";
 import { usageError, type CliError } from "../failures.ts";
 
 /** Keeps calls within some of the organization's projects. */
@@ -16,10 +16,7 @@ export function confine(client: Client, allowed: readonly string[] | null): Conf
   return {
     async check(row, params) {
       if (row.access === "public" || row.name === "me.get" || row.name in lists) return;
-      const slug = params["slug"];
-      if (slug !== undefined && allowed.includes(slug)) return;
-      if (row.path.startsWith("/v1/projects/:slug") || !(await isOfOne(client, row, { allowed, id: params["id"] })))
-        throw refusal(allowed);
+      if (!(await isOfOne(client, row, { allowed, name: nameOf(row, params) }))) throw refusal(allowed);
     },
     filter: (row, document) => filterList(row, document, allowed),
   };
@@ -47,26 +44,33 @@ function slugInPath(path: unknown): string | undefined {
 
 interface Wanted {
   readonly allowed: readonly string[];
-  readonly id: string | undefined;
+  readonly name: string | undefined;
 }
 
 // Of a thing with an id the projects that may have it are asked, because the thing itself does not tell.
-async function isOfOne(client: Client, row: Row, { allowed, id }: Wanted): Promise<boolean> {
+async function isOfOne(client: Client, { names }: Row, { allowed, name: id }: Wanted): Promise<boolean> {
   if (id === undefined) return false;
-  const noun = row.name.slice(0, row.name.indexOf("."));
-  if (noun === "approvals") {
-    const { path } = await client.call("approvals.get", { params: { id } });
-    return allowed.includes(slugInPath(path) ?? "");
+  switch (names) {
+    case "project":
+      return allowed.includes(id);
+    case "approval": {
+      const { path } = await client.call("approvals.get", { params: { id } });
+      return allowed.includes(slugInPath(path) ?? "");
+    }
+    case "build":
+    case "backup": {
+      const owned = await Promise.all(allowed.map((slug) => idsOf(client, names, slug).catch(() => [])));
+      return owned.flat().includes(id);
+    }
+    default:
+      return false;
   }
-  const owned = await Promise.all(allowed.map((slug) => idsOf(client, noun, slug).catch(() => [])));
-  return owned.flat().includes(id);
 }
 
-async function idsOf(client: Client, noun: string, slug: string): Promise<readonly string[]> {
+async function idsOf(client: Client, names: "build" | "backup", slug: string): Promise<readonly string[]> {
   const params = { slug };
-  if (noun === "builds") return (await client.call("builds.list", { params })).builds.map(({ id }) => id);
-  if (noun === "backups") return (await client.call("backups.list", { params })).backups.map(({ id }) => id);
-  return [];
+  if (names === "build") return (await client.call("builds.list", { params })).builds.map(({ id }) => id);
+  return (await client.call("backups.list", { params })).backups.map(({ id }) => id);
 }
 
 function refusal(allowed: readonly string[]): CliError {

@@ -98,9 +98,3 @@ export const groups: readonly Group[] = [
     actions: { list: "approvals.list", get: "approvals.get" },
   },
 ];
-
-/** Rows whose answer holds a secret: a model's context is no place for one. */
-export const withheldRows: { readonly [N in RouteName]?: string } = {
-  "tokens.create": "Its answer holds a secret. A person runs `berth tokens create`.",
-  "orgs.create": "Its answer holds a secret. A person runs `berth orgs create`.",
-};

@@ -7,12 +7,12 @@ import {
   type ServerRequest,
 } from "@modelcontextprotocol/sdk/types.js";
 import { routes } from "../../contract/routes.ts";
+import type { Row } from "../../contract/table.ts";
 import type { Client } from "../../contract/client.ts";
 import { usageError } from "../failures.ts";
 import { callParts, callRow, type Arguments } from "./call.ts";
 import { confine } from "./confine.ts";
 import { diagnose } from "./diagnose.ts";
-import { withheldRows } from "./groups.ts";
 import { argumentsOf, inputSchema } from "./input-schema.ts";
 import { presentFault, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
@@ -90,9 +90,9 @@ function slugOf(given: Arguments): string | undefined {
 function namedRow(offer: Offer, name: unknown) {
   const row = offeredRow(offer, String(name));
   if (row !== undefined) return row;
-  const withheld =
-    typeof name === "string" && name in withheldRows ? withheldRows[name as keyof typeof withheldRows] : undefined;
-  throw usageError("That route is not offered here.", withheld ?? "api_routes lists those that are.");
+  const withheld = (routes as readonly Row[]).find((one) => one.name === name && one.secret !== null);
+  const why = withheld && `Its answer holds a secret. A person runs \`berth ${withheld.name.replace(".", " ")}\`.`;
+  throw usageError("That route is not offered here.", why ?? "api_routes lists those that are.");
 }
 
 function listRoutes(offer: Offer, name: unknown): ToolAnswer {

@@ -1,6 +1,6 @@
 import { routes } from "../../contract/routes.ts";
 import { changes, type Row } from "../../contract/table.ts";
-import { groups, withheldRows, type Group } from "./groups.ts";
+import { groups, type Group } from "./groups.ts";
 import { argumentsOf, inputSchema, type JsonSchema } from "./input-schema.ts";
 
 /** A tool as clients see it. */
@@ -39,10 +39,10 @@ export function offeredTools(offer: Offer): readonly Tool[] {
   return [diagnoseTool(offer), ...grouped, apiRoutesTool, apiCallTool(offer)];
 }
 
-/** The row of this name. Undefined when there is none, or none for this offer. */
+/** The row of this name. Undefined when there is none, or none for this offer: a model's context is no place for a secret. */
 export function offeredRow(offer: Offer, name: string): Row | undefined {
   const row = rows.get(name);
-  return row === undefined || name in withheldRows || (offer.readOnly && changes(row)) ? undefined : row;
+  return row === undefined || row.secret !== null || (offer.readOnly && changes(row)) ? undefined : row;
 }
 
 function groupTool({ name, about, actions }: Group, offer: Offer, changing: boolean): readonly Tool[] {

@@ -1,7 +1,8 @@
 import { buildStates } from "../../contract/states.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { hasComingDeployment } from "./queries.ts";
+import type { Caller } from "../context.ts";
+import { hasComingDeployment, selectBuild } from "./queries.ts";
 
 export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { requestBuild } from "./request.ts";
@@ -15,6 +16,11 @@ export const interrupted: Failure = {
   hint: "Nothing was changed. Push again.",
   log_tail: [],
 };
+
+/** The caller's organization's build of this id; undefined when there is none. */
+export async function findBuild(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
+  return selectBuild(db, caller.org_id, id);
+}
 
 /** The newest build of a commit that made an image, or of any that went live: a push that was refused counts only when it is named. */
 export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {

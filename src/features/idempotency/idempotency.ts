@@ -75,5 +75,5 @@ function holdOf(world: Surroundings, hold: Hold): HeldKey {
   };
 }
 
-// Some answers hold the text of a new token, so all are sealed: the database alone gives none of them away.
+// Some answers hold rows of a project's database, so all are sealed: our own database alone gives none of them away.
 const secretName = (key: string) => `idempotency:${key}`;
