@@ -21,11 +21,11 @@ export async function requestDueBackups(world: World): Promise<number> {
   const { daily, window } = world.settings.backups;
   if (!daily) return 0;
   const now = world.clock.now();
-  const due = (await dailyStates(world.db)).filter((state) => isDue(state, window, now));
+  const due = (await dailyStates(world.db, now)).filter((state) => isDue(state, window, now));
   for (const { org_id, project_id, last_at } of due) {
     await world.db
       .transaction()
-      .execute((tx) => requestDailyBackup(tx, world.wakeups, { org_id, project_id, since: last_at }));
+      .execute((tx) => requestDailyBackup(tx, world.wakeups, { org_id, project_id, since: last_at, now }));
   }
   return due.length;
 }

@@ -15,7 +15,7 @@ import { databaseOf, specOf } from "../features/database/database.ts";
 import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../ports/storage.ts";
 import type { Tx } from "../store/database.ts";
-import type { Lease } from "../store/leases.ts";
+import { requireLease, type Lease } from "../store/leases.ts";
 import { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
 import type { World } from "./world.ts";
@@ -199,6 +199,8 @@ function archiveOf({ world, operation, progress, signal }: Work): ArchiveFile {
 
 /** Drops the database that an operation made and did not finish, or deletes the file. */
 async function cleanUp({ world, operation, lease, spec }: Work): Promise<void> {
+  // Whoever has the operation now makes a database of the same name.
+  await requireLease(world.db, lease);
   if (operation.database_name !== null) await world.ports.postgresHost.dropDatabase(spec, operation.database_name);
   if (operation.kind !== "backup") return;
   const { org_id, project_id, backup_id, storage, storage_key } = operation;

@@ -1,5 +1,5 @@
 import { cutLine, withoutControls } from "../kit/log-lines.ts";
-import type { LogStore } from "../ports/log-store.ts";
+import type { World } from "./world.ts";
 
 /** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
 export interface BuildLog {
@@ -10,7 +10,7 @@ export interface BuildLog {
   detail(text: string): void;
   /** What went wrong. */
   problem(text: string): void;
-  /** Resolves when all lines are stored. */
+  /** Resolves when all lines are stored. Those that could not be are lost: a full disk must not change what comes of the work. */
   flush(): Promise<void>;
   /** The newest lines, for a failure. */
   tail(): readonly string[];
@@ -18,19 +18,36 @@ export interface BuildLog {
 
 const tailLines = 30;
 
+/** What writing needs of the world. */
+export type LogPlace = Pick<World, "log"> & { readonly ports: Pick<World["ports"], "logStore"> };
+
 /** `buildId` null: nobody reads along (a rollback has no build of its own), lines are only kept for the tail. */
-export function createBuildLog(logStore: LogStore, buildId: string | null, redact: (text: string) => string): BuildLog {
+export function createBuildLog(
+  { ports, log }: LogPlace,
+  buildId: string | null,
+  redact: (text: string) => string,
+): BuildLog {
   let waiting: string[] = [];
   let writing: Promise<void> = Promise.resolve();
   let scheduled = false;
+  let hasLost = false;
   const tail: string[] = [];
 
   function write(): Promise<void> {
     scheduled = false;
     const lines = waiting;
     waiting = [];
-    if (lines.length > 0 && buildId !== null) writing = writing.then(() => logStore.appendBuild(buildId, lines));
+    if (lines.length > 0 && buildId !== null) writing = writing.then(() => append(buildId, lines));
     return writing;
+  }
+
+  async function append(id: string, lines: readonly string[]): Promise<void> {
+    try {
+      await ports.logStore.appendBuild(id, lines);
+    } catch (error) {
+      if (!hasLost) log.error({ err: error, build: id }, "lines of a build's log could not be stored");
+      hasLost = true;
+    }
   }
 
   function line(text: string): void {
@@ -40,8 +57,7 @@ export function createBuildLog(logStore: LogStore, buildId: string | null, redac
     if (tail.length > tailLines) tail.shift();
     if (scheduled) return;
     scheduled = true;
-    // A fault of the store surfaces at the next flush; here it must not end the process.
-    setImmediate(() => void write().catch(() => {}));
+    setImmediate(() => void write());
   }
 
   return {

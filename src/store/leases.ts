@@ -25,11 +25,26 @@ const heartbeatMs = 5000;
 /** SQL for a `lease_until` that starts now. */
 export const freshLease = sql<string>`now() + make_interval(secs => ${sql.lit(leaseSeconds)})`;
 
-/** Prolongs a lease; false when it was lost. */
-async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
+/** SQL that is true of the lease's row while nobody else has taken it. */
+export function holds(lease: Lease) {
+  return sql<boolean>`id = ${lease.id} and fence = ${lease.fence}`;
+}
+
+/** SQL that is true of rows that are none of these. */
+export function isNoneOf(ids: readonly string[], column = "id") {
+  return sql<boolean>`${sql.ref(column)} <> all(${ids}::text[])`;
+}
+
+/** Prolongs a lease, also one that has run out and that nobody else has taken; false when it was lost. */
+export async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
   const done = await sql`update ${sql.table(lease.table)} set lease_until = ${freshLease}
-    where id = ${lease.id} and fence = ${lease.fence} and lease_owner = ${lease.owner}`.execute(db);
+    where ${holds(lease)} and lease_owner = ${lease.owner}`.execute(db);
   return done.numAffectedRows === 1n;
+}
+
+/** For what must not be done twice: throws when the lease was lost, which the signal may not know yet. */
+export async function requireLease(db: Db | Tx, lease: Lease): Promise<void> {
+  if (!(await renewLease(db, lease))) throw new Error("the lease was lost");
 }
 
 /** Does the work while a heartbeat keeps the lease; the signal given to it aborts when the lease is lost or `stop` aborts. */

@@ -68,10 +68,10 @@ export async function requestFinalBackup(tx: Tx, wakeups: Wakeups, owner: Owner)
 export async function requestDailyBackup(
   tx: Tx,
   wakeups: Wakeups,
-  owner: Owner & { since: string | null },
+  wanted: Owner & { readonly since: string | null; readonly now: Date },
 ): Promise<Requested> {
-  const { org_id, project_id, since } = owner;
-  if ((await lockDaily(tx, org_id, project_id)) !== since) return { outcome: "busy" };
+  const { org_id, project_id, since, now } = wanted;
+  if ((await lockDaily(tx, { org_id, project_id }, now)) !== since) return { outcome: "busy" };
   return requestBackup(tx, wakeups, { org_id, project_id, origin: "daily" });
 }
 

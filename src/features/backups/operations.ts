@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { TableCount } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 /** Work on a backup as it is asked for. */
 export interface NewOperation {
@@ -58,13 +58,18 @@ export interface TakenOperation extends NewOperation {
 }
 
 /** Takes the oldest operation that nobody works on, or whose worker is gone. */
-export async function takeOperation(db: Db, owner: string): Promise<TakenOperation | undefined> {
+export async function takeOperation(
+  db: Db,
+  owner: string,
+  underWay: readonly string[],
+): Promise<TakenOperation | undefined> {
   const taken = await sql<TakenOperation>`
     update backup_operation o set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1, attempts = attempts + 1,
       phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null
     from backup b
     where b.id = o.backup_id and o.id = (select q.id from backup_operation q
-      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) order by q.created_at for update skip locked limit 1)
+      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${isNoneOf(underWay, "q.id")}
+      order by q.created_at for update skip locked limit 1)
     returning o.id, o.org_id, o.project_id, o.backup_id, o.kind, o.database_name, o.fence, o.attempts,
       b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`.execute(db);
   return taken.rows[0];
@@ -78,12 +83,7 @@ export interface Progress {
 }
 
 export async function setProgress(db: Db, lease: Lease, progress: Progress): Promise<void> {
-  await db
-    .updateTable("backup_operation")
-    .set(progress)
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
-    .execute();
+  await db.updateTable("backup_operation").set(progress).where(holds(lease)).execute();
 }
 
 /** Lets go of an operation, for anybody to take it again after the pause. `uncounted`: the attempt was no fault of its own. */
@@ -99,8 +99,7 @@ export async function releaseOperation(
       lease_until: sql`now() + make_interval(secs => ${options.pauseSeconds})`,
       attempts: options.uncounted ? sql`attempts - 1` : sql`attempts`,
     })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .where("status", "=", "running")
     .execute();
 }
@@ -123,8 +122,7 @@ export async function endOperation(tx: Tx, lease: Lease, problem: Problem | null
       lease_owner: null,
       lease_until: null,
     })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .where("status", "=", "running")
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;

@@ -66,11 +66,12 @@ export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: st
   return row?.created_at;
 }
 
-/** The newest completed backup of a project, or undefined. */
+/** The newest completed backup of a project, or undefined. One that seems to come from the future is the last choice. */
 export async function newestCompleted(db: Db | Tx, orgId: string, projectId: string) {
   return shown(db, orgId)
     .where("backup.project_id", "=", projectId)
     .where("backup.status", "=", "completed")
+    .orderBy((of) => of("backup.created_at", ">", sql<string>`now()`))
     .orderBy("backup.id", "desc")
     .limit(1)
     .executeTakeFirst();
@@ -97,31 +98,39 @@ export async function removeBackup(tx: Tx, orgId: string, id: string): Promise<v
   await tx.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).execute();
 }
 
+/** Up to when a backup counts: one that was made while a clock was far ahead must not be the newest until that time has come. */
+function believable(now: Date) {
+  return sql<string>`${now}::timestamptz + interval '1 hour'`;
+}
+
 /** Of each project that lives and has a database: when its last automatic backup was begun and how it went. */
-export async function dailyStates(db: Db): Promise<readonly (DailyState & { readonly org_id: string })[]> {
+export async function dailyStates(db: Db, now: Date): Promise<readonly (DailyState & { readonly org_id: string })[]> {
   const { rows } = await sql<DailyState & { org_id: string }>`
     select d.org_id, d.project_id, d.ready_at, last.created_at as last_at, last.status as last_status,
       (select count(*)::int from backup f where f.org_id = d.org_id and f.project_id = d.project_id and f.origin = 'daily' and f.status = 'failed'
+        and f.created_at <= ${believable(now)}
         and f.id > coalesce((select max(g.id) from backup g where g.org_id = d.org_id and g.project_id = d.project_id and g.origin = 'daily'
-          and g.status = 'completed'), '')) as failures
+          and g.status = 'completed' and g.created_at <= ${believable(now)}), '')) as failures
     from project_database d
     join project p on p.id = d.project_id and p.deleted_at is null
     join organization o on o.id = d.org_id and o.suspended_at is null
     left join lateral (select b.created_at, b.status from backup b
-      where b.org_id = d.org_id and b.project_id = d.project_id and b.origin = 'daily' order by b.id desc limit 1) last on true
+      where b.org_id = d.org_id and b.project_id = d.project_id and b.origin = 'daily' and b.created_at <= ${believable(now)}
+      order by b.id desc limit 1) last on true
     where d.status = 'ready'`.execute(db);
   return rows;
 }
 
 /** The newest automatic backup of one project, under a lock on the project: of two that ask, one sees what the other began. */
-export async function lockDaily(tx: Tx, orgId: string, projectId: string) {
-  await sql`select 1 from project where org_id = ${orgId} and id = ${projectId} for update`.execute(tx);
+export async function lockDaily(tx: Tx, { org_id, project_id }: { org_id: string; project_id: string }, now: Date) {
+  await sql`select 1 from project where org_id = ${org_id} and id = ${project_id} for update`.execute(tx);
   const row = await tx
     .selectFrom("backup")
     .select("created_at")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
     .where("origin", "=", "daily")
+    .where("created_at", "<=", believable(now))
     .orderBy("id", "desc")
     .limit(1)
     .executeTakeFirst();

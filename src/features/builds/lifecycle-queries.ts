@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 /** A build as it is asked for. */
 export interface NewBuild {
@@ -59,13 +59,13 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<v
 }
 
 /** Takes the oldest queued build of a project that has none running; undefined when there is none. */
-export async function takeQueued(db: Db, owner: string) {
+export async function takeQueued(db: Db, owner: string, underWay: readonly string[]) {
   const taken = await sql<TakenBuild>`
     update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
     from project p
     where p.id = b.project_id and b.id = (
       select q.id from build q
-      where q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now())
+      where q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now()) and ${isNoneOf(underWay, "q.id")}
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       order by q.created_at, q.id for update skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
@@ -106,25 +106,30 @@ export async function endBuild(db: Db | Tx, lease: Lease, end: BuildEnd): Promis
       finished_at: sql`now()`,
       lease_until: null,
     })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .where("status", "=", "running")
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;
 }
 
-/** Ends pushed builds whose control plane is gone (the push was refused with it) and queues redeploys again. */
+/**
+ * Ends pushed builds whose control plane is gone (the push was refused with it) and queues redeploys again, once: what ends a control
+ * plane twice would end it for ever. A build's fence rises by one when it is taken and by one here.
+ */
 export async function closeInterrupted(
   db: Db,
   failure: Failure,
+  underWay: readonly string[],
 ): Promise<readonly { id: string; project_id: string; status: string }[]> {
+  const isOver = sql`(origin = 'push' or fence >= 3)`;
   const closed = await sql<{ id: string; project_id: string; status: string }>`
     update build set
-      status = case when origin = 'push' then 'failed' else 'queued' end,
-      failure = case when origin = 'push' then ${JSON.stringify(failure)}::jsonb end,
-      finished_at = case when origin = 'push' then now() end,
+      status = case when ${isOver} then 'failed' else 'queued' end,
+      failure = case when ${isOver} then ${JSON.stringify(failure)}::jsonb end,
+      finished_at = case when ${isOver} then now() end,
       lease_owner = null, lease_until = null, fence = fence + 1
     where (status = 'running' or (status = 'queued' and origin = 'push')) and lease_until <= now()
+      and ${isNoneOf(underWay)}
     returning id, project_id, status`.execute(db);
   return closed.rows;
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, type Lease } from "../../store/leases.ts";
 
 const columns = [
   "project_database.id",
@@ -99,8 +99,7 @@ export async function databaseReady(tx: Tx, lease: Lease, endpoint: DatabaseEndp
       lease_owner: null,
       lease_until: null,
     })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;
 }
@@ -109,7 +108,6 @@ export async function databaseFailed(db: Db, lease: Lease, failure: Failure): Pr
   await db
     .updateTable("project_database")
     .set({ status: "failed", failure: JSON.stringify(failure), lease_owner: null, lease_until: null })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .execute();
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 const shown = [
   "id",
@@ -110,17 +110,21 @@ export interface TakenDeployment {
   readonly sealed_variables: Buffer;
   readonly sealed_cron_secret: Buffer;
   readonly fence: number;
-  /** Its control plane died in the middle. */
+  /** Its control plane died in the middle, or could not close it. */
   readonly abandoned: boolean;
 }
 
-/** Takes a deployment that is on its way and that nobody else works on; undefined when there is none. */
-export async function takeDeployment(db: Db, owner: string): Promise<TakenDeployment | undefined> {
+/** Takes a deployment that is on its way and that nobody works on; undefined when there is none. */
+export async function takeDeployment(
+  db: Db,
+  owner: string,
+  underWay: readonly string[],
+): Promise<TakenDeployment | undefined> {
   const taken = await sql<TakenDeployment>`
     with chosen as (
-      select d.id, (d.lease_owner is not null and d.lease_owner <> ${owner}) as abandoned from deployment d
-      where (d.status = 'pending' and (d.lease_owner is null or d.lease_owner = ${owner} or d.lease_until <= now()))
-         or (d.status = 'starting' and d.lease_until <= now())
+      select d.id, (d.status = 'starting' or d.lease_owner <> ${owner}) is true as abandoned from deployment d
+      where ((d.status = 'pending' and (d.lease_owner is null or d.lease_owner = ${owner} or d.lease_until <= now()))
+         or (d.status = 'starting' and d.lease_until <= now())) and ${isNoneOf(underWay, "d.id")}
       order by d.created_at, d.id for update skip locked limit 1)
     update deployment d set status = 'starting', lease_owner = ${owner}, lease_until = ${freshLease}, fence = d.fence + 1
     from chosen, project p, build b
@@ -136,8 +140,7 @@ export async function failDeployment(db: Db | Tx, lease: Lease, failure: Failure
   const done = await db
     .updateTable("deployment")
     .set({ status: "failed", failure: JSON.stringify(failure), finished_at: sql`now()`, lease_until: null })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .where("status", "=", "starting")
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;
@@ -157,8 +160,7 @@ export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment
   const done = await tx
     .updateTable("deployment")
     .set({ status: "active", activated_at: sql`now()`, finished_at: sql`now()` })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .where("status", "=", "starting")
     .executeTakeFirst();
   if (done.numUpdatedRows !== 1n) return false;
@@ -176,8 +178,7 @@ export async function endSwitch(db: Db, lease: Lease): Promise<void> {
     .updateTable("deployment")
     // A heartbeat that comes late finds another fence and changes nothing.
     .set({ lease_until: null, fence: sql`fence + 1` })
-    .where("id", "=", lease.id)
-    .where("fence", "=", lease.fence)
+    .where(holds(lease))
     .execute();
 }
 

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 export interface NewNotification {
   readonly id: string;
@@ -20,7 +20,11 @@ export async function insertNotifications(tx: Tx | Db, rows: readonly NewNotific
 }
 
 /** The next message that one of these notifiers can deliver and that nobody works on. */
-export async function takeNotification(db: Db, owner: string, notifiers: readonly string[]) {
+export async function takeNotification(
+  db: Db,
+  owner: string,
+  { notifiers, underWay }: { readonly notifiers: readonly string[]; readonly underWay: readonly string[] },
+) {
   return db
     .updateTable("notification")
     .set((set) => ({
@@ -38,6 +42,7 @@ export async function takeNotification(db: Db, owner: string, notifiers: readonl
         .where("next_attempt_at", "<=", sql<string>`now()`)
         .where("expires_at", ">", sql<string>`now()`)
         .where((where) => where.or([where("lease_until", "is", null), where("lease_until", "<", sql<string>`now()`)]))
+        .where(isNoneOf(underWay))
         .orderBy("next_attempt_at")
         .limit(1)
         .forUpdate()
@@ -66,12 +71,8 @@ export async function putOff(
   await underLease(db, lease).set({ last_error: again.reason, next_attempt_at, lease_until: null }).execute();
 }
 
-function underLease(db: Db, { id, owner, fence }: Lease) {
-  return db
-    .updateTable("notification")
-    .where("id", "=", id)
-    .where("lease_owner", "=", owner)
-    .where("fence", "=", fence);
+function underLease(db: Db, lease: Lease) {
+  return db.updateTable("notification").where(holds(lease));
 }
 
 /** Gives up what nobody needs any more and forgets what ended long ago. Returns what was given up. */

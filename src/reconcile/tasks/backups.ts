@@ -1,5 +1,5 @@
 import { releaseOperation, takeOperation, type TakenOperation } from "../../features/backups/backups.ts";
-import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import { releaseDeadLeases } from "../../store/leases.ts";
 import { applyRetention, dropUnwanted, requestDueBackups, sweepLeftovers } from "../backup-upkeep.ts";
 import { performBackupWork } from "../backup-work.ts";
 import type { Task } from "../driver.ts";
@@ -14,16 +14,17 @@ const pauseSeconds = 10;
 /** Makes, restores and verifies backups, asks for the daily ones, and cleans up behind all of them. */
 export function backupsTask(world: World, wake: () => void): Task {
   const work = createLeasedWork<TakenOperation>(world.db, world.log, {
+    table: "backup_operation",
+    owner: world.owner,
     limit: world.settings.backups.concurrent,
-    take: () => takeOperation(world.db, world.owner),
-    leaseOf: (operation) => leaseOf(world, operation),
-    work: (operation, signal) => {
+    take: (underWay) => takeOperation(world.db, world.owner, underWay),
+    work: (operation, lease, signal) => {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(world.settings.backups.timeoutMs)]);
-      return performBackupWork(world, operation, leaseOf(world, operation), limited);
+      return performBackupWork(world, operation, lease, limited);
     },
     // It is taken again, by whoever is there; what it left is cleaned up first.
-    broken: (operation, _error, stopping) =>
-      releaseOperation(world.db, leaseOf(world, operation), {
+    broken: (_, lease, stopping) =>
+      releaseOperation(world.db, lease, {
         pauseSeconds: stopping ? 0 : pauseSeconds,
         uncounted: stopping,
       }),
@@ -47,10 +48,6 @@ export function backupsTask(world: World, wake: () => void): Task {
     },
     settle: () => work.settle(),
   };
-}
-
-function leaseOf(world: World, operation: TakenOperation): Lease {
-  return { table: "backup_operation", id: operation.id, owner: world.owner, fence: operation.fence };
 }
 
 /** Runs at the first call and then at most this often; what failed is run again at the next call. */

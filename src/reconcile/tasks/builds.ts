@@ -5,7 +5,7 @@ import { variablesOf } from "../../features/env/env.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
-import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import { releaseDeadLeases, renewLease, type Lease } from "../../store/leases.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
@@ -16,11 +16,12 @@ const waitForTurnMs = 100;
 /** Builds what is queued, at most one per project at a time, and asks for the deployment of what came out. */
 export function buildsTask(world: World, wake: () => void): Task {
   const work = createLeasedWork<TakenBuild>(world.db, world.log, {
+    table: "build",
+    owner: world.owner,
     limit: world.settings.concurrentBuilds,
-    take: () => takeQueued(world.db, world.owner),
-    leaseOf: (build) => leaseOf(world, build),
-    work: (build, signal) => perform(world, build, signal),
-    broken: (build, _error, stopping) => abandon(world, build, stopping ? interrupted : platformFault),
+    take: (underWay) => takeQueued(world.db, world.owner, underWay),
+    work: (build, lease, signal) => perform({ world, build, lease, signal }),
+    broken: (build, lease, stopping) => abandon({ world, build, lease }, stopping ? interrupted : platformFault),
   });
   return {
     name: "builds",
@@ -28,7 +29,7 @@ export function buildsTask(world: World, wake: () => void): Task {
     topics: ["builds"],
     async run(signal) {
       await releaseDeadLeases(world.db, "build");
-      for (const build of await closeInterrupted(world.db, interrupted)) {
+      for (const build of await closeInterrupted(world.db, interrupted, work.underWay())) {
         world.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
         if (build.status === "failed") await world.ports.repositories.unpin(build.project_id, build.id);
       }
@@ -47,14 +48,22 @@ const platformFault: Failure = {
   log_tail: [],
 };
 
-function leaseOf(world: World, build: TakenBuild): Lease {
-  return { table: "build", id: build.id, owner: world.owner, fence: build.fence };
+/** A build that this control plane has taken. */
+interface Taken {
+  readonly world: World;
+  readonly build: TakenBuild;
+  readonly lease: Lease;
 }
 
-async function perform(world: World, build: TakenBuild, signal: AbortSignal): Promise<void> {
+interface Building extends Taken {
+  readonly signal: AbortSignal;
+}
+
+async function perform(building: Building): Promise<void> {
+  const { world, build, signal } = building;
   const { org_id, project_id } = build;
   const variables = await variablesOf(world.db, world.vault, { org_id, project_id });
-  const log = createBuildLog(world.ports.logStore, build.id, redactor(Object.values(variables)));
+  const log = createBuildLog(world, build.id, redactor(Object.values(variables)));
   const outcome = await world.ports.builder.build({
     build_id: build.id,
     project_id,
@@ -67,23 +76,21 @@ async function perform(world: World, build: TakenBuild, signal: AbortSignal): Pr
   });
   switch (outcome.outcome) {
     case "built":
-      return succeed({ world, build, log, signal }, outcome.image);
+      return succeed({ ...building, log }, outcome.image);
     case "failed":
-      return fail({ world, build, log, signal }, outcome.failure);
+      return fail({ ...building, log }, outcome.failure);
     case "cancelled":
-      return abandon(world, build, interrupted);
+      return abandon(building, interrupted);
   }
 }
 
-interface Built {
-  readonly world: World;
-  readonly build: TakenBuild;
+interface Built extends Building {
   readonly log: BuildLog;
-  readonly signal: AbortSignal;
 }
 
 /** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
-async function succeed({ world, build, log, signal }: Built, image: Image): Promise<void> {
+async function succeed(built: Built, image: Image): Promise<void> {
+  const { world, build, lease, log, signal } = built;
   await log.flush();
   const { org_id, project_id, commit, old_commit, branch, origin } = build;
   const owner = origin === "push" ? world.owner : null;
@@ -91,21 +98,17 @@ async function succeed({ world, build, log, signal }: Built, image: Image): Prom
   for (let waiting = false; !signal.aborted; waiting = true) {
     const made = await world.db.transaction().execute(async (tx) => {
       const deployment = await deployBuild(world, tx, source);
-      if (
-        deployment.outcome === "made" &&
-        !(await endBuild(tx, leaseOf(world, build), { status: "succeeded", image }))
-      ) {
+      if (deployment.outcome === "made" && !(await endBuild(tx, lease, { status: "succeeded", image })))
         throw new Error("the lease of the build was lost");
-      }
       return deployment;
     });
     if (made.outcome === "made") return;
-    if (made.outcome === "project_deleted") return refuse({ world, build, log, signal }, deletedMeanwhile);
-    if (made.outcome === "branch_moved") return refuse({ world, build, log, signal }, branchMoved);
+    if (made.outcome === "project_deleted") return refuse(built, deletedMeanwhile);
+    if (made.outcome === "branch_moved") return refuse(built, branchMoved);
     if (!waiting) log.detail("Waiting for the deployment that is under way");
     await sleep(waitForTurnMs);
   }
-  await abandon(world, build, interrupted);
+  await abandon(built, interrupted);
 }
 
 const deletedMeanwhile: Failure = {
@@ -131,22 +134,19 @@ function refuse(built: Built, failure: Failure): Promise<void> {
   return fail(built, failure);
 }
 
-async function fail({ world, build, log }: Built, failure: Failure): Promise<void> {
-  await log.flush();
-  await endBuild(world.db, leaseOf(world, build), { status: "failed", failure });
-  await finished(world, build);
-}
-
-async function abandon(world: World, build: TakenBuild, failure: Failure): Promise<void> {
-  const log = createBuildLog(world.ports.logStore, build.id, (text) => text);
+/** Ends a build that did not get to its own end, unless somebody else has it. */
+async function abandon(taken: Taken, failure: Failure): Promise<void> {
+  const { world, build, lease } = taken;
+  if (!(await renewLease(world.db, lease))) return;
+  const log = createBuildLog(world, build.id, (text) => text);
   log.problem(failure.summary);
   log.problem(failure.hint);
-  await log.flush();
-  await endBuild(world.db, leaseOf(world, build), { status: "failed", failure });
-  await finished(world, build);
+  await fail({ ...taken, log }, failure);
 }
 
-async function finished(world: World, build: TakenBuild): Promise<void> {
+async function fail({ world, build, lease, log }: Taken & { readonly log: BuildLog }, failure: Failure): Promise<void> {
+  await log.flush();
+  await endBuild(world.db, lease, { status: "failed", failure });
   await world.wakeups.send(world.db, "outcomes", build.id);
   await world.wakeups.send(world.db, "builds", build.project_id);
 }

@@ -22,28 +22,29 @@ export function notificationsTask(world: World, again: () => void): Task {
   const { db, owner, log } = world;
   const byName = new Map<string, Notifier>(world.ports.notifiers.map((notifier) => [notifier.name, notifier]));
   const names = [...byName.keys()];
-  const leaseOf = (row: TakenNotification): Lease => ({ table: "notification", id: row.id, owner, fence: row.fence });
 
-  async function deliver(row: TakenNotification, signal: AbortSignal): Promise<void> {
+  async function deliver(row: TakenNotification, lease: Lease, signal: AbortSignal): Promise<void> {
     const notifier = byName.get(row.notifier) as Notifier;
     const { id, kind, created_at } = row;
     const said = openMessage(world.vault, { id, sealed_message: row.sealed_message as Buffer });
     const delivery = await notifier.deliver({ ...said, id, kind, created_at }, signal);
-    if (delivery.outcome === "delivered") return markDelivered(db, leaseOf(row));
+    if (delivery.outcome === "delivered") return markDelivered(db, lease);
     log.warn(
       { notifier: row.notifier, kind, attempt: row.attempts, reason: delivery.reason },
       "a message was not delivered",
     );
-    await putOff(db, leaseOf(row), { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
+    await putOff(db, lease, { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
   }
 
   const work = createLeasedWork(db, log, {
+    table: "notification",
+    owner,
     limit: concurrent,
-    take: async () => (names.length === 0 ? undefined : takeNotification(db, owner, names)),
-    leaseOf,
+    take: async (underWay) =>
+      names.length === 0 ? undefined : takeNotification(db, owner, { notifiers: names, underWay }),
     work: deliver,
-    broken: (row) =>
-      putOff(db, leaseOf(row), {
+    broken: (row, lease) =>
+      putOff(db, lease, {
         reason: "A fault of the platform; its log says more.",
         pauseMs: pauseAfter(row.attempts),
       }),

@@ -14,7 +14,7 @@ import { createLineSplitter } from "../../kit/log-lines.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Workload } from "../../ports/runtime.ts";
-import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";
@@ -29,11 +29,13 @@ import type { World } from "../world.ts";
 /** Brings deployments that are on their way to service: release command, start, health, switch. */
 export function releasesTask(world: World, wake: () => void): Task {
   const work = createLeasedWork<TakenDeployment>(world.db, world.log, {
+    table: "deployment",
+    owner: world.owner,
     limit: world.settings.concurrentReleases,
-    take: () => takeDeployment(world.db, world.owner),
-    leaseOf: (deployment) => leaseOf(world, deployment),
-    work: (deployment, signal) => perform(world, deployment, signal),
-    broken: (deployment, _error, stopping) => giveUp(world, deployment, stopping ? interrupted : platformFault),
+    take: (underWay) => takeDeployment(world.db, world.owner, underWay),
+    work: (deployment, lease, signal) => perform({ world, deployment, lease }, signal),
+    broken: (deployment, lease, stopping) =>
+      giveUp({ world, deployment, lease }, stopping ? interrupted : platformFault),
   });
   return {
     name: "releases",
@@ -51,38 +53,53 @@ export function releasesTask(world: World, wake: () => void): Task {
 
 const platformFault = releaseFailure("boot", "platform_fault", "The platform itself failed while it deployed this.");
 
-/** A start on its way: everything its steps share. */
-interface Release {
+/** A deployment that this control plane has taken. */
+interface Taken {
   readonly world: World;
   readonly deployment: TakenDeployment;
+  readonly lease: Lease;
+}
+
+/** A start on its way: everything its steps share. */
+interface Release extends Taken {
   readonly workload: Workload;
   readonly log: BuildLog;
   readonly signal: AbortSignal;
 }
 
-async function perform(world: World, deployment: TakenDeployment, signal: AbortSignal): Promise<void> {
-  // The pusher was told that the push failed when his control plane went away; so it must have failed.
-  if (deployment.abandoned && deployment.trigger === "push") {
-    await close(world, deployment, interrupted);
+async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
+  const { world, deployment } = taken;
+  if (isLost(deployment)) {
+    await close(taken, interrupted);
     return world.ports.repositories.unpin(deployment.project_id, deployment.build_id);
   }
   const workload = await workloadOf(world, deployment);
-  const log = createBuildLog(world.ports.logStore, readAlong(deployment), redactor(secretsOf(workload)));
-  const release: Release = { world, deployment, workload, log, signal };
+  const log = createBuildLog(world, readAlong(deployment), redactor(secretsOf(workload)));
+  const release: Release = { ...taken, workload, log, signal };
   const failure =
     (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
   if (failure === undefined) return;
-  if (signal.aborted) return giveUp(world, deployment, interrupted);
+  if (signal.aborted) return giveUp(taken, interrupted);
   const told = await explain(release, failure);
-  await close(world, deployment, { ...told, log_tail: log.tail() });
+  await close(taken, { ...told, log_tail: log.tail() });
 }
 
-async function runReleaseCommand({ world, deployment, workload, log, signal }: Release): Promise<Failure | undefined> {
+/**
+ * The pusher was told that the push failed when his control plane went away; so it must have failed. Anything else is begun once more:
+ * what ends a control plane twice would end it for ever.
+ */
+function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
+  return abandoned && (trigger === "push" || fence > 2);
+}
+
+async function runReleaseCommand(release: Release): Promise<Failure | undefined> {
+  const { world, deployment, lease, workload, log, signal } = release;
   const command = deployment.image.release_command;
   if (command === null || deployment.trigger === "rollback" || deployment.trigger === "variables") return undefined;
   log.step(`Running the release command: ${command}`);
   const lines = createLineSplitter((text) => log.detail(text));
   const limits = { timeoutMs: world.settings.releaseTimeoutMs, silenceMs: world.settings.buildLimits.silenceMs };
+  await requireLease(world.db, lease);
   const result = await world.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
   lines.end();
   return judgeRelease(result, command);
@@ -152,21 +169,20 @@ function lookAt({ world, deployment }: Release, address: { host: string; port: n
 }
 
 /** One atomic change of rows; then the edge goes by it before anybody is told. */
-async function switchTraffic({ world, deployment, log, signal }: Release): Promise<Failure | undefined> {
+async function switchTraffic(release: Release): Promise<Failure | undefined> {
+  const { world, deployment, lease, log, signal } = release;
+  await requireLease(world.db, lease);
   log.step(`Live at ${world.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
   await log.flush();
   signal.throwIfAborted();
-  const done = await world.db.transaction().execute(async (tx) => {
-    const active = await activate(tx, leaseOf(world, deployment), deployment);
-    if (!active) throw new Error("the lease of the deployment was lost");
+  await world.db.transaction().execute(async (tx) => {
+    if (!(await activate(tx, lease, deployment))) throw new Error("the lease of the deployment was lost");
     await world.wakeups.send(tx, "edge", deployment.project_id);
-    return active;
   });
-  if (!done) return undefined;
   await syncEdge(world).catch((error: unknown) =>
     world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
   );
-  await endSwitch(world.db, leaseOf(world, deployment));
+  await endSwitch(world.db, lease);
   await world.wakeups.send(world.db, "outcomes", deployment.id);
   await world.wakeups.send(world.db, "apps", deployment.project_id);
   return undefined;
@@ -176,7 +192,7 @@ async function switchTraffic({ world, deployment, log, signal }: Release): Promi
 async function explain(release: Release, judged: Failure): Promise<Failure> {
   const { workload, log } = release;
   const isOfApp = judged.stage === "boot" || judged.stage === "health";
-  const words = isOfApp ? await lastWords(release) : log.tail();
+  const words = isOfApp ? await lastWords(release).catch((error: unknown) => unheard(release, error)) : log.tail();
   const failure = explainFailure(judged, { words, hasDatabase: workload.env["DATABASE_URL"] !== undefined });
   if (isOfApp && words.length > 0) {
     log.step("The application's last words");
@@ -200,13 +216,21 @@ async function lastWords({ world, deployment, workload }: Release): Promise<stri
   return page.lines.filter((line) => line.deployment === deployment.number).map((line) => line.text);
 }
 
-/** Tells whoever reads along before the row is closed. */
-async function giveUp(world: World, deployment: TakenDeployment, failure: Failure): Promise<void> {
-  const log = createBuildLog(world.ports.logStore, readAlong(deployment), (text) => text);
+/** The explanation goes without them: that they could not be stored is no reason for another outcome. */
+function unheard({ world, deployment }: Release, error: unknown): string[] {
+  world.log.error({ err: error, deployment: deployment.id }, "an application's last words could not be read");
+  return [];
+}
+
+/** Tells whoever reads along before the row is closed, unless somebody else has it. */
+async function giveUp(taken: Taken, failure: Failure): Promise<void> {
+  const { world, deployment, lease } = taken;
+  if (!(await renewLease(world.db, lease))) return;
+  const log = createBuildLog(world, readAlong(deployment), (text) => text);
   log.problem(failure.summary);
   log.problem(failure.hint);
   await log.flush();
-  await close(world, deployment, failure);
+  await close(taken, failure);
 }
 
 /** The build whose log tells of this deployment; a rollback or restart has none. */
@@ -214,8 +238,8 @@ function readAlong(deployment: TakenDeployment): string | null {
   return deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
 }
 
-async function close(world: World, deployment: TakenDeployment, failure: Failure): Promise<void> {
-  await failDeployment(world.db, leaseOf(world, deployment), failure);
+async function close({ world, deployment, lease }: Taken, failure: Failure): Promise<void> {
+  await failDeployment(world.db, lease, failure);
   await world.wakeups.send(world.db, "outcomes", deployment.id);
   await world.wakeups.send(world.db, "apps", deployment.project_id);
 }
@@ -226,8 +250,4 @@ async function restartChanged(world: World): Promise<void> {
       .transaction()
       .execute((tx) => restartWithVariables(world, tx, { org_id: project.org_id, project_id: project.id }));
   }
-}
-
-function leaseOf(world: World, deployment: TakenDeployment): Lease {
-  return { table: "deployment", id: deployment.id, owner: world.owner, fence: deployment.fence };
 }

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testThings } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi } from "../../../test/support/world.ts";
+import { newId } from "../../kit/ids.ts";
+import { dailyStates, lockDaily, newestCompleted } from "./queries.ts";
+
+let api: TestApi;
+
+before(async () => void (api = await testApi()));
+after(() => api.close());
+
+test("a backup that was made while the clock was ahead counts neither as the day's nor as the newest", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "acme");
+  const owner = { org_id: org.id, project_id: (await testThings(api.world, org)).project.id };
+  const insert = async (hoursAhead: number) => {
+    const created_at = new Date(Date.now() + hoursAhead * 3_600_000);
+    const row = { ...owner, id: newId("bak", created_at.getTime()), origin: "daily", status: "completed" } as const;
+    await db
+      .insertInto("backup")
+      .values({ ...row, created_at })
+      .execute();
+    return row.id;
+  };
+  const look = async () => {
+    const state = (await dailyStates(db, new Date())).find(({ project_id }) => project_id === owner.project_id);
+    const locked = await db.transaction().execute((tx) => lockDaily(tx, owner, new Date()));
+    const newest = await newestCompleted(db, owner.org_id, owner.project_id);
+    return { last: state?.last_at, locked, newest: newest?.id };
+  };
+  const ahead = await insert(+100);
+  assert.deepEqual(await look(), { last: null, locked: null, newest: ahead });
+  const yesterday = await insert(-24);
+  const { last, locked, newest } = await look();
+  assert.equal(newest, yesterday);
+  assert.ok(last !== null && last === locked);
+});
