@@ -28,18 +28,27 @@ interface Entry {
   readonly level: number;
   readonly time: number;
   readonly msg: string;
-  readonly err?: { readonly message: string; readonly stack?: string };
+  /** A serialised error, or whatever else was thrown. */
+  readonly err?: unknown;
 }
 
-function readable(entry: Entry): string {
+/** One entry as people read it. What others wrote (a program's output in a message) cannot steer the terminal it is read in. */
+export function readable(entry: Entry): string {
   const time = new Date(entry.time).toISOString().slice(11, 19);
   const rest = Object.entries(entry).filter(([key]) => !own.has(key));
   const fields = rest
     .map(([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("");
-  const trouble =
-    entry.err === undefined
-      ? ""
-      : `\n         ${(entry.err.stack ?? entry.err.message).replaceAll("\n", "\n         ")}`;
-  return `${time} ${names[entry.level] ?? "     "} ${entry.msg}${fields}${trouble}`;
+  const lines = entry.err === undefined ? [] : stackOf(entry.err).split("\n");
+  const trouble = lines.map((line) => `\n         ${plain(line)}`).join("");
+  return `${time} ${names[entry.level] ?? "     "} ${plain(`${entry.msg}${fields}`)}${trouble}`;
+}
+
+function stackOf(fault: unknown): string {
+  const { stack, message } = (typeof fault === "object" && fault !== null ? fault : {}) as Record<string, unknown>;
+  return [stack, message, fault].find((text) => typeof text === "string") ?? JSON.stringify(fault);
+}
+
+function plain(text: string): string {
+  return text.replace(/\p{Cc}/gu, "\u{fffd}");
 }

@@ -132,7 +132,7 @@ async function finishPush(host: GitHost, push: Push): Promise<void> {
     if (decision.head !== undefined) await host.repositories.setHead(push.project.id, `refs/heads/${decision.head}`);
     await host.gate.completed(push.request, moved);
   } catch (error) {
-    host.log.error({ error, project_id: push.project.id }, "an accepted push could not be completed");
+    host.log.error({ err: error, project_id: push.project.id }, "an accepted push could not be completed");
   } finally {
     await host.pushes.end(push);
   }

@@ -21,7 +21,7 @@ export interface HookServer {
 export function createHookServer(options: { socketPath: string; pushes: Pushes; gate: GitGate; log: Log }): HookServer {
   const server = createServer((req, res) => {
     answer(options, req, res).catch((error: unknown) => {
-      options.log.error({ error }, "a push's hook could not be answered");
+      options.log.error({ err: error }, "a push's hook could not be answered");
       res.destroy();
     });
   });
@@ -79,7 +79,7 @@ async function decide({ gate, log }: Deciding, push: Push, { question, say }: As
   try {
     return await gate.receive(push.request, say);
   } catch (error) {
-    log.error({ error, project_id: project.id }, "a push could not be decided");
+    log.error({ err: error, project_id: project.id }, "a push could not be decided");
     say(" !     Berth could not decide about this push; nothing was changed, push again");
     return refusal;
   }

@@ -18,7 +18,7 @@ export function createGitHttpHandler(host: GitHost): GitHttpHandler {
     try {
       await serve(host, req, res);
     } catch (error) {
-      host.log.error({ error }, "a git request over HTTP failed");
+      host.log.error({ err: error }, "a git request over HTTP failed");
       if (res.headersSent) res.destroy();
       else reply(res, 500, "Berth could not answer; try again.\n");
     }

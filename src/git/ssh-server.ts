@@ -70,7 +70,7 @@ function welcome(host: GitHost, client: Connection, visitor: Visitor): void {
   client.on("error", () => {});
   client.on("authentication", (ctx) => {
     authenticate(host.gate, ctx)
-      .catch((error: unknown) => void log.error({ error }, "a key could not be looked up"))
+      .catch((error: unknown) => void log.error({ err: error }, "a key could not be looked up"))
       .then((result) => {
         if (result) {
           if (result !== "offered") visitor.identity = result;

@@ -30,7 +30,7 @@ export function serveSshSession(host: GitHost, identity: SshIdentity, session: S
     const channel = accept();
     channel.on("error", () => {});
     serveCommandLine(host, identity, { channel, command, protocol }).catch((error: unknown) => {
-      host.log.error({ error }, "an SSH session failed");
+      host.log.error({ err: error }, "an SSH session failed");
       finish(channel, failedCode, "Berth could not answer; try again.\n");
     });
   });

@@ -1,4 +1,4 @@
-/** What every layer logs with: a message for people and fields for machines. Never a secret: see `Sealed` values and `redact`. */
+/** What every layer logs with: a message for people and fields for machines. Never a secret. */
 export interface Log {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
@@ -7,7 +7,15 @@ export interface Log {
   child(fields: LogFields): Log;
 }
 
-export type LogFields = Readonly<Record<string, unknown>>;
+/** Anything that JSON can hold. A fault goes into `err`, with its stack: under any other name it would be an empty object. */
+export interface LogFields {
+  readonly [name: string]: unknown;
+  readonly err?: unknown;
+  readonly error?: string;
+  readonly fault?: string;
+  readonly cause?: string;
+  readonly reason?: string | null;
+}
 
 /** A log that says nothing, for tests and for tools that print their own progress. */
 export const silentLog: Log = {
