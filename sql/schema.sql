@@ -102,7 +102,7 @@ CREATE TABLE public.backup (
     expired_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
-    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text]))),
+    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text]))),
     CONSTRAINT backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT backup_verification_check CHECK ((verification = ANY (ARRAY['verified'::text, 'mismatch'::text, 'failed'::text])))
 );

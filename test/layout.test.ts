@@ -17,8 +17,16 @@ const places = {
   page: (noun: string) => `src/dashboard/pages/${noun}`,
 };
 
+const isUnwritten = (part: string) => `*.${part}` in exceptions.layout;
+
+for (const [part, place] of Object.entries(places).filter(([part]) => isUnwritten(part)))
+  test(`no noun has its ${part} (excepted)`, () => {
+    const written = nouns.filter((noun) => existsSync(join(root, place(noun))));
+    assert.deepEqual(written, [], `remove "*.${part}" from tools/check/exceptions.ts`);
+  });
+
 for (const noun of nouns) {
-  for (const [part, place] of Object.entries(places)) {
+  for (const [part, place] of Object.entries(places).filter(([part]) => !isUnwritten(part))) {
     const key = `${noun}.${part}`;
     const isExcepted = key in exceptions.layout;
     test(`${noun} has its ${part}${isExcepted ? " (excepted)" : ""}`, () => {
@@ -30,7 +38,7 @@ for (const noun of nouns) {
 }
 
 test("every layout exception belongs to a noun of the contract", () => {
-  const known = nouns.flatMap((noun) => Object.keys(places).map((part) => `${noun}.${part}`));
+  const known = ["*", ...nouns].flatMap((noun) => Object.keys(places).map((part) => `${noun}.${part}`));
   const unknown = Object.keys(exceptions.layout).filter((key) => !known.includes(key));
   assert.deepEqual(unknown, []);
 });

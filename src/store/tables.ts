@@ -126,7 +126,7 @@ export interface BackupTable {
   org_id: string;
   project_id: string;
   status: Generated<"running" | "completed" | "failed">;
-  origin: "manual" | "daily" | "final";
+  origin: "manual" | "daily";
   storage: string | null;
   storage_key: string | null;
   size_bytes: number | null;

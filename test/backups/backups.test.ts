@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
-import { restoredDatabases } from "../../src/features/backups/backups.ts";
+import { restoredDatabases } from "../../src/features/backups/restored.ts";
 import { testToken } from "../support/world.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
-import { requestFinalBackup } from "../../src/features/backups/backups.ts";
 import { StorageFull, type Storage } from "../../src/ports/storage.ts";
 import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/reconcile/backup-upkeep.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
@@ -146,23 +145,6 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
       if (!isKept) assert.ok(!existsSync(join(platform.backupsDir, storage_key ?? "")), id);
     }
     assert.equal((await platform.call("GET", `/v1/backups/${older[0]?.id}`)).status, 404);
-  });
-
-  it("makes a final backup that retention keeps", async () => {
-    const { db, wakeups } = platform.world;
-    const asked = await db
-      .transaction()
-      .execute((tx) => requestFinalBackup(tx, wakeups, { org_id: platform.org.id, project_id: project.id }));
-    assert.equal(asked.outcome, "requested");
-    const { id } = asked as { id: string };
-    assert.equal((await platform.ended(id)).status, "completed");
-    await platform.backup(project.slug);
-    const retention = { daily: 1, weekly: 0, manual: 1 };
-    await applyRetention({
-      ...platform.world,
-      settings: { backups: { ...platform.world.settings.backups, retention } },
-    } as typeof platform.world);
-    assert.equal((await platform.ended(id)).status, "completed");
   });
 
   it("sweeps scratch databases and unfinished files that nobody works with", async () => {

@@ -38,6 +38,18 @@ const planted: readonly { check: string; file: string; text: string; says: RegEx
   { check: "exports", file: "src/kit/used.ts", text: "export const used = 1;", says: null },
   {
     check: "exports",
+    file: "src/features/dead/rules.ts",
+    text: "export const tried = 1;",
+    says: /only tests use tried/,
+  },
+  {
+    check: "exports",
+    file: "src/features/dead/rules.test.ts",
+    text: 'import { tried } from "./rules.ts";\nconsole.log(tried);',
+    says: null,
+  },
+  {
+    check: "exports",
     file: "src/kit/user.ts",
     text: 'import { used } from "./used.ts";\nconsole.log(used);',
     says: /nothing uses this file/,

@@ -3,32 +3,50 @@ import { basename } from "node:path";
 
 import { exceptions, withoutExceptions } from "./exceptions.ts";
 import { report } from "./report.ts";
-import { readModule, type ExportedName, type SourceModule } from "./source-module.ts";
+import { readModule, type SourceModule } from "./source-module.ts";
 import { trackedFiles } from "./tracked-files.ts";
 
-/** Finds exports, files and packages that nothing uses. A type is used when its own file uses it in what it exports. */
+/**
+ * Finds exports that nothing uses. A type is used when its own file uses it in what it exports. What of the rules and the reconcilers
+ * only a test calls is a function that the product never runs.
+ */
 export function unusedExports(modules: readonly SourceModule[]): ReadonlyMap<string, string> {
+  const takenByAll = takenFrom(modules);
+  const takenByProduct = takenFrom(modules.filter(({ file }) => !isTest(file)));
+  const findings = new Map<string, string>();
+  for (const module of modules.filter((each) => each.file.startsWith("src/"))) {
+    const takes = (by: typeof takenByAll, name: string) => ["*", name].some((each) => by.get(module.file)?.has(each));
+    for (const each of module.exports) {
+      const where = `${module.file}:${each.line}`;
+      const isNamedInside = module.text.split(new RegExp(`\\b${each.name}\\b`)).length > 2;
+      const key = `${module.file}#${each.name}`;
+      if (each.isType && isNamedInside) continue;
+      if (!takes(takenByAll, each.name))
+        findings.set(key, `${where}: nothing imports ${each.name}: drop the export or the code`);
+      else if (isRule(module.file) && !isNamedInside && !takes(takenByProduct, each.name))
+        findings.set(key, `${where}: only tests use ${each.name}: drop it`);
+    }
+  }
+  return findings;
+}
+
+function isRule(file: string): boolean {
+  return /^src\/(?:features|reconcile)\//.test(file) && !isTest(file);
+}
+
+function isTest(file: string): boolean {
+  return /^(?:test|tools)\/|\.(?:test|suite)\.ts$|-fixture\.ts$|\/test-[^/]+\.ts$/.test(file);
+}
+
+/** The names that these modules import, by the file they come from. */
+function takenFrom(modules: readonly SourceModule[]): ReadonlyMap<string, ReadonlySet<string>> {
   const taken = new Map<string, Set<string>>();
   for (const { from, names } of modules.flatMap((module) => module.imports)) {
     const known = taken.get(from) ?? new Set();
     for (const name of names) known.add(name);
     taken.set(from, known);
   }
-  const findings = new Map<string, string>();
-  for (const module of modules.filter((each) => each.file.startsWith("src/"))) {
-    const used = taken.get(module.file) ?? new Set();
-    for (const each of module.exports) {
-      if (used.has("*") || used.has(each.name) || isUsedInside(module, each)) continue;
-      const text = `${module.file}:${each.line}: nothing imports ${each.name}: drop the export or the code`;
-      findings.set(`${module.file}#${each.name}`, text);
-    }
-  }
-  return findings;
-}
-
-function isUsedInside(module: SourceModule, exported: ExportedName): boolean {
-  if (!exported.isType) return false;
-  return module.text.split(new RegExp(`\\b${exported.name}\\b`)).length > 2;
+  return taken;
 }
 
 /** Files that nothing imports, names as a path or runs as a test. */

@@ -55,11 +55,11 @@ export const importRules: readonly ImportRule[] = [
     },
   },
   {
-    name: "git-uses-front-doors",
-    comment: "git may import features' front doors, store, ports, contract, kit and ssh2",
+    name: "git-knows-ports-only",
+    comment: "git may import ports, kit and ssh2; who may push and what becomes of it is behind its gate",
     from: { path: "^src/git/", pathNot: tests() },
     to: {
-      pathNot: `^(?:src/(?:git|store|ports|contract|kit)/|src/features/[^/]+\\.ts$|${frontDoor()}|node_modules/(?:@types/)?ssh2/)`,
+      pathNot: "^(?:src/(?:git|ports|kit)/|node_modules/(?:@types/)?ssh2/)",
       dependencyTypesNot: ["core"],
     },
   },

@@ -20,7 +20,7 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "features-know-no-outside": { "src/features/planted/outside.ts": 'import "../../http/planted-leaf.ts";' },
   "features-use-front-doors": { "src/features/planted/side-door.ts": 'import "../other/rules.ts";' },
   "reconcile-uses-front-doors": { "src/reconcile/planted-reconcile.ts": 'import "../features/other/rules.ts";' },
-  "git-uses-front-doors": { "src/git/planted-git.ts": 'import "../features/other/rules.ts";' },
+  "git-knows-ports-only": { "src/git/planted-git.ts": 'import "../features/other/other.ts";' },
   "http-knows-rows-not-nouns": { "src/http/planted-http.ts": 'import "../features/other/rules.ts";' },
   "handlers-are-for-http": { "src/reconcile/planted-handlers.ts": 'import "../features/other/handlers.ts";' },
   "adapters-implement-ports-only": {

@@ -14,7 +14,7 @@ export {
   newestSize,
   newestVerifiedAt,
 } from "./queries.ts";
-export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases } from "./restored.ts";
+export { droppedDatabases, forgetRestored, insertRestored } from "./restored.ts";
 export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
 export {
   completeBackup,
@@ -57,11 +57,6 @@ export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBa
     return { outcome: "busy" };
   }
   return { outcome: "requested", id, operation_id: asked.id };
-}
-
-/** Asks for the last backup before a project is deleted for good; retention never deletes it. */
-export async function requestFinalBackup(tx: Tx, wakeups: Wakeups, owner: Owner): Promise<Requested> {
-  return requestBackup(tx, wakeups, { ...owner, origin: "final" });
 }
 
 /** Asks for the day's automatic backup, unless one was begun after `since`. */

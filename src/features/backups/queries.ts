@@ -86,7 +86,7 @@ export interface NewBackup {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly origin: "manual" | "daily" | "final";
+  readonly origin: "manual" | "daily";
 }
 
 export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {

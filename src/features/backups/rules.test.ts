@@ -85,13 +85,12 @@ test("of several on one day the newest stays", () => {
   assert.deepEqual(expired([early, late], keep, now), [early.id]);
 });
 
-test("the newest verified one, final ones and the newest of all always stay", () => {
+test("the newest verified one and the newest of all always stay", () => {
   const verified = backup(300, { is_verified: true });
   const older = backup(301, { is_verified: true });
-  const final = backup(400, { origin: "final" });
-  const all = [...Array.from({ length: 40 }, (_, i) => backup(i)), verified, older, final];
+  const all = [...Array.from({ length: 40 }, (_, i) => backup(i)), verified, older];
   const gone = expired(all, { daily: 0, weekly: 0, manual: 0 }, now);
-  assert.ok(!gone.includes(verified.id) && !gone.includes(final.id) && !gone.includes((all[0] as KeptBackup).id));
+  assert.ok(!gone.includes(verified.id) && !gone.includes((all[0] as KeptBackup).id));
   assert.ok(gone.includes(older.id));
 });
 

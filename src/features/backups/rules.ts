@@ -51,7 +51,7 @@ export function isDue(state: DailyState, window: BackupWindow, now: Date): boole
 /** A backup as retention sees it. */
 export interface KeptBackup {
   readonly id: string;
-  readonly origin: "manual" | "daily" | "final";
+  readonly origin: "manual" | "daily";
   readonly status: "completed" | "failed";
   readonly created_at: string;
   readonly is_verified: boolean;
@@ -61,7 +61,7 @@ const failedDays = 30;
 
 /**
  * Which backups of one project are no longer needed. Automatic ones stay for so many days and weeks, of each the newest; those that
- * somebody asked for up to a number; the newest, the newest verified and the final ones always.
+ * somebody asked for up to a number; the newest and the newest verified one always.
  */
 export function expired(backups: readonly KeptBackup[], keep: Retention, now: Date): string[] {
   const newestFirst = [...backups].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -71,7 +71,6 @@ export function expired(backups: readonly KeptBackup[], keep: Retention, now: Da
     ...newestOfEach(daily, dayOf).slice(0, keep.daily),
     ...newestOfEach(daily, weekOf).slice(0, keep.weekly),
     ...completed.filter(({ origin }) => origin === "manual").slice(0, keep.manual),
-    ...completed.filter(({ origin }) => origin === "final"),
     ...completed.slice(0, 1),
     ...completed.filter((backup) => backup.is_verified).slice(0, 1),
     ...newestFirst.filter((backup) => backup.status === "failed" && isYounger(backup, failedDays, now)),

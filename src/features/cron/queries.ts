@@ -119,7 +119,7 @@ export async function updateJob(tx: Tx, project: OfProject, name: string, change
     .execute();
 }
 
-/** Deletes the job with its runs; true when there was one. */
+/** Deletes the job with its runs; its id when there was one. */
 export async function deleteJob(tx: Tx, project: OfProject, name: string): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("cron_job")

@@ -147,7 +147,7 @@ export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<st
   return row.proof;
 }
 
-/** True when the project had it. */
+/** Detaches the hostname; the id of its row when the project had it. */
 export async function deleteDomain(
   tx: Tx,
   { org_id, project_id }: OfProject,

@@ -22,7 +22,7 @@ export interface Sighting {
   readonly texts: DnsAnswer;
 }
 
-/** What a look means. Undefined fields of `times` stay as they are. */
+/** What a look means. */
 export interface Judgement {
   readonly dns_status: NameStatus;
   readonly dns_detail: string;

@@ -78,7 +78,7 @@ export async function insertKey(tx: Tx, key: NewKey) {
   return inserted && selectKey(tx, key.org_id, inserted.id);
 }
 
-/** The deleted key's fingerprint, or undefined when there was none. */
+/** The deleted key's name and fingerprint, or undefined when there was none. */
 export async function deleteKey(tx: Tx, orgId: string, id: string) {
   return tx
     .deleteFrom("ssh_key")

@@ -125,7 +125,7 @@ export async function touchToken(db: Db, id: string): Promise<void> {
     .execute();
 }
 
-/** Makes the first organization; undefined when there is any already. */
+/** Makes the first organization; false when there is any already. */
 export async function insertFirstOrganization(
   tx: Tx,
   organization: { id: string; slug: string; name: string },
