@@ -85,7 +85,7 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The pusher was told that the push failed when his control plane went away; so it must have failed. Anything else is begun once more:
+ * The pusher was told that the push failed when its control plane went away; so it must have failed. Anything else is begun once more:
  * what ends a control plane twice would end it for ever.
  */
 function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
