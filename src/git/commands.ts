@@ -1,3 +1,4 @@
+import { boundedCommand } from "../kit/bounded-command.ts";
 import { systemPath, type Command } from "../kit/exec.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { GitService } from "./paths.ts";
@@ -12,8 +13,7 @@ export interface GitPrograms {
 }
 
 // A pack of 256 MiB needs well below both; what a hostile pack (chains of growing deltas) asks for beyond is refused by the kernel.
-const addressSpaceBytes = 3 * 1024 ** 3;
-const cpuSeconds = 600;
+const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600 };
 
 /** git's server program for one repository, speaking on stdin and stdout. */
 export function serveCommand(programs: GitPrograms, service: GitService, dir: string): Command {
@@ -26,9 +26,7 @@ export function httpBackendCommand(programs: GitPrograms): Command {
 }
 
 function bounded({ gitBin, prlimitBin }: GitPrograms, args: readonly string[]): Command {
-  if (prlimitBin === null) return { file: gitBin, args };
-  // A colon behind the number sets the soft limit alone, which the hook lifts again for itself.
-  return { file: prlimitBin, args: [`--as=${addressSpaceBytes}:`, `--cpu=${cpuSeconds}:`, gitBin, ...args] };
+  return boundedCommand(prlimitBin, bounds, { file: gitBin, args });
 }
 
 /** The exact environment of git's server programs: no token and nothing of ours but what the hooks need. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,4 +32,9 @@ test("written twice at once it is whole", async () => {
   const dir = join(root, "twice");
   await Promise.all([writeGitFiles(dir, 1000), writeGitFiles(dir, 1000)]);
   assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "hooks", "pushes"]);
+});
+
+test("what a push has moved is on the disk when the pusher is told", async () => {
+  const { configFile } = await writeGitFiles(join(root, "durable"), 1000);
+  assert.match(await readFile(configFile, "utf8"), /^\tfsync = committed$/m);
 });

@@ -49,6 +49,7 @@ const configText = (hooksDir: string, maxPackBytes: number) => `[core]
 \tfilesRefLockTimeout = 5000
 \tpackedRefsTimeout = 5000
 \tbigFileThreshold = 64m
+\tfsync = committed
 \tdeltaBaseCacheLimit = 64m
 \tpackedGitWindowSize = 32m
 \tpackedGitLimit = 512m

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findPrlimit } from "../kit/bounded-command.ts";
 import { until } from "../kit/until.ts";
 import type { Log } from "../kit/log.ts";
 import type { Repositories } from "../ports/repositories.ts";
@@ -75,9 +75,13 @@ async function prepareHost(options: GitServersOptions): Promise<GitHost> {
   const { gate, repositories, log } = options;
   const limits = { ...defaultGitLimits, ...options.limits };
   const files = await writeGitFiles(resolve(options.dir), limits.packBytes);
-  const prlimitBin = ["/usr/bin/prlimit", "/bin/prlimit"].find((file) => existsSync(file)) ?? null;
   const hookScript = join(fileURLToPath(new URL(".", import.meta.url)), "hook.mjs");
-  const programs = { gitBin: options.gitBin ?? "git", nodeBin: process.execPath, hookScript, prlimitBin };
+  const programs = {
+    gitBin: options.gitBin ?? "git",
+    nodeBin: process.execPath,
+    hookScript,
+    prlimitBin: findPrlimit(),
+  };
   return { gate, repositories, files, programs, pushes: new Pushes(files.pushesDir), limits, log, running: new Set() };
 }
 

@@ -24,6 +24,11 @@ export interface Repositories {
   findCommit(projectId: string, commit: string): Promise<string | null>;
   /** Moves a branch if it still points at `from` (null: does not exist); false when it does not. */
   moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean>;
+  /**
+   * Removes a ref that lost its value when the machine lost its power, which nothing could move any more; an older value may show again.
+   * Answers whether there was such a one.
+   */
+  repairRef(projectId: string, ref: string): Promise<boolean>;
   /** Makes a branch (full ref name) the one that a clone checks out. Idempotent; the branch need not exist yet. */
   setHead(projectId: string, ref: string): Promise<void>;
   /** Deletes what crashed pushes left behind and packs what many pushes scattered. */

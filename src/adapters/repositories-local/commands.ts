@@ -1,40 +1,42 @@
+import { boundedCommand } from "../../kit/bounded-command.ts";
 import { systemPath, type Command } from "../../kit/exec.ts";
 import type { Quarantine } from "../../ports/repositories.ts";
 
-/** The programs this adapter runs, as values: argument arrays without anything secret. */
-export const gitCommands = (gitBin: string) => ({
-  /** Makes an empty bare repository without the example hooks that git's templates bring. */
-  init: (dir: string): Command => ({
-    file: gitBin,
-    args: ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=main", dir],
-  }),
-  objectType: (oid: string): Command => ({ file: gitBin, args: ["cat-file", "-t", oid] }),
-  /** Author and subject, separated by NUL. */
-  describe: (commit: string): Command => ({
-    file: gitBin,
-    args: ["log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--"],
-  }),
-  /** One record per entry, trees included, ended by NUL: `<mode> <type> <oid> <padded size or ->`, a tab and the path. */
-  listTree: (commit: string): Command => ({
-    file: gitBin,
-    args: ["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit],
-  }),
-  /** Contents of the objects named on stdin, one id a line. */
-  readObjects: (): Command => ({ file: gitBin, args: ["cat-file", "--batch"] }),
-  archive: (commit: string): Command => ({ file: gitBin, args: ["archive", "--format=tar", commit] }),
-  parse: (expression: string): Command => ({
-    file: gitBin,
-    args: ["rev-parse", "--verify", "--quiet", "--end-of-options", `${expression}^{commit}`],
-  }),
-  /** With `from`, only if the ref is still there; forty zeros stand for "does not exist". */
-  updateRef: (ref: string, to: string, from?: string): Command => ({
-    file: gitBin,
-    args: ["update-ref", "--no-deref", ref, to, ...(from === undefined ? [] : [from])],
-  }),
-  deleteRef: (ref: string): Command => ({ file: gitBin, args: ["update-ref", "--no-deref", "-d", ref] }),
-  setHead: (ref: string): Command => ({ file: gitBin, args: ["symbolic-ref", "HEAD", ref] }),
-  pack: (): Command => ({ file: gitBin, args: ["gc", "--auto", "--quiet", "--no-detach"] }),
-});
+/** Where git and prlimit are; `prlimitBin` is null on a machine without it. */
+export interface GitPrograms {
+  readonly gitBin: string;
+  readonly prlimitBin: string | null;
+}
+
+// As for git's server programs: well above what a repository within its limits needs, and what a hostile one asks for beyond is refused.
+const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600 };
+
+/** The programs this adapter runs, as values: argument arrays without anything secret. All read what was pushed, so all are bounded. */
+export const gitCommands = ({ gitBin, prlimitBin }: GitPrograms) => {
+  const git = (...args: string[]): Command => boundedCommand(prlimitBin, bounds, { file: gitBin, args });
+  return {
+    /** Makes an empty bare repository without the example hooks that git's templates bring. */
+    init: (dir: string) =>
+      git("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=main", dir),
+    objectType: (oid: string) => git("cat-file", "-t", oid),
+    /** Author and subject, separated by NUL. */
+    describe: (commit: string) =>
+      git("log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--"),
+    /** One record per entry, trees included, ended by NUL: `<mode> <type> <oid> <padded size or ->`, a tab and the path. */
+    listTree: (commit: string) => git("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit),
+    /** Contents of the objects named on stdin, one id a line. */
+    readObjects: () => git("cat-file", "--batch"),
+    archive: (commit: string) => git("archive", "--format=tar", commit),
+    parse: (expression: string) =>
+      git("rev-parse", "--verify", "--quiet", "--end-of-options", `${expression}^{commit}`),
+    /** With `from`, only if the ref is still there; forty zeros stand for "does not exist". */
+    updateRef: (ref: string, to: string, from?: string) =>
+      git("update-ref", "--no-deref", ref, to, ...(from === undefined ? [] : [from])),
+    deleteRef: (ref: string) => git("update-ref", "--no-deref", "-d", ref),
+    setHead: (ref: string) => git("symbolic-ref", "HEAD", ref),
+    pack: () => git("gc", "--auto", "--quiet", "--no-detach"),
+  };
+};
 
 export type GitCommands = ReturnType<typeof gitCommands>;
 

@@ -10,6 +10,9 @@ const text = `[core]
 \tfilesRefLockTimeout = 5000
 \tpackedRefsTimeout = 5000
 \tbigFileThreshold = 64m
+\tdeltaBaseCacheLimit = 64m
+\tpackedGitWindowSize = 32m
+\tpackedGitLimit = 512m
 \tfsync = committed
 [gc]
 \tauto = 4000

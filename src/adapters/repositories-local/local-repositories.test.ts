@@ -2,11 +2,14 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { runOk, systemPath } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { repositoriesSuite, type RepositoriesSubject } from "../../ports/repositories.suite.ts";
+import { gitCommands } from "./commands.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
+import { sweepLeftovers } from "./sweep-leftovers.ts";
 
 const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -44,4 +47,76 @@ test("sweep removes old quarantines, old locks and half deleted repositories, an
   assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "prj_swept"]);
   assert.deepEqual((await readdir(join(repository, "objects"))).sort(), ["info", "pack", "tmp_objdir-incoming-new"]);
   assert.deepEqual(await readdir(join(repository, "refs", "heads")), []);
+});
+
+test("a lock from before the machine was started is removed, however young it is", async () => {
+  const repository = await (
+    await createLocalRepositories({ dir: join(root, "boot"), log: silentLog })
+  ).ensure("prj_boot");
+  const [left, held] = ["left.lock", "held.lock"].map((name) => join(repository, "refs", "heads", name));
+  const nowMs = Date.now();
+  for (const file of [left, held] as string[]) await writeFile(file, "");
+  await utimes(left as string, nowMs / 1000 - 60, nowMs / 1000 - 60);
+  await sweepLeftovers(repository, { nowMs, bootMs: nowMs - 30_000 });
+  assert.deepEqual(await readdir(join(repository, "refs", "heads")), ["held.lock"]);
+});
+
+/** A commit of these files. */
+async function commit(repository: string, files: Record<string, string>): Promise<string> {
+  const lines: string[] = [];
+  for (const [path, text] of Object.entries(files))
+    lines.push(`100644 blob ${await git(repository, ["hash-object", "-w", "--stdin"], { input: text })}\t${path}\n`);
+  const tree = await git(repository, ["mktree"], { input: lines.join("") });
+  return git(repository, ["-c", "user.name=A", "-c", "user.email=a@b", "commit-tree", tree, "-m", "Say hello"]);
+}
+
+test("what is committed is archived as it is, also in a repository that an older version made", async () => {
+  const dir = join(root, "attributes");
+  const older = await (await createLocalRepositories({ dir, log: silentLog })).ensure("prj_older");
+  await rm(join(older, "info"), { recursive: true });
+  const repositories = await createLocalRepositories({ dir, log: silentLog });
+  for (const id of ["prj_older", "prj_newer"]) {
+    const made = await commit(await repositories.ensure(id), {
+      ".gitattributes": "a export-subst\nb export-ignore\nc ident\n",
+      ...{ a: "subject: $Format:%s$", b: "not ignored", c: "id: $Id$" },
+    });
+    const tar = (await buffer(repositories.archive(id, made))).toString("latin1");
+    for (const text of ["subject: $Format:%s$", "not ignored", "id: $Id$"]) assert.ok(tar.includes(text), text);
+  }
+});
+
+test("every git that reads what was pushed is bounded", () => {
+  const commands = Object.values(gitCommands({ gitBin: "git", prlimitBin: "/usr/bin/prlimit" }));
+  for (const make of commands) {
+    const { file, args } = (make as (...words: string[]) => { file: string; args: readonly string[] })("a", "b");
+    assert.equal([file, ...args].slice(0, 4).join(" "), "/usr/bin/prlimit --as=3221225472: --cpu=600: git");
+  }
+});
+
+test("refs that a power cut emptied can be moved again: branches, pins and HEAD", async () => {
+  const repositories = await createLocalRepositories({ dir: join(root, "damaged"), log: silentLog });
+  const repository = await repositories.ensure("prj_damaged");
+  const id = await commit(repository, { a: "a" });
+  const ref = "refs/heads/main";
+  const damage = async (name: string, content: string | Uint8Array = "") => writeFile(join(repository, name), content);
+  await repositories.moveRef("prj_damaged", ref, null, id);
+  assert.equal(await repositories.repairRef("prj_damaged", ref), false);
+  await damage(ref);
+  await assert.rejects(repositories.moveRef("prj_damaged", ref, null, id), /could not move/);
+  assert.equal(await repositories.repairRef("prj_damaged", ref), true);
+  assert.equal(await repositories.moveRef("prj_damaged", ref, null, id), true);
+
+  await repositories.pin("prj_damaged", "bld_1", id, null);
+  await damage("refs/berth/builds/bld_1", new Uint8Array(41));
+  await repositories.pin("prj_damaged", "bld_1", id, null);
+  await damage("refs/berth/builds/bld_1");
+  await repositories.unpin("prj_damaged", "bld_1");
+
+  await damage("refs/heads/topic");
+  await repositories.sweep();
+  assert.equal(await repositories.moveRef("prj_damaged", "refs/heads/topic", null, id), true);
+
+  await damage("HEAD");
+  await repositories.ensure("prj_damaged");
+  assert.equal(await repositories.resolve("prj_damaged", ref), id);
 });

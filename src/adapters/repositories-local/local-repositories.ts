@@ -1,13 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { uptime } from "node:os";
 import { join, resolve, sep } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { findPrlimit } from "../../kit/bounded-command.ts";
 import { run, runOk, start } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import { writeAttributes } from "./attributes.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
+import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
 import { writeGlobalConfig } from "./global-config.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
@@ -29,7 +33,17 @@ export async function createLocalRepositories(options: LocalRepositoriesOptions)
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const configFile = join(resolve(options.dir), "gitconfig");
   await writeGlobalConfig(configFile);
-  return new LocalRepositories(resolve(options.dir), configFile, gitCommands(options.gitBin ?? "git"), options.log);
+  // An older version made repositories without them.
+  for (const dir of await repositoriesIn(resolve(options.dir))) await writeAttributes(dir);
+  const git = gitCommands({ gitBin: options.gitBin ?? "git", prlimitBin: findPrlimit() });
+  return new LocalRepositories(resolve(options.dir), configFile, git, options.log);
+}
+
+async function repositoriesIn(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map((entry) => join(dir, entry.name));
 }
 
 class LocalRepositories implements Repositories {
@@ -47,10 +61,14 @@ class LocalRepositories implements Repositories {
 
   async ensure(projectId: string): Promise<string> {
     const dir = this.#folder(projectId);
-    if (existsSync(join(dir, "HEAD"))) return dir;
+    if (existsSync(join(dir, "HEAD"))) {
+      await repairHead(dir);
+      return dir;
+    }
     // Made aside and renamed, so that a crash leaves no half repository and two at once are safe.
     const draft = join(this.#dir, `.new-${randomBytes(6).toString("hex")}`);
     await runOk(this.#git.init(draft), { env: gitEnv(this.#configFile), timeoutMs: commandTimeoutMs });
+    await writeAttributes(draft);
     try {
       await rename(draft, dir);
     } catch (error) {
@@ -76,11 +94,13 @@ class LocalRepositories implements Repositories {
       if (!from.startsWith(objects + sep)) throw new Error("A quarantine lies outside of its repository.");
       await keepObjects(from, objects);
     }
+    await removeDamagedRef(this.#folder(projectId), pinRef(buildId));
     await runOk(this.#git.updateRef(pinRef(buildId), commitId(commit)), this.#limited(projectId));
   }
 
   async unpin(projectId: string, buildId: string): Promise<void> {
     if (!existsSync(this.#folder(projectId))) return;
+    if (await removeDamagedRef(this.#folder(projectId), pinRef(buildId))) return;
     await runOk(this.#git.deleteRef(pinRef(buildId)), this.#limited(projectId));
   }
 
@@ -119,6 +139,10 @@ class LocalRepositories implements Repositories {
     throw new Error(`git could not move ${ref}: ${moved.stderr.trim().slice(-500)}`);
   }
 
+  async repairRef(projectId: string, ref: string): Promise<boolean> {
+    return removeDamagedRef(this.#folder(projectId), refName(ref));
+  }
+
   async setHead(projectId: string, ref: string): Promise<void> {
     const head = await readFile(join(this.#folder(projectId), "HEAD"), "utf8").catch(() => "");
     if (head === `ref: ${refName(ref)}\n`) return;
@@ -129,7 +153,7 @@ class LocalRepositories implements Repositories {
     for (const entry of await readdir(this.#dir, { withFileTypes: true })) {
       if (!entry.isDirectory()) continue;
       const dir = join(this.#dir, entry.name);
-      if (entry.name.startsWith(".new-")) await sweepDraft(dir, Date.now());
+      if (entry.name.startsWith(".new-")) await sweepDraft(dir, moment());
       else if (entry.name.startsWith(".deleted-")) await rm(dir, { recursive: true, force: true });
       else if (!entry.name.startsWith(".")) await this.#tidy(dir);
     }
@@ -147,7 +171,8 @@ class LocalRepositories implements Repositories {
   }
 
   async #tidy(dir: string): Promise<void> {
-    await sweepLeftovers(dir, Date.now());
+    await sweepLeftovers(dir, moment());
+    await removeDamagedRefs(dir);
     const packed = await run(this.#git.pack(), { cwd: dir, env: gitEnv(this.#configFile), timeoutMs: packTimeoutMs });
     if (packed.exitCode !== 0)
       this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
@@ -172,6 +197,8 @@ class LocalRepositories implements Repositories {
     return join(this.#dir, projectId);
   }
 }
+
+const moment = () => ({ nowMs: Date.now(), bootMs: Date.now() - uptime() * 1000 });
 
 // Arguments of git are checked here once, so that no name from outside can become an option or an expression.
 function commitId(commit: string): string {

@@ -4,7 +4,7 @@ import type { World } from "../world.ts";
 
 /**
  * Mends what a crash left in repositories: a commit that was activated but whose branch was not moved any more, because git went
- * away with the control plane. Once a day it lets git tidy up.
+ * away with the control plane, or lost its value with the machine's power. Once a day it lets git tidy up.
  */
 export function repositoriesTask(world: World): Task {
   const startedAt = world.clock.now();
@@ -56,13 +56,15 @@ function troubled(world: World, projectId: string, error: unknown): undefined {
 
 async function mend(world: World, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {
   const ref = `refs/heads/${row.branch}`;
-  const now = await world.ports.repositories.resolve(row.project_id, ref);
-  // Anything but the commit before the push means that a later push has moved it.
-  if (now === row.commit || now !== row.old_commit) return false;
-  const moved = await world.ports.repositories.moveRef(row.project_id, ref, row.old_commit, row.commit);
+  const { repositories } = world.ports;
+  const wasDamaged = await repositories.repairRef(row.project_id, ref);
+  const now = await repositories.resolve(row.project_id, ref);
+  // Anything but the commit before the push means that a later push has moved it, unless nothing is left of where it was.
+  if (now === row.commit || (now !== row.old_commit && !wasDamaged)) return false;
+  const moved = await repositories.moveRef(row.project_id, ref, now, row.commit);
   if (moved) {
     world.log.info({ project_id: row.project_id, commit: row.commit }, "moved a branch to the commit that serves");
-    await world.ports.repositories.unpin(row.project_id, row.build_id);
+    await repositories.unpin(row.project_id, row.build_id);
   }
   return moved;
 }

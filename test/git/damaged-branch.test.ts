@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import type { Repositories } from "../../src/ports/repositories.ts";
+import { repositoriesTask } from "../../src/reconcile/tasks/repositories.ts";
+import type { World } from "../../src/reconcile/world.ts";
+import { commitFile, git, makeWorkTree } from "../support/git-servers.ts";
+import { testBuild, testDeployment, testProject } from "../support/things.ts";
+import { testApi, testOrganization, type TestApi } from "../support/world.ts";
+
+let api: TestApi;
+let root: string;
+let repositories: Repositories;
+
+before(async () => {
+  api = await testApi();
+  root = await mkdtemp(join(tmpdir(), "berth-damaged-"));
+  repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
+});
+after(async () => {
+  await api.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+/** A project whose second push serves, and its repository. */
+async function servingSecondPush(slug: string) {
+  const { db } = api.database;
+  const org = await testOrganization(db, slug);
+  const project = await testProject(api.world, org);
+  const repository = await repositories.ensure(project.id);
+  const work = await makeWorkTree(root, slug);
+  const first = await git(root, ["-C", work, "rev-parse", "HEAD"]);
+  const second = await commitFile(root, work, "more.txt", "more");
+  await git(root, ["-C", work, "push", "-q", repository, "main"]);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  await db.updateTable("build").set({ commit: second, old_commit: first }).where("id", "=", build_id).execute();
+  const activated_at = new Date(Date.now() - 3_600_000);
+  await db.updateTable("deployment").set({ commit: second, activated_at }).where("id", "=", id).execute();
+  return { project, repository, work, second };
+}
+
+const mend = async () => {
+  const world = { db: api.database.db, clock: systemClock, log: silentLog, ports: { repositories } };
+  const task = repositoriesTask(world as unknown as World);
+  await task.run(new AbortController().signal);
+  await task.settle?.();
+};
+
+test("a branch that a power cut emptied points at what serves again, and can be pushed to", async () => {
+  const { project, repository, work, second } = await servingSecondPush("emptied");
+  await writeFile(join(repository, "refs", "heads", "main"), "");
+  await mend();
+  assert.equal(await repositories.resolve(project.id, "refs/heads/main"), second);
+  await commitFile(root, work, "third.txt", "third");
+  await git(root, ["-C", work, "push", "-q", repository, "main"]);
+});
+
+test("a branch that somebody has moved since stays where it is", async () => {
+  const { project, repository, work } = await servingSecondPush("moved");
+  const third = await commitFile(root, work, "third.txt", "third");
+  await git(root, ["-C", work, "push", "-q", repository, "main"]);
+  await mend();
+  assert.equal(await repositories.resolve(project.id, "refs/heads/main"), third);
+});
