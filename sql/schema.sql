@@ -216,6 +216,8 @@ CREATE TABLE public.deployment (
     retired_at timestamp with time zone,
     finished_at timestamp with time zone,
     image_pruned_at timestamp with time zone,
+    variables_changed_at timestamp with time zone,
+    database_name text,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
     CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
 );

@@ -73,7 +73,7 @@ export const rows = [
     params: slugParam,
     result: z.object({ status: z.literal("rolled_back"), deployment }),
     success: [200],
-    errors: ["project_deleted", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy"],
+    errors: ["project_deleted", "org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy"],
     activity: "deployment.rollback_requested",
     waits: true,
     summary: "Go back to the last good earlier image and variables",

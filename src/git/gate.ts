@@ -73,7 +73,7 @@ export interface PushRequest {
   readonly quarantine: Quarantine | null;
   /** `git push -o`, as given. */
   readonly options: readonly string[];
-  /** Aborts when git has ended before the decision, so that no ref can move any more. */
+  /** Aborts when git has ended before the decision, so that no ref can move any more, or when the caller's right to push has. */
   readonly signal: AbortSignal;
 }
 

@@ -88,11 +88,13 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
   };
   let quietSinceMs = Date.now();
   const check = async () => {
-    if (isDeciding()) return;
-    const isIdle = Date.now() - quietSinceMs > host.limits.idleMs;
+    const isIdle = !isDeciding() && Date.now() - quietSinceMs > host.limits.idleMs;
     // A database that is away for a moment takes no right from who was admitted.
     const isAllowed = isIdle || (await call.stillAllowed().catch(() => true));
-    if ((isIdle || !isAllowed) && !isDeciding()) kill();
+    if (isAllowed && !isIdle) return;
+    // git must hear the decision: killed in the middle of it, it could not tell the pusher.
+    if (isDeciding()) push?.abandon("Your right to push here ended: nothing was changed.");
+    else kill();
   };
   const timer = setInterval(() => void check(), recheckMs);
   const ended = exitCode(child).then(async (code) => {

@@ -77,7 +77,9 @@ async function decide({ gate, log }: Deciding, push: Push, { question, say }: As
   const { project, caller, signal } = push;
   push.request = { project, caller, signal, ...question };
   try {
-    return await gate.receive(push.request, say);
+    const decision = await gate.receive(push.request, say);
+    if (!decision.accepted && push.reason !== undefined) say(` !     ${push.reason}`);
+    return decision;
   } catch (error) {
     log.error({ err: error, project_id: project.id }, "a push could not be decided");
     say(" !     Berth could not decide about this push; nothing was changed, push again");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import { request, type IncomingMessage, type RequestOptions } from "node:http";
@@ -289,6 +290,21 @@ test("a revoked token ends a transfer that is under way", async () => {
   assert.equal(await until(stillRunning, { timeoutMs: 10_000 }), true);
   gate.revoked.delete(tokens.reader);
   res.destroy();
+});
+
+test("a push that is being decided when its token is revoked is told to end, and the pusher reads why", async () => {
+  await commitFile(host.root, work, "revoked.txt", "revoked");
+  const before = await refOf(host);
+  gate.receive = async ({ signal }) => {
+    gate.revoked.add(tokens.ada);
+    await once(signal, "abort");
+    return { accepted: false };
+  };
+  const pushed = await push();
+  gate.revoked.delete(tokens.ada);
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /remote: {2}!     Your right to push here ended/);
+  assert.equal(await refOf(host), before);
 });
 
 test("a pusher who leaves while the push is decided does not stop it", async () => {

@@ -52,6 +52,7 @@ export class Push implements PushOrigin {
   request: PushRequest | null = null;
   #decision: Promise<PushDecision> | null = null;
   #isDecided = false;
+  #reason: string | undefined;
   readonly #dead = new AbortController();
 
   constructor(origin: PushOrigin) {
@@ -77,8 +78,15 @@ export class Push implements PushOrigin {
     return this.#dead.signal;
   }
 
-  abandon(): void {
-    if (!this.#isDecided) this.#dead.abort();
+  /** Nothing may come of it any more; `reason` is for the pusher, if he still listens. */
+  abandon(reason?: string): void {
+    if (this.#isDecided) return;
+    this.#reason ??= reason;
+    this.#dead.abort();
+  }
+
+  get reason(): string | undefined {
+    return this.#reason;
   }
 
   /** The refs that git has moved, as its post-receive hook wrote them. */

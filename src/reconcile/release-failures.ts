@@ -16,7 +16,8 @@ const releaseFailures = {
     "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
   health_check_broken:
     "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
-  project_deleted: "Undelete the project and push again.",
+  project_deleted: "Undelete the project and deploy again.",
+  org_suspended: "The platform's operator can enable the organization; then deploy again.",
   platform_fault: "Try again; the operator's log says more.",
 } as const;
 
@@ -25,6 +26,12 @@ export type ReleaseFailureCode = keyof typeof releaseFailures;
 export function releaseFailure(stage: Stage, code: ReleaseFailureCode, summary: string): Failure {
   return { stage, code, summary, hint: releaseFailures[code], log_tail: [] };
 }
+
+/** Why nothing of a project can go live: said of a build as of a deployment. */
+export const notServed = {
+  project_deleted: releaseFailure("switch", "project_deleted", "The project was deleted before this went live."),
+  org_suspended: releaseFailure("switch", "org_suspended", "The organization was suspended before this went live."),
+} as const;
 
 /** Undefined: the release command was successful. */
 export function judgeRelease(result: OneOffResult, command: string): Failure | undefined {

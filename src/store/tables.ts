@@ -248,6 +248,8 @@ export interface DeploymentTable {
   retired_at: Timestamp | null;
   finished_at: Timestamp | null;
   image_pruned_at: Timestamp | null;
+  variables_changed_at: Timestamp | null;
+  database_name: string | null;
 }
 
 export interface DomainTable {

@@ -1,6 +1,8 @@
+import type { Failure } from "../../ports/failure.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import { endPushed } from "../deployments/deployments.ts";
 import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
 
 /** What following needs of the world; `owner` is this control plane. */
@@ -14,7 +16,7 @@ export interface Following {
 export interface FollowedBuild {
   readonly org_id: string;
   readonly id: string;
-  /** Aborts when nothing can come of it any more: it is cancelled then. */
+  /** Aborts when nothing may come of it any more: it is cancelled then. */
   readonly signal: AbortSignal;
 }
 
@@ -58,7 +60,7 @@ async function untilDecided(following: Following, build: FollowedBuild, { bell, 
     if (isTime) askedAt = Date.now();
     // Asked before the log is read, so that the log of a build that has ended is complete.
     const verdict = isTime ? await verdictOf(db, build) : undefined;
-    if (build.signal.aborted && verdict === undefined) await cancelBuild(db, build.org_id, build.id);
+    if (build.signal.aborted && verdict === undefined) await cancel(following, build);
     offset = await pump(logStore, build.id, offset, onLine);
     if (verdict !== undefined) {
       if (verdict.note !== undefined) onLine(verdict.note);
@@ -71,6 +73,21 @@ async function untilDecided(following: Following, build: FollowedBuild, { bell, 
     await bell.wait(readLogEveryMs);
   }
 }
+
+/** Ends the build, or what is being released of it: what did not go live by now never will. */
+async function cancel({ db, wakeups }: Following, { org_id, id }: FollowedBuild): Promise<void> {
+  await cancelBuild(db, org_id, id);
+  const ended = await endPushed(db, { org_id, id }, pushEnded);
+  if (ended !== undefined) await wakeups.send(db, "apps", ended.project_id);
+}
+
+const pushEnded: Failure = {
+  stage: "switch",
+  code: "push_ended",
+  summary: "The push ended before this went live.",
+  hint: "Push again.",
+  log_tail: [],
+};
 
 interface Bell {
   /** Whether it rang since the last time this was asked. */

@@ -64,10 +64,11 @@ export async function takeQueued(db: Db, owner: string, underWay: readonly strin
     update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
     from project p
     where p.id = b.project_id and b.id = (
-      select q.id from build q
-      where q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now()) and ${isNoneOf(underWay, "q.id")}
+      select q.id from build q join organization o on o.id = q.org_id
+      where o.suspended_at is null and q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now())
+        and ${isNoneOf(underWay, "q.id")}
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
-      order by q.created_at, q.id for update skip locked limit 1)
+      order by q.created_at, q.id for update of q skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
       p.deleted_at`.execute(db);
   return taken.rows[0];
@@ -151,7 +152,7 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
     .executeTakeFirst();
 }
 
-/** Ends a build that nobody waits for any more; the fence takes it away from its worker. One that is being released goes on. */
+/** Ends a build that nobody waits for any more; the fence takes it away from its worker. */
 export async function cancelBuild(db: Db, orgId: string, id: string): Promise<void> {
   await db
     .updateTable("build")

@@ -14,7 +14,7 @@ export interface Push {
   readonly actor: string;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
-  /** Aborts when git has ended, so that no branch can move any more. */
+  /** Aborts when git or the right to push has ended, so that no branch may move any more. */
   readonly signal: AbortSignal;
 }
 

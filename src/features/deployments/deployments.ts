@@ -1,29 +1,29 @@
 import { newId } from "../../kit/ids.ts";
 import type { Image } from "../../ports/builder.ts";
-import type { Tx } from "../../store/database.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Lease } from "../../store/leases.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { variablesOf } from "../env/env.ts";
 import {
   activeOf,
-  clearVariablesMark,
   comingDeployment,
   deployedCommit,
   goodBefore,
   insertDeployment,
-  lockLivingProject,
+  lockStanding,
+  lockStarting,
   numberOf,
+  setActive,
+  setFailed,
+  settleVariables,
   type DeploymentRow,
-} from "./queries.ts";
-
-export {
-  activate,
-  endSwitch,
-  failDeployment,
-  projectsToRestart,
-  takeDeployment,
   type TakenDeployment,
 } from "./queries.ts";
+import { isOwnFault } from "./rules.ts";
+
+export { endPushed, endSwitch, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
 
 export { giveUpImages, projectsWithImages } from "./images.ts";
 export {
@@ -46,13 +46,16 @@ export interface Making {
   readonly wakeups: Wakeups;
 }
 
-/** A made deployment, or why there can be none now. */
-export type Made =
-  | { readonly outcome: "made"; readonly id: string; readonly number: number }
-  | { readonly outcome: "in_progress" }
-  | { readonly outcome: "project_deleted" }
-  | { readonly outcome: "branch_moved" }
-  | { readonly outcome: "nothing" };
+interface MadeDeployment {
+  readonly outcome: "made";
+  readonly id: string;
+  readonly number: number;
+}
+
+/** A made deployment, or why there can be none now: what always may stand against it, and what only its maker knows. */
+export type Made<Reason extends string> =
+  | MadeDeployment
+  | { readonly outcome: "in_progress" | "project_deleted" | "org_suspended" | Reason };
 
 interface Source {
   readonly org_id: string;
@@ -71,12 +74,11 @@ interface BuiltSource extends Source {
 }
 
 /** Deploys what a build made, with the settings and variables of this moment. */
-export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): Promise<Made> {
-  const project = await lockLivingProject(tx, source.org_id, source.project_id);
-  if (project === undefined) return { outcome: "project_deleted" };
+export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): Promise<Made<"branch_moved">> {
+  const project = await lockStanding(tx, source.org_id, source.project_id);
+  if (project.standing !== "living") return { outcome: project.standing };
   if (await comingDeployment(tx, source.org_id, source.project_id)) return { outcome: "in_progress" };
   if (await hasMoved(tx, source)) return { outcome: "branch_moved" };
-  await clearVariablesMark(tx, source.project_id);
   const variables = await variablesOf(tx, making.vault, source);
   return make(making, tx, {
     ...pick(source),
@@ -105,14 +107,13 @@ export async function restartWithVariables(
   making: Making,
   tx: Tx,
   project: { org_id: string; project_id: string },
-): Promise<Made> {
+): Promise<Made<"nothing">> {
   const { org_id, project_id } = project;
-  const locked = await lockLivingProject(tx, org_id, project_id);
-  if (locked === undefined) return { outcome: "project_deleted" };
+  const locked = await lockStanding(tx, org_id, project_id);
+  if (locked.standing !== "living") return { outcome: locked.standing };
   const active = await activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
   if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
-  await clearVariablesMark(tx, project_id);
   const variables = await variablesOf(tx, making.vault, project);
   return make(making, tx, {
     ...pick({ ...project, ...active }),
@@ -130,10 +131,14 @@ export async function restartWithVariables(
  * Deploys what served before, image and variables. What a rollback brought back stands where it stood: a second rollback goes
  * one further back, and never to what the first one left behind.
  */
-export async function rollBack(making: Making, tx: Tx, project: { org_id: string; project_id: string }): Promise<Made> {
+export async function rollBack(
+  making: Making,
+  tx: Tx,
+  project: { org_id: string; project_id: string },
+): Promise<Made<"nothing">> {
   const { org_id, project_id } = project;
-  const locked = await lockLivingProject(tx, org_id, project_id);
-  if (locked === undefined) return { outcome: "project_deleted" };
+  const locked = await lockStanding(tx, org_id, project_id);
+  if (locked.standing !== "living") return { outcome: locked.standing };
   const active = await activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
   const standing = active.restored_from === null ? active.number : await numberOf(tx, org_id, active.restored_from);
@@ -157,6 +162,38 @@ export async function rollBack(making: Making, tx: Tx, project: { org_id: string
   });
 }
 
+/** What became of a switch: `lease_lost` when somebody else has taken or ended the deployment. */
+export type Activated = "activated" | "project_deleted" | "org_suspended" | "lease_lost";
+
+/** Lets the deployment serve in place of the active one, if its project may be served at this moment. */
+export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Activated> {
+  const { standing } = await lockStanding(tx, deployment.org_id, deployment.project_id);
+  if (standing !== "living") return standing;
+  if (!(await lockStarting(tx, lease))) return "lease_lost";
+  await setActive(tx, deployment);
+  await settleVariables(tx, deployment);
+  return "activated";
+}
+
+/**
+ * Ends a deployment that will not serve; false when the lease was lost. Variables that the application does not bear are not tried
+ * again; a change that failed for any other reason stays to be made.
+ */
+export async function failDeployment(
+  db: Db,
+  lease: Lease,
+  deployment: TakenDeployment,
+  failure: Failure,
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    // In the order of `activate`, so that the two never wait for each other.
+    await lockStanding(tx, deployment.org_id, deployment.project_id);
+    if (!(await setFailed(tx, lease, failure))) return false;
+    if (deployment.trigger === "variables" && isOwnFault(failure)) await settleVariables(tx, deployment);
+    return true;
+  });
+}
+
 /** The variables that a deployment was made with. */
 export function openVariables(
   vault: Vault,
@@ -171,7 +208,7 @@ async function make(
   making: Making,
   tx: Tx,
   wanted: Omit<DeploymentRow, "id" | "sealed_variables"> & { variables: Record<string, string> },
-): Promise<Made> {
+): Promise<MadeDeployment> {
   const { variables, ...row } = wanted;
   const id = newId("dep");
   const sealed_variables = making.vault.seal(row.project_id, `deployment:${id}`, JSON.stringify(variables));

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Failure } from "../../ports/failure.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
-import { Refused, type Context, type Handlers } from "../context.ts";
+import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { rollBack } from "./deployments.ts";
 import { comingDeployment, getDeployment, isSwitching, listDeployments, setReplicas } from "./queries.ts";
+import { isOwnFault } from "./rules.ts";
 
 // The health budget of a start, the release of resources, and some air.
 const rollbackDeadlineMs = 150_000;
@@ -40,11 +42,18 @@ export const deployments: Handlers<"deployments"> = {
   async rollback(ctx, { params }) {
     const project = await livingProject(ctx, params.slug);
     const made = await rollBack(ctx.world, ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id });
-    if (made.outcome === "in_progress") return ctx.fail("deploy_in_progress");
-    if (made.outcome === "project_deleted") return ctx.fail("project_deleted");
-    if (made.outcome !== "made") return ctx.fail("nothing_to_roll_back");
-    ctx.note({ project_id: project.id, target: made.id, detail: { number: made.number } });
-    return { outcome: () => rollbackOutcome(ctx, made.id) };
+    switch (made.outcome) {
+      case "project_deleted":
+      case "org_suspended":
+        return ctx.fail(made.outcome);
+      case "in_progress":
+        return ctx.fail("deploy_in_progress");
+      case "nothing":
+        return ctx.fail("nothing_to_roll_back");
+      case "made":
+        ctx.note({ project_id: project.id, target: made.id, detail: { number: made.number } });
+        return { outcome: () => rollbackOutcome(ctx, made.id) };
+    }
   },
 
   async scale(ctx, { params, body }) {
@@ -62,14 +71,20 @@ async function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string)
     const deployment = await getDeployment(ctx.world.db, ctx.caller.org_id, id);
     const isServed = deployment?.status === "active" && !(await isSwitching(ctx.world.db, ctx.caller.org_id, id));
     if (isServed || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
-    if (deployment?.status === "failed" || deployment?.status === "superseded") {
-      const { summary, hint } = deployment.failure ?? { summary: "Another change came first.", hint: "Try again." };
-      throw new Refused("previous_unhealthy", { error: summary, hint });
-    }
+    if (deployment?.status === "failed" && deployment.failure !== null) return refuseRollback(ctx, deployment.failure);
+    if (deployment?.status === "superseded") return ctx.fail("unavailable", { error: "Another change came first." });
     await sleep(pollMs);
   }
-  throw new Refused("unavailable", {
+  return ctx.fail("unavailable", {
     error: "The rollback is still under way.",
     hint: "Look at the project's deployments.",
   });
+}
+
+/** Only what the earlier application did itself makes it unhealthy. */
+function refuseRollback(ctx: Context<"deployments.rollback">, failure: Failure): never {
+  const { code, summary: error, hint } = failure;
+  if (code === "project_deleted" || code === "org_suspended") return ctx.fail(code);
+  if (isOwnFault(failure)) return ctx.fail("previous_unhealthy", { error, hint });
+  return ctx.fail("unavailable", { error, hint });
 }

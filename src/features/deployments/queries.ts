@@ -34,16 +34,29 @@ export async function getDeployment(db: Db | Tx, orgId: string, id: string) {
   return db.selectFrom("deployment").select(shown).where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
 }
 
-/** Serialises numbering and switching per project; undefined when it is deleted. */
-export async function lockLivingProject(tx: Tx, orgId: string, projectId: string) {
-  return tx
+/** A project that may be served, or why it may not. */
+export type Standing =
+  | { readonly standing: "living"; readonly port: number | null; readonly health_path: string | null }
+  | { readonly standing: "project_deleted" | "org_suspended" };
+
+/** Serialises numbering and switching per project, and says whether it may be served now. */
+export async function lockStanding(tx: Tx, orgId: string, projectId: string): Promise<Standing> {
+  const project = await tx
     .selectFrom("project")
-    .select(["id", "port", "health_path", "variables_changed_at"])
+    .select(["port", "health_path", "deleted_at"])
     .where("org_id", "=", orgId)
     .where("id", "=", projectId)
-    .where("deleted_at", "is", null)
     .forUpdate()
     .executeTakeFirst();
+  if (project === undefined || project.deleted_at !== null) return { standing: "project_deleted" };
+  // Read after the lock was got, because waiting for it may have taken long.
+  const { suspended_at } = await tx
+    .selectFrom("organization")
+    .select("suspended_at")
+    .where("id", "=", orgId)
+    .executeTakeFirstOrThrow();
+  if (suspended_at !== null) return { standing: "org_suspended" };
+  return { standing: "living", port: project.port, health_path: project.health_path };
 }
 
 export async function comingDeployment(db: Db | Tx, orgId: string, projectId: string): Promise<boolean> {
@@ -83,6 +96,7 @@ export async function insertDeployment(tx: Tx, row: DeploymentRow): Promise<numb
       image_ref: row.image.image_ref,
       lease_until: row.lease_owner === null ? null : freshLease,
       number: sql<number>`(select coalesce(max(number), 0) + 1 from deployment where project_id = ${row.project_id})`,
+      variables_changed_at: sql<string>`(select variables_changed_at from project where org_id = ${row.org_id} and id = ${row.project_id})`,
     })
     .returning("number")
     .executeTakeFirstOrThrow();
@@ -112,6 +126,8 @@ export interface TakenDeployment {
   readonly fence: number;
   /** Its control plane died in the middle, or could not close it. */
   readonly abandoned: boolean;
+  readonly deleted_at: string | null;
+  readonly suspended_at: string | null;
 }
 
 /** Takes a deployment that is on its way and that nobody works on; undefined when there is none. */
@@ -127,17 +143,17 @@ export async function takeDeployment(
          or (d.status = 'starting' and d.lease_until <= now())) and ${isNoneOf(underWay, "d.id")}
       order by d.created_at, d.id for update skip locked limit 1)
     update deployment d set status = 'starting', lease_owner = ${owner}, lease_until = ${freshLease}, fence = d.fence + 1
-    from chosen, project p, build b
-    where d.id = chosen.id and p.id = d.project_id and b.id = d.build_id
+    from chosen, project p, organization o, build b
+    where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
     returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, p.replicas, d.number, d.status, d.trigger,
-      d.build_id, d.commit, b.branch, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned`.execute(
-    db,
-  );
+      d.build_id, d.commit, b.branch, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
+      p.deleted_at, o.suspended_at`.execute(db);
   return taken.rows[0];
 }
 
-export async function failDeployment(db: Db | Tx, lease: Lease, failure: Failure): Promise<boolean> {
-  const done = await db
+/** Ends what is on its way; false when the lease was lost. */
+export async function setFailed(tx: Tx, lease: Lease, failure: Failure): Promise<boolean> {
+  const done = await tx
     .updateTable("deployment")
     .set({ status: "failed", failure: JSON.stringify(failure), finished_at: sql`now()`, lease_until: null })
     .where(holds(lease))
@@ -146,30 +162,71 @@ export async function failDeployment(db: Db | Tx, lease: Lease, failure: Failure
   return done.numUpdatedRows === 1n;
 }
 
-/**
- * One statement after the other in one transaction: the old one retires, the new one serves. False when the lease was lost.
- * The lease stays until the edge knows (`endSwitch`).
- */
-export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<boolean> {
+/** Ends what a push has on its way, whoever works on it; the fence takes it away from its worker. Undefined when it has ended. */
+export async function endPushed(
+  db: Db,
+  build: { readonly org_id: string; readonly id: string },
+  failure: Failure,
+): Promise<{ readonly id: string; readonly project_id: string } | undefined> {
+  return db
+    .updateTable("deployment")
+    .set({
+      status: "failed",
+      failure: JSON.stringify(failure),
+      finished_at: sql`now()`,
+      lease_until: null,
+      fence: sql`fence + 1`,
+    })
+    .where("org_id", "=", build.org_id)
+    .where("build_id", "=", build.id)
+    .where("trigger", "=", "push")
+    .where("status", "in", ["pending", "starting"])
+    .returning(["id", "project_id"])
+    .executeTakeFirst();
+}
+
+/** Whether the lease still holds; the row is then locked until the transaction ends. */
+export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
+  const row = await tx
+    .selectFrom("deployment")
+    .select("id")
+    .where(holds(lease))
+    .where("status", "=", "starting")
+    .forUpdate()
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** The old one retires, the new one serves. Its lease stays until the edge knows (`endSwitch`). */
+export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<void> {
+  const { id, org_id, project_id, branch } = deployment;
   await tx
     .updateTable("deployment")
     .set({ status: "retired", retired_at: sql`now()` })
-    .where("project_id", "=", deployment.project_id)
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
     .where("status", "=", "active")
     .execute();
-  const done = await tx
+  await tx
     .updateTable("deployment")
     .set({ status: "active", activated_at: sql`now()`, finished_at: sql`now()` })
-    .where(holds(lease))
-    .where("status", "=", "starting")
-    .executeTakeFirst();
-  if (done.numUpdatedRows !== 1n) return false;
+    .where("org_id", "=", org_id)
+    .where("id", "=", id)
+    .execute();
   await tx
     .updateTable("project")
-    .set({ updated_at: sql`now()`, deploy_branch: sql`coalesce(deploy_branch, ${deployment.branch})` })
-    .where("id", "=", deployment.project_id)
+    .set({ updated_at: sql`now()`, deploy_branch: sql`coalesce(deploy_branch, ${branch})` })
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
     .execute();
-  return true;
+}
+
+/** The change of variables that a deployment was made with needs no restart any more; one that came later keeps its mark. */
+export async function settleVariables(tx: Tx, deployment: Pick<TakenDeployment, "id" | "org_id">): Promise<void> {
+  const { id, org_id } = deployment;
+  await sql`update project p set variables_changed_at = null from deployment d
+    where d.org_id = ${org_id} and d.id = ${id} and p.org_id = d.org_id and p.id = d.project_id
+      and p.variables_changed_at = d.variables_changed_at`.execute(tx);
 }
 
 /** The edge goes by the new row now: whoever waits for it may be told. */
@@ -231,16 +288,25 @@ export async function numberOf(tx: Tx, orgId: string, id: string): Promise<numbe
   return row?.number;
 }
 
+// A restart that the platform failed is tried again after 5 s, 10 s, 20 s … 43 min.
+const isResting = sql<boolean>`(
+  select max(f.finished_at) + make_interval(secs => 5 * 2 ^ least(count(*) - 1, 9)) > now() from deployment f
+  where f.project_id = project.id and f.trigger = 'variables' and f.status = 'failed'
+    and f.variables_changed_at = project.variables_changed_at)`;
+
 /** Projects whose variables changed more than two seconds ago and that can restart now. */
 export async function projectsToRestart(db: Db) {
   return db
     .selectFrom("project")
+    .innerJoin("organization", "organization.id", "project.org_id")
     .innerJoin("deployment", (join) =>
       join.onRef("deployment.project_id", "=", "project.id").on("deployment.status", "=", "active"),
     )
-    .select(["project.id", "project.org_id", "project.variables_changed_at"])
+    .select(["project.id", "project.org_id"])
     .where("project.deleted_at", "is", null)
+    .where("organization.suspended_at", "is", null)
     .where("project.variables_changed_at", "<=", sql<string>`now() - interval '2 seconds'`)
+    .where(sql<boolean>`${isResting} is not true`)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
@@ -252,11 +318,6 @@ export async function projectsToRestart(db: Db) {
       ),
     )
     .execute();
-}
-
-/** The restart for this change is under way; a newer change keeps its mark. */
-export async function clearVariablesMark(tx: Tx, projectId: string): Promise<void> {
-  await tx.updateTable("project").set({ variables_changed_at: null }).where("id", "=", projectId).execute();
 }
 
 export async function setReplicas(tx: Tx, orgId: string, projectId: string, replicas: number): Promise<void> {

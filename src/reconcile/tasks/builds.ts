@@ -9,6 +9,7 @@ import { releaseDeadLeases, renewLease, type Lease } from "../../store/leases.ts
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
+import { notServed } from "../release-failures.ts";
 import type { World } from "../world.ts";
 
 const waitForTurnMs = 100;
@@ -102,22 +103,21 @@ async function succeed(built: Built, image: Image): Promise<void> {
         throw new Error("the lease of the build was lost");
       return deployment;
     });
-    if (made.outcome === "made") return;
-    if (made.outcome === "project_deleted") return refuse(built, deletedMeanwhile);
-    if (made.outcome === "branch_moved") return refuse(built, branchMoved);
-    if (!waiting) log.detail("Waiting for the deployment that is under way");
-    await sleep(waitForTurnMs);
+    switch (made.outcome) {
+      case "made":
+        return;
+      case "project_deleted":
+      case "org_suspended":
+        return refuse(built, notServed[made.outcome]);
+      case "branch_moved":
+        return refuse(built, branchMoved);
+      case "in_progress":
+        if (!waiting) log.detail("Waiting for the deployment that is under way");
+        await sleep(waitForTurnMs);
+    }
   }
   await abandon(built, interrupted);
 }
-
-const deletedMeanwhile: Failure = {
-  stage: "switch",
-  code: "project_deleted",
-  summary: "The project was deleted while it was being built.",
-  hint: "Undelete it and push again.",
-  log_tail: [],
-};
 
 const branchMoved: Failure = {
   stage: "switch",

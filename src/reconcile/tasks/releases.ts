@@ -22,7 +22,7 @@ import { checkHealth, type Look } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "../explain-failure.ts";
-import { judgeExit, judgeLook, judgeRelease, releaseFailure, whereItListens } from "../release-failures.ts";
+import { judgeExit, judgeLook, judgeRelease, notServed, releaseFailure, whereItListens } from "../release-failures.ts";
 import { secretsOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
 
@@ -73,6 +73,8 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
     await close(taken, interrupted);
     return world.ports.repositories.unpin(deployment.project_id, deployment.build_id);
   }
+  if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
+  if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
   const workload = await workloadOf(world, deployment);
   const log = createBuildLog(world, readAlong(deployment), redactor(secretsOf(workload)));
   const release: Release = { ...taken, workload, log, signal };
@@ -171,21 +173,31 @@ function lookAt({ world, deployment }: Release, address: { host: string; port: n
 /** One atomic change of rows; then the edge goes by it before anybody is told. */
 async function switchTraffic(release: Release): Promise<Failure | undefined> {
   const { world, deployment, lease, log, signal } = release;
-  await requireLease(world.db, lease);
-  log.step(`Live at ${world.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
-  await log.flush();
   signal.throwIfAborted();
-  await world.db.transaction().execute(async (tx) => {
-    if (!(await activate(tx, lease, deployment))) throw new Error("the lease of the deployment was lost");
-    await world.wakeups.send(tx, "edge", deployment.project_id);
+  const outcome = await world.db.transaction().execute(async (tx) => {
+    const activated = await activate(tx, lease, deployment);
+    if (activated === "activated") await world.wakeups.send(tx, "edge", deployment.project_id);
+    return activated;
   });
-  await syncEdge(world).catch((error: unknown) =>
-    world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
-  );
-  await endSwitch(world.db, lease);
-  await world.wakeups.send(world.db, "outcomes", deployment.id);
-  await world.wakeups.send(world.db, "apps", deployment.project_id);
-  return undefined;
+  switch (outcome) {
+    case "project_deleted":
+    case "org_suspended":
+      return notServed[outcome];
+    case "lease_lost":
+      world.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
+      return undefined;
+    case "activated":
+      await syncEdge(world).catch((error: unknown) =>
+        world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
+      );
+      // Who reads along waits for the end of the switch, and has the whole log then.
+      log.step(`Live at ${world.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
+      await log.flush();
+      await endSwitch(world.db, lease);
+      await world.wakeups.send(world.db, "outcomes", deployment.id);
+      await world.wakeups.send(world.db, "apps", deployment.project_id);
+      return undefined;
+  }
 }
 
 /** Shows the pusher the application's last words and what to do, and answers what was said. */
@@ -239,7 +251,7 @@ function readAlong(deployment: TakenDeployment): string | null {
 }
 
 async function close({ world, deployment, lease }: Taken, failure: Failure): Promise<void> {
-  await failDeployment(world.db, lease, failure);
+  await failDeployment(world.db, lease, deployment, failure);
   await world.wakeups.send(world.db, "outcomes", deployment.id);
   await world.wakeups.send(world.db, "apps", deployment.project_id);
 }

@@ -1,0 +1,248 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDiskLogStore } from "../../src/adapters/log-store-disk/disk-log-store.ts";
+import { followBuild } from "../../src/features/builds/follow-build.ts";
+import { requestBuild } from "../../src/features/builds/builds.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import { until } from "../../src/kit/until.ts";
+import type { RouteState, RouteTable } from "../../src/ports/edge.ts";
+import type { Instance, Runtime, Workload } from "../../src/ports/runtime.ts";
+import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
+import { appsTask } from "../../src/reconcile/tasks/apps.ts";
+import { buildsTask } from "../../src/reconcile/tasks/builds.ts";
+import { releasesTask } from "../../src/reconcile/tasks/releases.ts";
+import type { World } from "../../src/reconcile/world.ts";
+import { testBuild, testDeployment, testProject } from "./things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./world.ts";
+
+/** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
+export interface ReleasePlatform {
+  readonly api: TestApi;
+  readonly world: World;
+  readonly apps: TestApps;
+  /** What the edge was told last of the project. */
+  route(projectId: string): { readonly state: RouteState; readonly targets: number } | undefined;
+  /** An organization with a project that serves deployment 1. */
+  servingProject(): Promise<ReleaseProject>;
+  /** Ends the reconcilers as an orderly stop of the platform does. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ReleaseProject {
+  readonly org: TestOrganization;
+  readonly owner: { readonly org_id: string; readonly project_id: string };
+  readonly slug: string;
+  readonly path: string;
+  deployments(): Promise<DeploymentDocument[]>;
+  /** The newest deployment, once it has one of these statuses and a number of at least this. */
+  reaches(number: number, ...statuses: string[]): Promise<DeploymentDocument>;
+  /** Pushes a commit and waits for what the pusher is told. */
+  push(signal?: AbortSignal): Promise<{ readonly accepted: boolean; readonly lines: readonly string[] }>;
+  /** What the newest start of the deployment got. */
+  environment(deploymentId: string): Readonly<Record<string, string>>;
+}
+
+export interface DeploymentDocument {
+  readonly id: string;
+  readonly number: number;
+  readonly status: string;
+  readonly trigger: string;
+  readonly failure: { readonly stage: string; readonly code: string } | null;
+}
+
+/** How applications that are started from now on behave. */
+export interface TestApps {
+  start: "healthy" | "unhealthy" | "crash" | "fault";
+  /** All that run become healthy. */
+  heal(): void;
+  /** The newest start of each workload. */
+  readonly started: ReadonlyMap<string, Workload>;
+  running(): readonly string[];
+}
+
+const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 };
+
+export async function startReleasePlatform(): Promise<ReleasePlatform> {
+  const dir = await mkdtemp(join(tmpdir(), "berth-releases-"));
+  const logStore = createDiskLogStore({ dir });
+  const { apps, runtime, stop } = createApps();
+  const api = await testApi({ ports: { runtime, logStore } });
+  let table: RouteTable = { version: 0, routes: [] };
+  const edge = {
+    apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
+    openRequests: async () => new Map(),
+  };
+  const repositories = { unpin: async () => {}, archive: () => undefined };
+  const builder = { build: async () => ({ outcome: "built", image }) };
+  const { db, vault, wakeups, clock } = api.world;
+  const world = {
+    ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()) },
+    ports: { runtime, logStore, edge, repositories, builder },
+    settings: releaseTestSettings,
+    appUrl: api.world.addresses.appUrl,
+  } as unknown as World;
+  let drivers: Driver[] = [];
+  const startTask = async (task: (wake: () => void) => Task) => {
+    const only: Task = task(() => driver.wake(only.name));
+    const driver = createDriver({ tasks: [only], wakeups, log: silentLog });
+    drivers.push(driver);
+    await driver.start();
+  };
+  const pause = async () => {
+    await Promise.all(drivers.map((driver) => driver.stop()));
+    drivers = [];
+  };
+  const resume = async () => {
+    await startTask(() => appsTask(world));
+    await startTask((wake) => releasesTask(world, wake));
+    await startTask((wake) => buildsTask(world, wake));
+  };
+  await resume();
+  return {
+    api,
+    world,
+    apps,
+    route(projectId) {
+      const route = table.routes.find((each) => each.project_id === projectId);
+      return route && { state: route.state, targets: route.targets.length };
+    },
+    servingProject: () => makeProject({ api, world, apps }),
+    pause,
+    resume,
+    async close() {
+      await pause();
+      await stop();
+      await api.close();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+const releaseTestSettings = {
+  concurrentBuilds: 4,
+  concurrentReleases: 4,
+  buildLimits: {},
+  workloadLimits: {},
+  health: { everyMs: 50, timeoutMs: 1000, budgetMs: 60_000 },
+  releaseTimeoutMs: 10_000,
+  drainMs: 0,
+  stopGraceMs: 0,
+  appPort: 3000,
+  logLinesPerSecond: 1000,
+};
+
+async function makeProject({ api, world, apps }: Pick<ReleasePlatform, "api" | "world" | "apps">) {
+  const org = await testOrganization(api.database.db, `o-${randomUUID().slice(0, 8)}`);
+  const { id: project_id, slug } = await testProject(api.world, org);
+  const owner = { org_id: org.id, project_id };
+  const path = `/v1/projects/${slug}`;
+  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+  const { db } = world;
+  await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  await db.updateTable("deployment").set({ activated_at: new Date() }).where("project_id", "=", project_id).execute();
+  const deployments = () =>
+    db
+      .selectFrom("deployment")
+      .select(["id", "number", "status", "trigger", "failure"])
+      .where("project_id", "=", project_id)
+      .orderBy("number", "desc")
+      .execute() as Promise<DeploymentDocument[]>;
+  const project: ReleaseProject = {
+    ...{ org, owner, slug, path, deployments },
+    async reaches(number, ...statuses) {
+      const found = await until(
+        async () => {
+          const [newest] = await deployments();
+          return newest !== undefined && newest.number >= number && statuses.includes(newest.status)
+            ? newest
+            : undefined;
+        },
+        { timeoutMs: 30_000 },
+      );
+      if (found === undefined) throw new Error(`not reached: ${JSON.stringify(await deployments())}`);
+      return found;
+    },
+    push: (signal = new AbortController().signal) => push(world, owner, signal),
+    environment: (deploymentId) => apps.started.get(deploymentId)?.env ?? {},
+  };
+  return project;
+}
+
+let commits = 0;
+
+/** As the git side does it, without git. */
+async function push(world: World, owner: ReleaseProject["owner"], signal: AbortSignal) {
+  const commit = (commits += 1).toString(16).padStart(40, "0");
+  const wanted = { ...owner, origin: "push", commit, branch: "main", message: "Change", requested_by: "ada" } as const;
+  const { id } = await world.db
+    .transaction()
+    .execute((tx) =>
+      requestBuild(tx, world.wakeups, { ...wanted, old_commit: "c".repeat(40), lease_owner: world.owner }),
+    );
+  const lines: string[] = [];
+  const following = { db: world.db, wakeups: world.wakeups, logStore: world.ports.logStore, owner: world.owner };
+  const { accepted } = await followBuild(following, { org_id: owner.org_id, id, signal }, (line) => lines.push(line));
+  return { accepted, lines };
+}
+
+interface RunningApp {
+  readonly workload: Workload;
+  readonly server: Server;
+  readonly instance: Instance;
+  status: number;
+}
+
+/** A runtime whose applications are servers of this process. */
+function createApps() {
+  const running = new Map<string, RunningApp>();
+  const started = new Map<string, Workload>();
+  const apps: TestApps = {
+    start: "healthy",
+    heal: () => running.forEach((app) => void (app.status = 200)),
+    started,
+    running: () => [...running.keys()],
+  };
+  const end = async (id: string) => {
+    running.get(id)?.server.close();
+    running.get(id)?.server.closeAllConnections();
+    running.delete(id);
+  };
+  const runtime = {
+    async apply(workload: Workload) {
+      if (running.has(workload.id)) return;
+      started.set(workload.id, workload);
+      if (apps.start === "fault") throw new Error("the machine is full");
+      running.set(workload.id, await startApp(workload, apps.start, () => running.get(workload.id)?.status ?? 500));
+    },
+    observe: async (id: string) => [running.get(id)?.instance].filter((instance) => instance !== undefined),
+    list: async () => [...running.keys()],
+    stop: async () => {},
+    remove: end,
+    readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
+    listening: async () => [],
+  } as unknown as Runtime;
+  return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };
+}
+
+async function startApp(workload: Workload, start: TestApps["start"], status: () => number): Promise<RunningApp> {
+  const server = createServer((_, response) => response.writeHead(status()).end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const now = new Date();
+  const ended = start === "crash";
+  const instance: Instance = {
+    ...{ workload_id: workload.id, project_id: workload.project_id, image_ref: workload.image_ref },
+    ...{ ordinal: 0, attempt: 1, started_at: now },
+    state: ended ? "exited" : "running",
+    address: ended ? null : { host: "127.0.0.1", port },
+    exit: ended ? { code: 1, out_of_memory: false, at: now } : null,
+  };
+  return { workload, server, instance, status: start === "healthy" ? 200 : 500 };
+}
