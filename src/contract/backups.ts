@@ -170,7 +170,7 @@ export const rows = [
     approval: true,
     params: slugParam.extend({ database: databaseName }),
     success: [204],
-    errors: ["project_deleted", "no_database", "operation_in_progress"],
+    errors: ["project_deleted", "no_database", "operation_in_progress", "conflict"],
     activity: "database.dropped",
     summary: "Drop a database beside the live one",
   }),

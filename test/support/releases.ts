@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createDiskLogStore } from "../../src/adapters/log-store-disk/disk-log-store.ts";
 import { followBuild } from "../../src/features/builds/follow-build.ts";
 import { requestBuild } from "../../src/features/builds/builds.ts";
+import { requestDatabase } from "../../src/features/database/database.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
@@ -29,6 +30,8 @@ export interface ReleasePlatform {
   route(projectId: string): { readonly state: RouteState; readonly targets: number } | undefined;
   /** An organization with a project that serves deployment 1. */
   servingProject(): Promise<ReleaseProject>;
+  /** The same before its first deployment. */
+  newProject(): Promise<ReleaseProject>;
   /** Ends the reconcilers as an orderly stop of the platform does. */
   pause(): Promise<void>;
   resume(): Promise<void>;
@@ -45,8 +48,10 @@ export interface ReleaseProject {
   reaches(number: number, ...statuses: string[]): Promise<DeploymentDocument>;
   /** Pushes a commit and waits for what the pusher is told. */
   push(signal?: AbortSignal): Promise<{ readonly accepted: boolean; readonly lines: readonly string[] }>;
-  /** What the newest start of the deployment got. */
+  /** What the newest start of the deployment got, once there was one. */
   environment(deploymentId: string): Readonly<Record<string, string>>;
+  /** Gives it a database that is being made. */
+  requestDatabase(): Promise<void>;
 }
 
 export interface DeploymentDocument {
@@ -60,13 +65,18 @@ export interface DeploymentDocument {
 /** How applications that are started from now on behave. */
 export interface TestApps {
   start: "healthy" | "unhealthy" | "crash" | "fault";
+  /** What is built from now on crashes, however it is started. */
+  builds: "sound" | "broken";
   /** All that run become healthy. */
   heal(): void;
-  /** The newest start of each workload. */
+  /** Ends a running one as a crash does. */
+  crash(workloadId: string): void;
+  /** The newest start of each workload; `crash` forgets it. */
   readonly started: ReadonlyMap<string, Workload>;
   running(): readonly string[];
 }
 
+const broken = "sha256:broken";
 const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 };
 
 export async function startReleasePlatform(): Promise<ReleasePlatform> {
@@ -79,12 +89,17 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
     apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
     openRequests: async () => new Map(),
   };
+  const postgresHost = {
+    ensure: async () => ({ port: 5432, socket_path: "/nowhere/.s.PGSQL.5432", engine_version: "17" }),
+    observe: async () => ({ state: "running" }),
+  };
   const repositories = { unpin: async () => {}, archive: () => undefined };
-  const builder = { build: async () => ({ outcome: "built", image }) };
+  const built = () => (apps.builds === "broken" ? { ...image, image_ref: broken } : image);
+  const builder = { build: async () => ({ outcome: "built", image: built() }) };
   const { db, vault, wakeups, clock } = api.world;
   const world = {
     ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()) },
-    ports: { runtime, logStore, edge, repositories, builder },
+    ports: { runtime, logStore, edge, repositories, builder, postgresHost },
     settings: releaseTestSettings,
     appUrl: api.world.addresses.appUrl,
   } as unknown as World;
@@ -113,7 +128,14 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
       const route = table.routes.find((each) => each.project_id === projectId);
       return route && { state: route.state, targets: route.targets.length };
     },
-    servingProject: () => makeProject({ api, world, apps }),
+    async servingProject() {
+      const project = await makeProject({ api, world, apps });
+      const build_id = await testBuild(api.world, project.owner, { status: "succeeded" });
+      const id = await testDeployment(api.world, project.owner, { build_id, number: 1, status: "active" });
+      await db.updateTable("deployment").set({ activated_at: new Date() }).where("id", "=", id).execute();
+      return project;
+    },
+    newProject: () => makeProject({ api, world, apps }),
     pause,
     resume,
     async close() {
@@ -143,10 +165,7 @@ async function makeProject({ api, world, apps }: Pick<ReleasePlatform, "api" | "
   const { id: project_id, slug } = await testProject(api.world, org);
   const owner = { org_id: org.id, project_id };
   const path = `/v1/projects/${slug}`;
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const { db } = world;
-  await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
-  await db.updateTable("deployment").set({ activated_at: new Date() }).where("project_id", "=", project_id).execute();
+  const { db, vault } = world;
   const deployments = () =>
     db
       .selectFrom("deployment")
@@ -171,6 +190,7 @@ async function makeProject({ api, world, apps }: Pick<ReleasePlatform, "api" | "
     },
     push: (signal = new AbortController().signal) => push(world, owner, signal),
     environment: (deploymentId) => apps.started.get(deploymentId)?.env ?? {},
+    requestDatabase: () => db.transaction().execute(async (tx) => void (await requestDatabase(tx, vault, owner))),
   };
   return project;
 }
@@ -195,8 +215,8 @@ async function push(world: World, owner: ReleaseProject["owner"], signal: AbortS
 interface RunningApp {
   readonly workload: Workload;
   readonly server: Server;
-  readonly instance: Instance;
   status: number;
+  instance: Instance;
 }
 
 /** A runtime whose applications are servers of this process. */
@@ -205,9 +225,24 @@ function createApps() {
   const started = new Map<string, Workload>();
   const apps: TestApps = {
     start: "healthy",
+    builds: "sound",
     heal: () => running.forEach((app) => void (app.status = 200)),
+    crash(id) {
+      const app = running.get(id);
+      started.delete(id);
+      if (app !== undefined) app.instance = exited(app.instance);
+    },
     started,
     running: () => [...running.keys()],
+  };
+  const start = async (workload: Workload, attempt: number) => {
+    started.set(workload.id, workload);
+    if (apps.start === "fault") throw new Error("the machine is full");
+    const kind = workload.image_ref === broken ? "crash" : apps.start;
+    running.set(
+      workload.id,
+      await startApp({ workload, attempt, kind }, () => running.get(workload.id)?.status ?? 500),
+    );
   };
   const end = async (id: string) => {
     running.get(id)?.server.close();
@@ -215,11 +250,11 @@ function createApps() {
     running.delete(id);
   };
   const runtime = {
-    async apply(workload: Workload) {
-      if (running.has(workload.id)) return;
-      started.set(workload.id, workload);
-      if (apps.start === "fault") throw new Error("the machine is full");
-      running.set(workload.id, await startApp(workload, apps.start, () => running.get(workload.id)?.status ?? 500));
+    apply: async (workload: Workload) => void (running.has(workload.id) || (await start(workload, 1))),
+    async restart(workload: Workload) {
+      const attempt = running.get(workload.id)?.instance.attempt ?? 0;
+      await end(workload.id);
+      await start(workload, attempt + 1);
     },
     observe: async (id: string) => [running.get(id)?.instance].filter((instance) => instance !== undefined),
     list: async () => [...running.keys()],
@@ -231,18 +266,33 @@ function createApps() {
   return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };
 }
 
-async function startApp(workload: Workload, start: TestApps["start"], status: () => number): Promise<RunningApp> {
+interface Starting {
+  readonly workload: Workload;
+  readonly attempt: number;
+  readonly kind: TestApps["start"];
+}
+
+async function startApp({ workload, attempt, kind }: Starting, status: () => number): Promise<RunningApp> {
   const server = createServer((_, response) => response.writeHead(status()).end());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const now = new Date();
-  const ended = start === "crash";
   const instance: Instance = {
     ...{ workload_id: workload.id, project_id: workload.project_id, image_ref: workload.image_ref },
-    ...{ ordinal: 0, attempt: 1, started_at: now },
-    state: ended ? "exited" : "running",
-    address: ended ? null : { host: "127.0.0.1", port },
-    exit: ended ? { code: 1, out_of_memory: false, at: now } : null,
+    ...{
+      ordinal: 0,
+      attempt,
+      started_at: new Date(),
+      state: "running",
+      address: { host: "127.0.0.1", port },
+      exit: null,
+    },
   };
-  return { workload, server, instance, status: start === "healthy" ? 200 : 500 };
+  return {
+    ...{ workload, server, status: kind === "healthy" ? 200 : 500 },
+    instance: kind === "crash" ? exited(instance) : instance,
+  };
+}
+
+function exited(instance: Instance): Instance {
+  return { ...instance, state: "exited", address: null, exit: { code: 1, out_of_memory: false, at: new Date() } };
 }

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../contract/routes.ts";
 import { Refused, type Context, type Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
+import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
+import { markVariablesChanged } from "../env/env.ts";
 import { livingProject } from "../projects/projects.ts";
 import { requestBackup, requestOperation } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
@@ -76,8 +78,9 @@ export const backups: Handlers<"backups"> = {
   async promote(ctx, { params, body }) {
     const { owner, previous } = await idleDatabase(ctx, params.slug, body.database);
     await insertRestored(ctx.tx, { ...owner, name: previous, backup_id: null });
+    await markVariablesChanged(ctx.world.wakeups, ctx.tx, owner);
+    await keepDatabase(ctx.tx, owner, previous);
     await setLiveDatabase(ctx.tx, owner, body.database);
-    await ctx.world.wakeups.send(ctx.tx, "releases", owner.project_id);
     await ctx.world.wakeups.send(ctx.tx, "databases", owner.project_id);
     ctx.note({ project_id: owner.project_id, target: body.database, detail: { previous } });
     return { database: body.database, previous };
@@ -85,10 +88,16 @@ export const backups: Handlers<"backups"> = {
 
   async drop(ctx, { params }) {
     const { owner } = await idleDatabase(ctx, params.slug, params.database);
+    if (await isDatabaseUsed(ctx.tx, owner, params.database)) return ctx.fail("conflict", stillUsed);
     await markDropped(ctx.tx, owner, params.database);
     await ctx.world.wakeups.send(ctx.tx, "backups", owner.project_id);
     ctx.note({ project_id: owner.project_id, target: params.database });
   },
+};
+
+const stillUsed = {
+  error: "The application still runs with this database: it has not been restarted with the live one yet.",
+  hint: "Look at the project's deployments; if the restart failed, mend the application and deploy it.",
 };
 
 /** A database beside the live one, with the live one's name locked and nothing under way. */

@@ -38,21 +38,18 @@ export async function insertRestored(
     .execute();
 }
 
-/** Makes another database the project's live one, and has the application started anew with it if there is one. */
+/** Makes another database the project's live one. */
 export async function setLiveDatabase(
   tx: Tx,
-  owner: { org_id: string; project_id: string },
+  { org_id, project_id }: { org_id: string; project_id: string },
   name: string,
 ): Promise<void> {
-  const { org_id, project_id } = owner;
   await tx
     .updateTable("project_database")
     .set({ database_name: name })
     .where("org_id", "=", org_id)
     .where("project_id", "=", project_id)
     .execute();
-  await sql`update project p set variables_changed_at = now() where p.org_id = ${org_id} and p.id = ${project_id}
-    and exists (select from deployment d where d.project_id = p.id and d.status = 'active')`.execute(tx);
 }
 
 /** Locks the project's database row, so that its live name stays for the transaction; answers with that name. */

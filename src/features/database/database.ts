@@ -4,7 +4,7 @@ import type { DatabaseSpec } from "../../ports/postgres-host.ts";
 import type { LocalService } from "../../ports/runtime.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
-import { databaseOf, insertDatabase, type DatabaseRow } from "./queries.ts";
+import { databaseOfDeployment, insertDatabase, type DatabaseRow } from "./queries.ts";
 
 export {
   databaseFailed,
@@ -47,13 +47,13 @@ export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
   };
 }
 
-/** What an application gets of its database: variables of its environment (libpq's names) and the service to reach. */
+/** What a deployment's application gets of its database: variables of its environment (libpq's names) and the service to reach. */
 export async function databaseFor(
   db: Db,
   vault: Vault,
-  project: { org_id: string; project_id: string },
+  deployment: { id: string; org_id: string; project_id: string },
 ): Promise<{ env: Record<string, string>; reach: LocalService[] }> {
-  const row = await databaseOf(db, project.org_id, project.project_id);
+  const row = await databaseOfDeployment(db, deployment);
   if (!row || row.port === null || row.socket_path === null) return { env: {}, reach: [] };
   const { role_name, database_name, password } = specOf(vault, row);
   const env = {

@@ -30,6 +30,25 @@ export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) 
     .executeTakeFirst();
 }
 
+/** The project's database as one of its deployments uses it, which may be another than the live one. */
+export async function databaseOfDeployment(
+  db: Db,
+  deployment: { readonly id: string; readonly org_id: string; readonly project_id: string },
+): Promise<DatabaseRow | undefined> {
+  const row = await joined(db)
+    .leftJoin("deployment", (join) =>
+      join
+        .onRef("deployment.project_id", "=", "project_database.project_id")
+        .on("deployment.org_id", "=", deployment.org_id)
+        .on("deployment.id", "=", deployment.id),
+    )
+    .select("deployment.database_name as kept_name")
+    .where("project_database.org_id", "=", deployment.org_id)
+    .where("project_database.project_id", "=", deployment.project_id)
+    .executeTakeFirst();
+  return row && { ...row, database_name: row.kept_name ?? row.database_name };
+}
+
 export type DatabaseRow = NonNullable<Awaited<ReturnType<typeof databaseOf>>>;
 
 export interface NewDatabase {

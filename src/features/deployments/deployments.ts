@@ -25,6 +25,7 @@ import { isOwnFault } from "./rules.ts";
 
 export { endPushed, endSwitch, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
 
+export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { giveUpImages, projectsWithImages } from "./images.ts";
 export {
   markCrashed,

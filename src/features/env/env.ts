@@ -1,6 +1,7 @@
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
-import { selectVariables } from "./queries.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { lockVariables, selectVariables, setVariablesMark } from "./queries.ts";
 import { secretName } from "./rules.ts";
 
 /** The project's own variables with their values. What the platform adds (`PORT`, `DATABASE_URL` …) is not among them. */
@@ -13,4 +14,15 @@ export async function variablesOf(
   return Object.fromEntries(
     rows.map((row) => [row.key, vault.open(project.project_id, secretName(row.key), row.sealed_value)]),
   );
+}
+
+/** The application learns of changed variables, its database's included, by a restart with them; there is none to restart before its first deployment. */
+export async function markVariablesChanged(
+  wakeups: Wakeups,
+  tx: Tx,
+  project: { readonly org_id: string; readonly project_id: string },
+): Promise<void> {
+  // A deployment that is being made at this moment has read the old ones already, and must be seen.
+  await lockVariables(tx, project);
+  if (await setVariablesMark(tx, project)) await wakeups.send(tx, "releases", project.project_id);
 }

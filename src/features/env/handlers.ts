@@ -2,7 +2,8 @@ import { isSystemVariable, mask } from "../../contract/env.ts";
 import type { Context, Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import { livingProject } from "../projects/projects.ts";
-import { deleteVariable, lockVariables, markVariablesChanged, selectVariables, upsertVariable } from "./queries.ts";
+import { markVariablesChanged } from "./env.ts";
+import { deleteVariable, lockVariables, selectVariables, upsertVariable } from "./queries.ts";
 import { fits, secretName, sizeOf, systemKeys } from "./rules.ts";
 
 export const env: Handlers<"env"> = {
@@ -59,6 +60,6 @@ async function changeable(ctx: ChangeContext, params: { slug: string; key: strin
 
 async function announce(ctx: ChangeContext, project: OfProject, key: string): Promise<undefined> {
   ctx.note({ project_id: project.project_id, target: key });
-  if (await markVariablesChanged(ctx.tx, project)) await ctx.world.wakeups.send(ctx.tx, "releases", project.project_id);
+  await markVariablesChanged(ctx.world.wakeups, ctx.tx, project);
   return undefined;
 }

@@ -57,7 +57,7 @@ export async function deleteVariable(tx: Tx, { org_id, project_id }: OfProject, 
 }
 
 /** Marks that the running application has older variables; false when nothing runs and nothing is about to. */
-export async function markVariablesChanged(tx: Tx, { org_id, project_id }: OfProject): Promise<boolean> {
+export async function setVariablesMark(tx: Tx, { org_id, project_id }: OfProject): Promise<boolean> {
   const done = await tx
     .updateTable("project")
     .set({ variables_changed_at: sql`now()` })

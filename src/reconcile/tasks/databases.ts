@@ -7,6 +7,7 @@ import {
   wantedDatabases,
   type DatabaseRow,
 } from "../../features/database/database.ts";
+import { markVariablesChanged } from "../../features/env/env.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
@@ -125,19 +126,6 @@ async function ready(world: World, row: DatabaseRow, lease: Lease, endpoint: Dat
     if (!(await databaseReady(tx, lease, endpoint))) return;
     // The application learns of a new database, or of a new port, by a restart with the new variables.
     if (row.port === endpoint.port) return;
-    await tx
-      .updateTable("project")
-      .set({ variables_changed_at: new Date().toISOString() })
-      .where("id", "=", row.project_id)
-      .where(({ exists, selectFrom }) =>
-        exists(
-          selectFrom("deployment")
-            .select("deployment.id")
-            .whereRef("deployment.project_id", "=", "project.id")
-            .where("deployment.status", "=", "active"),
-        ),
-      )
-      .execute();
-    await world.wakeups.send(tx, "releases", row.project_id);
+    await markVariablesChanged(world.wakeups, tx, row);
   });
 }
