@@ -124,6 +124,13 @@ export interface Input<N extends RouteName> {
 /** What a handler that waits returns: the transaction is committed, then `outcome` is awaited, with no transaction open. */
 export interface Waiting<T> {
   readonly outcome: () => Promise<T>;
+  /**
+   * Looks into the world, without changing it, for what would refuse the request there, and throws that refusal. Called with no transaction
+   * open, before a human is asked and in a rehearsal.
+   */
+  readonly look?: () => Promise<void>;
+  /** The change is made by `outcome`, in the world: the activity row is written when it is done. */
+  readonly changesLate?: true;
 }
 
 export type Handler<N extends RouteName> = (

@@ -28,6 +28,7 @@ export class Call {
   #status: SuccessStatus;
   #note: ActivityNote = {};
   #watch: CallerWatch | undefined;
+  #look: Waiting<unknown>["look"];
 
   constructor(options: PipelineOptions, row: Row, request: PipelineRequest, caller: Caller | undefined) {
     this.#options = options;
@@ -65,7 +66,7 @@ export class Call {
       if (done.answer !== undefined) return done.answer;
       return await this.#outcome(done.waiting, key);
     } catch (error) {
-      return await askAtGate(this.#options.world, error);
+      return await askAtGate(this.#options.world, error, this.#look);
     } finally {
       this.#watch?.end();
     }
@@ -85,6 +86,7 @@ export class Call {
         if (!(error instanceof Rehearsed)) throw error;
       })
       .finally(() => this.#watch?.end());
+    await this.#look?.();
     const { project_id, target = null, detail = {}, silent = false } = this.#note;
     const { org_id } = caller;
     const reaches = this.#row.approval && project_id !== undefined;
@@ -108,11 +110,13 @@ export class Call {
       const approval_id = await passGate(tx, this.#gatedRequest(input, gated), this.#options.world.clock.now());
       this.#note = { ...this.#note, detail: { ...this.#note.detail, approval_id } };
     }
-    await this.#writeActivity(tx);
     if (this.#row.waits) {
+      const waiting = result as Waiting<unknown>;
+      if (waiting.changesLate !== true) await this.#writeActivity(tx);
       await key?.commit(tx);
-      return { waiting: result as Waiting<unknown> };
+      return { waiting };
     }
+    await this.#writeActivity(tx);
     const answer = this.#present(result);
     await key?.keep(tx, this.#kept(answer));
     return { answer };
@@ -122,7 +126,7 @@ export class Call {
   async #outcome(waiting: Waiting<unknown>, key: HeldKey | undefined): Promise<Answer> {
     const { db } = this.#options.world;
     try {
-      const answer = this.#present(await inTime(waiting));
+      const answer = this.#present(await inTime({ outcome: () => this.#done(waiting) }));
       await key?.keep(db, this.#kept(answer));
       return answer;
     } catch (error) {
@@ -132,6 +136,12 @@ export class Call {
       if (isFinal) await key?.keep(db, { status, text: JSON.stringify(body) });
       throw error;
     }
+  }
+
+  async #done({ outcome, changesLate }: Waiting<unknown>): Promise<unknown> {
+    const result = await outcome();
+    if (changesLate === true) await this.#writeActivity(this.#options.world.db);
+    return result;
   }
 
   #gatedRequest(input: ParsedInput, ids: readonly string[]): GatedRequest {
@@ -155,8 +165,10 @@ export class Call {
     };
   }
 
-  #handle(tx: Tx | Db, input: ParsedInput): Promise<unknown> {
-    return handlerOf(this.#row)(this.#context(tx as Tx), input);
+  async #handle(tx: Tx | Db, input: ParsedInput): Promise<unknown> {
+    const result = await handlerOf(this.#row)(this.#context(tx as Tx), input);
+    if (this.#row.waits) this.#look = (result as Waiting<unknown>).look;
+    return result;
   }
 
   /** What the row declares of a result, as JSON. */
@@ -208,12 +220,12 @@ export class Call {
     return (this.#watch ??= watchCaller({ authenticator, wakeups: world.wakeups, token: this.#caller && token, ends }));
   }
 
-  async #writeActivity(tx: Tx): Promise<void> {
+  async #writeActivity(db: Db | Tx): Promise<void> {
     const { project_id = null, target = null, detail = {}, silent = false } = this.#note;
     if (this.#row.activity === null || silent || this.#caller === undefined) return;
     const { org_id, token_id: actor_token_id, token_name: actor_name } = this.#caller;
     const action = this.#row.activity;
-    await recordActivity(tx, { org_id, project_id, actor_token_id, actor_name, action, target, detail });
+    await recordActivity(db, { org_id, project_id, actor_token_id, actor_name, action, target, detail });
   }
 }
 

@@ -35,9 +35,13 @@ export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promis
   return id;
 }
 
-/** Turns a closed gate into the refusal that names the approval; throws any other error as it is. */
-export async function askAtGate(world: Surroundings, error: unknown): Promise<never> {
+/**
+ * Turns a closed gate into the refusal that names the approval; throws any other error as it is. Nobody is asked about what `look` refuses:
+ * that is in the world, where the handler could not look.
+ */
+export async function askAtGate(world: Surroundings, error: unknown, look?: () => Promise<void>): Promise<never> {
   if (!(error instanceof GateClosed)) throw error;
+  await look?.();
   const asked = await askForApproval(world, error.request);
   if (asked.outcome === "full")
     throw new Refused("rate_limited", {

@@ -215,6 +215,8 @@ export function tenantDatabaseChangesSuite(make: () => Promise<TenantDatabaseFix
           "CREATE TABLE ancestor (id int PRIMARY KEY); CREATE TABLE heir () INHERITS (ancestor); INSERT INTO ancestor VALUES (1); INSERT INTO heir VALUES (1)",
         );
         assert.equal((await ask.delete("ancestor", { id: 1 })).outcome, "conflict");
+        const ancestor = { schema: "public", table: "ancestor" };
+        assert.equal((await ask.fixture.database.findRow(ask.fixture.login, ancestor, { id: 1 })).outcome, "conflict");
         assert.equal((await ask.rows("ancestor")).length, 2);
       });
     });

@@ -39,8 +39,13 @@ export class Asking {
   insert(table: string, values: Record<string, unknown>, schema = "public"): Promise<Looked<ShownRow>> {
     return this.fixture.database.insertRow(this.fixture.login, { schema, table }, values);
   }
-  delete(table: string, key: Record<string, unknown>, schema = "public"): Promise<Looked<null>> {
-    return this.fixture.database.deleteRow(this.fixture.login, { schema, table }, key);
+  /** Looks for the row before, which must find what is then deleted, missing or wrong. */
+  async delete(table: string, key: Record<string, unknown>, schema = "public"): Promise<Looked<null>> {
+    const { database, login } = this.fixture;
+    const seen = await database.findRow(login, { schema, table }, key);
+    const deleted = await database.deleteRow(login, { schema, table }, key);
+    if (["done", "missing", "invalid"].includes(deleted.outcome)) assert.deepEqual(seen, deleted);
+    return deleted;
   }
 }
 

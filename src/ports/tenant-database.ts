@@ -14,6 +14,8 @@ export interface TenantDatabase {
   readRows(login: TenantLogin, table: TableName, query: RowsQuery): Promise<Looked<RowsPage>>;
   /** Adds one row of column names and JSON values and returns it as it was stored. */
   insertRow(login: TenantLogin, table: TableName, values: JsonObject): Promise<Looked<ShownRow>>;
+  /** Whether such a key names exactly one row, as `deleteRow` would find it. Changes nothing. */
+  findRow(login: TenantLogin, table: TableName, key: JsonObject): Promise<Looked<null>>;
   /** Deletes the one row that the columns of a primary key, or of a unique key without nulls, name. */
   deleteRow(login: TenantLogin, table: TableName, key: JsonObject): Promise<Looked<null>>;
 }

@@ -19,5 +19,6 @@ export const emptyTables: TenantDatabase = {
     },
   }),
   insertRow: async () => ({ outcome: "done", found: nothing }),
+  findRow: async () => ({ outcome: "done", found: null }),
   deleteRow: async () => ({ outcome: "done", found: null }),
 };

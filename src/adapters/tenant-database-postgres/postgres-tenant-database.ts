@@ -4,7 +4,7 @@ import { listTables } from "./list-tables.ts";
 import { readRows } from "./read-rows.ts";
 import { inSession, type SessionOptions } from "./session.ts";
 import { createSlots } from "./slots.ts";
-import { deleteRow, insertRow } from "./write-rows.ts";
+import { deleteRow, findRow, insertRow } from "./write-rows.ts";
 
 export interface PostgresTenantDatabaseOptions {
   /** How many calls look into one database at once; the application has the same role's connections to share with them. */
@@ -30,6 +30,8 @@ export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOpti
       inSession(session, { login, mode: "READ WRITE" }, async (open) =>
         insertRow(open, await findTable(open, name), values),
       ),
+    findRow: (login, name, key) =>
+      inSession(session, { login, mode: "READ ONLY" }, async (open) => findRow(open, await findTable(open, name), key)),
     deleteRow: (login, name, key) =>
       inSession(session, { login, mode: "READ WRITE" }, async (open) =>
         deleteRow(open, await findTable(open, name), key),

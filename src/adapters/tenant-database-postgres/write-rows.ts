@@ -39,22 +39,42 @@ function insertStatement(table: Table, written: readonly Written[]): string {
   return `INSERT INTO ${tableName(table)} AS t ${what}${shown === "" ? " RETURNING NULL" : ` RETURNING ${shown}`}`;
 }
 
+/** Finds the one row that a key names. */
+export async function findRow(session: Session, table: Table, given: JsonObject): Promise<null> {
+  const { condition, binds, written } = await namedBy(session, table, given);
+  const found = await session
+    .query(`SELECT FROM ${tableName(table)} AS t WHERE ${condition} LIMIT 2`, binds)
+    .catch((error: unknown) => refuseValue(session, error, { field: "key", written }));
+  if (found.length === 0) throw new Stopped({ outcome: "missing" });
+  if (found.length > 1) throw severalRows();
+  return null;
+}
+
 /** Deletes the one row that a key names, or nothing. */
 export async function deleteRow(session: Session, table: Table, given: JsonObject): Promise<null> {
-  const key = keyOf(table, Object.keys(given));
-  const written = writtenValues(table, given, "key");
-  for (const { column, text } of written) if (text === null) refuse(`key.${column.name}`, "must not be null");
-  const binds = written.map(({ text }) => text);
-  const condition = conditionOf(key, await operatorsOf(session, key), written);
+  const { condition, binds, written } = await namedBy(session, table, given);
   const deleted = await session
     .change(`DELETE FROM ${tableName(table)} AS t WHERE ${condition}`, binds)
     .catch((error: unknown) => refuseValue(session, error, { field: "key", written }));
   if (deleted === 1) return null;
-  // Parents of inherited tables may have several rows of one key. Thrown, so that nothing is committed.
-  if (deleted > 1) throw new Stopped({ outcome: "conflict", problem: "The key names more than one row." });
+  // Thrown, so that nothing is committed.
+  if (deleted > 1) throw severalRows();
   const [kept] = await session.query(`SELECT FROM ${tableName(table)} AS t WHERE ${condition} LIMIT 1`, binds);
   if (kept === undefined) throw new Stopped({ outcome: "missing" });
   throw new Stopped({ outcome: "conflict", problem: "A trigger, rule or policy of the table keeps the row." });
+}
+
+// Parents of inherited tables may have several rows of one key.
+function severalRows(): Stopped {
+  return new Stopped({ outcome: "conflict", problem: "The key names more than one row." });
+}
+
+async function namedBy(session: Session, table: Table, given: JsonObject) {
+  const key = keyOf(table, Object.keys(given));
+  const written = writtenValues(table, given, "key");
+  for (const { column, text } of written) if (text === null) refuse(`key.${column.name}`, "must not be null");
+  const condition = conditionOf(key, await operatorsOf(session, key), written);
+  return { condition, binds: written.map(({ text }) => text), written };
 }
 
 function keyOf(table: Table, given: readonly string[]): Key {

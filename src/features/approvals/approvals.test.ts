@@ -180,6 +180,9 @@ describe("an approval", () => {
     const all = await Promise.all(Array.from({ length: 50 }, send));
     assert.equal(all.filter(({ status }) => status === 204).length, 1);
     assert.equal(deletedRows, 1);
+    const { rows } = await sql<{ target: string; detail: object }>`select target, detail from activity
+      where org_id = ${s.org.id} and action = 'data.deleted'`.execute(api.database.db);
+    assert.deepEqual(rows, [{ target: "public.notes", detail: { columns: ["id"], approval_id: id } }]);
   });
 
   test("has exactly one effect when 50 identical creations come at once", async () => {

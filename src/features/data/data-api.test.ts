@@ -170,6 +170,24 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
     assert.equal(((await get("/public/notes?q=note 1&limit=1")).body["rows"] as unknown[]).length, 1);
   });
 
+  test("nobody is asked to approve the deletion of what is not there, and a rehearsal says so too", async () => {
+    const agent = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
+    const cases = [
+      [path("/public/never/rows"), { id: 1 }, 404],
+      [path("/public/notes/rows"), { id: 100_000 }, 404],
+      [path("/public/notes/rows"), { body: "note 1" }, 400],
+      [path("/public/notes/rows"), { id: "one" }, 400],
+    ] as const;
+    const pending = () => api.database.db.selectFrom("approval").select("id").execute();
+    const before = await pending();
+    for (const [rows, key, status] of cases) {
+      const asked = await api.call("DELETE", rows, { token: agent.text, body: { key } });
+      const rehearsed = await api.call("DELETE", `${rows}?dry_run=true`, { token: org.owner, body: { key } });
+      assert.deepEqual([asked.status, rehearsed.status], [status, status], asked.text);
+    }
+    assert.deepEqual(await pending(), before);
+  });
+
   test("a row may be 1 MiB of JSON and no more", async () => {
     const post = (letters: number) =>
       api.call("POST", path("/public/notes/rows"), {

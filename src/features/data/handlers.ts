@@ -1,6 +1,5 @@
 import type { TenantLogin } from "../../ports/tenant-database.ts";
-import { recordActivity } from "../activity/activity.ts";
-import { Refused, type Caller, type Context, type Handlers, type Surroundings } from "../context.ts";
+import { Refused, type Context, type Handlers } from "../context.ts";
 import { databaseOf, specOf } from "../database/database.ts";
 import { livingProject } from "../projects/projects.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
@@ -47,12 +46,12 @@ export const data: Handlers<"data"> = {
     const { login, project_id } = await enter(ctx, params.slug);
     const { schema, table } = params;
     const values = body.values as Readonly<Record<string, unknown>>;
-    ctx.note({ silent: true });
+    ctx.note({ project_id, target: `${schema}.${table}`, detail: { columns: Object.keys(values) } });
     return {
+      changesLate: true,
       async outcome() {
         const looked = await ctx.world.ports.tenantDatabase.insertRow(login, { schema, table }, values);
         const { row, cut } = foundIn(looked, "write");
-        await record(ctx, "data.inserted", { project_id, target: `${schema}.${table}`, columns: Object.keys(values) });
         return { row, cut: [...cut] };
       },
     };
@@ -61,12 +60,16 @@ export const data: Handlers<"data"> = {
   async delete(ctx, { params, body }) {
     const { login, project_id } = await enter(ctx, params.slug);
     const { schema, table } = params;
+    const { tenantDatabase } = ctx.world.ports;
     const key = body.key as Readonly<Record<string, unknown>>;
-    ctx.note({ silent: true });
+    ctx.note({ project_id, target: `${schema}.${table}`, detail: { columns: Object.keys(key) } });
     return {
+      changesLate: true,
+      async look() {
+        foundIn(await tenantDatabase.findRow(login, { schema, table }, key), "read");
+      },
       async outcome() {
-        foundIn(await ctx.world.ports.tenantDatabase.deleteRow(login, { schema, table }, key), "write");
-        await record(ctx, "data.deleted", { project_id, target: `${schema}.${table}`, columns: Object.keys(key) });
+        foundIn(await tenantDatabase.deleteRow(login, { schema, table }, key), "write");
         return undefined;
       },
     };
@@ -92,20 +95,4 @@ async function enter(
     project_id: project.id,
     login: { spec, port, socket_path, ...(database === undefined ? {} : { database }) },
   };
-}
-
-interface Change {
-  readonly project_id: string;
-  readonly target: string;
-  readonly columns: readonly string[];
-}
-
-// After the change, because most of what can refuse it is in the project's own database, beyond our transaction.
-async function record(
-  ctx: { world: Surroundings; caller: Caller },
-  action: string,
-  { columns, ...change }: Change,
-): Promise<void> {
-  const { org_id, token_id: actor_token_id, token_name: actor_name } = ctx.caller;
-  await recordActivity(ctx.world.db, { org_id, actor_token_id, actor_name, action, ...change, detail: { columns } });
 }
