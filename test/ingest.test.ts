@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../src/kit/ids.ts";
+import { redactor } from "../src/kit/redact.ts";
 import { systemClock } from "../src/ports/clock.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
 import type { World } from "../src/reconcile/world.ts";
@@ -31,7 +32,12 @@ function application(lines: readonly string[], state: "running" | "exited", line
   const runtime = { observe, readOutput, discardOutput: async () => {} };
   const settings = { logLinesPerSecond: linesPerSecond };
   const world = { clock: systemClock, ports: { runtime, logStore }, settings } as unknown as World;
-  const source = { workload_id, project_id: newId("prj"), deployment: 3, secrets: ["hunter2-hunter2"] };
+  const source = {
+    workload_id,
+    project_id: newId("prj"),
+    deployment: 3,
+    redactor: async () => redactor(["hunter2-hunter2"]),
+  };
   const read = async () =>
     (await logStore.readRuntime(source.project_id, { limit: 5000 })).lines.map(({ text }) => text);
   return { ingest: () => ingestOutput(world, source), read };

@@ -1,15 +1,15 @@
-import { redactor } from "../kit/redact.ts";
 import type { RuntimeLine } from "../ports/log-store.ts";
 import type { Instance } from "../ports/runtime.ts";
 import { lineBudget, type LineBudget } from "./line-budget.ts";
+import type { Redact } from "./workload.ts";
 import type { World } from "./world.ts";
 
-/** Whose output it is, and what must not be seen of it. */
+/** Whose output it is, and where to learn what must not be seen of it once it was read. */
 export interface OutputSource {
   readonly workload_id: string;
   readonly project_id: string;
   readonly deployment: number;
-  readonly secrets: readonly string[];
+  redactor(): Promise<Redact>;
 }
 
 // One at a time per workload: the logs task and a release that wants the newest lines may ask together.
@@ -31,13 +31,11 @@ export async function ingestOutput(world: World, source: OutputSource): Promise<
 const chunksAtOnce = 64;
 
 async function ingestAll(world: World, source: OutputSource): Promise<void> {
-  const redact = redactor(source.secrets);
   const budget = lineBudget(source.project_id, world.settings.logLinesPerSecond);
   const instances = await world.ports.runtime.observe(source.workload_id);
   for (const instance of instances) {
     const chunks = instance.state === "exited" ? Infinity : chunksAtOnce;
-    for (let read = 0; read < chunks; read += 1)
-      if (!(await ingestChunk(world, source, instance, { redact, budget }))) break;
+    for (let read = 0; read < chunks; read += 1) if (!(await ingestChunk(world, source, instance, budget))) break;
   }
   // Of what has ended nothing comes any more that could bring the number of lost lines along.
   const isOver = instances.every((instance) => instance.state === "exited");
@@ -55,23 +53,19 @@ function droppedText(lines: number): string {
   return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are kept]`;
 }
 
-interface Filter {
-  readonly redact: (text: string) => string;
-  readonly budget: LineBudget;
-}
-
 /** True when there may be more. */
 async function ingestChunk(
   world: World,
   source: OutputSource,
   instance: Instance,
-  { redact, budget }: Filter,
+  budget: LineBudget,
 ): Promise<boolean> {
   const { runtime, logStore } = world.ports;
   const name = `${instance.workload_id}/${instance.ordinal}/${instance.attempt}`;
   const position = await logStore.readPosition(name);
   const chunk = await runtime.readOutput(instance, position);
   if (chunk.lines.length === 0 && chunk.dropped_bytes === 0) return false;
+  const redact = await source.redactor();
   const at = world.clock.now().toISOString();
   const stamp = (text: string): RuntimeLine => ({ at, deployment: source.deployment, replica: instance.ordinal, text });
   const dropped = budget.takeDropped({ now: false });

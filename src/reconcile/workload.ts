@@ -1,5 +1,6 @@
 import { databaseFor } from "../features/database/database.ts";
 import { openVariables } from "../features/deployments/deployments.ts";
+import { redactor } from "../kit/redact.ts";
 import type { Image } from "../ports/builder.ts";
 import type { Workload } from "../ports/runtime.ts";
 import type { World } from "./world.ts";
@@ -48,7 +49,15 @@ export async function workloadOf(world: World, source: WorkloadSource): Promise<
 
 const harmless = new Set(["BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", "BERTH_URL", "PGHOST", "PGPORT"]);
 
-/** The values of a workload's environment that no log may show. */
-export function secretsOf(workload: Workload): string[] {
-  return Object.entries(workload.env).flatMap(([key, value]) => (harmless.has(key) ? [] : [value]));
+/** The values of an application's environment that no log may show. */
+export function secretsIn(env: Readonly<Record<string, string>>): string[] {
+  return Object.entries(env).flatMap(([key, value]) => (harmless.has(key) ? [] : [value]));
+}
+
+/** Hides secrets in a text. */
+export type Redact = (text: string) => string;
+
+/** What hides the secrets of exactly this environment; for what is started again later see `createRedactors`. */
+export function redactorOf(workload: Workload): Redact {
+  return redactor(secretsIn(workload.env));
 }

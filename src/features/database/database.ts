@@ -55,8 +55,14 @@ export async function databaseFor(
 ): Promise<{ env: Record<string, string>; reach: LocalService[] }> {
   const row = await databaseOfDeployment(db, deployment);
   if (!row || row.port === null || row.socket_path === null) return { env: {}, reach: [] };
+  return { env: databaseEnv(vault, row), reach: [{ port: row.port, socket_path: row.socket_path }] };
+}
+
+/** The variables of an application that has this database; none as long as nobody knows where it is. */
+export function databaseEnv(vault: Vault, row: DatabaseRow): Record<string, string> {
+  if (row.port === null) return {};
   const { role_name, database_name, password } = specOf(vault, row);
-  const env = {
+  return {
     DATABASE_URL: `postgresql://${role_name}:${password}@127.0.0.1:${row.port}/${database_name}`,
     PGHOST: "127.0.0.1",
     PGPORT: String(row.port),
@@ -64,5 +70,4 @@ export async function databaseFor(
     PGPASSWORD: password,
     PGDATABASE: database_name,
   };
-  return { env, reach: [{ port: row.port, socket_path: row.socket_path }] };
 }

@@ -83,6 +83,27 @@ export async function workloadRows(db: Db, ids: readonly string[]) {
     .execute();
 }
 
+/** Whose output these deployments write. */
+export async function outputOwners(db: Db, ids: readonly string[]) {
+  if (ids.length === 0) return [];
+  return db
+    .selectFrom("deployment")
+    .select(["id", "org_id", "project_id", "number"])
+    .where("id", "in", [...ids])
+    .execute();
+}
+
+/** The secrets that a deployment's applications get, but for those of its database. */
+export async function sealedSecretsOf(db: Db, orgId: string, id: string) {
+  return db
+    .selectFrom("deployment")
+    .innerJoin("project", "project.id", "deployment.project_id")
+    .select(["deployment.sealed_variables", "project.sealed_cron_secret"])
+    .where("deployment.org_id", "=", orgId)
+    .where("deployment.id", "=", id)
+    .executeTakeFirst();
+}
+
 export type WorkloadRow = Awaited<ReturnType<typeof workloadRows>>[number] & { readonly image: Image };
 
 export async function replicasOf(db: Db, deploymentId: string): Promise<readonly ReplicaRow[]> {

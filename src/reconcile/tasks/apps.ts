@@ -13,7 +13,7 @@ import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";
 import { checkHealth } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
-import { secretsOf, workloadOf } from "../workload.ts";
+import { redactorOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
 import { msUntilStart, newCrash, wanted, type Crash } from "./apps-rules.ts";
 import { waitUntilIdle } from "./drain.ts";
@@ -116,7 +116,7 @@ async function tend(
     await world.ports.runtime.restart(await workloadOf(world, row), instance.ordinal);
     return soonMs;
   }
-  await ingestOutput(world, await outputOf(world, row));
+  await ingestOutput(world, outputOf(world, row));
   const first = await markCrashed(world.db, { org_id: row.org_id, deployment_id: row.id, ...crash });
   if (first) await tellCrash(world, row, crash);
   await syncEdge(world);
@@ -215,15 +215,15 @@ export async function endApplications(world: World): Promise<void> {
 /** Ends the processes, keeps their last words, forgets them. */
 async function stop(world: World, id: string, row: WorkloadRow | undefined): Promise<void> {
   await world.ports.runtime.stop(id, world.settings.stopGraceMs);
-  if (row !== undefined) await ingestOutput(world, await outputOf(world, row));
+  if (row !== undefined) await ingestOutput(world, outputOf(world, row));
   await world.ports.runtime.remove(id);
 }
 
-async function outputOf(world: World, row: WorkloadRow) {
+function outputOf(world: World, row: WorkloadRow) {
   return {
     workload_id: row.id,
     project_id: row.project_id,
     deployment: row.number,
-    secrets: secretsOf(await workloadOf(world, row)),
+    redactor: async () => redactorOf(await workloadOf(world, row)),
   };
 }

@@ -1,7 +1,7 @@
 import { limits } from "../../contract/limits.ts";
-import { calledDeployment, type RunEnd, type StartedRun } from "../../features/cron/cron.ts";
-import { redactor } from "../../kit/redact.ts";
-import { secretsOf, workloadOf } from "../workload.ts";
+import type { RunEnd, StartedRun } from "../../features/cron/cron.ts";
+import { createRedactors } from "../redactors.ts";
+import type { Redact } from "../workload.ts";
 import type { World } from "../world.ts";
 import { callCron } from "./cron-call.ts";
 import { createCronTargets } from "./cron-targets.ts";
@@ -16,13 +16,12 @@ export interface CronCaller {
   call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;
 }
 
-type Redact = (text: string) => string;
 type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
 /** Makes a caller of the ready replicas of active deployments. */
 export function createCronCaller(world: World): CronCaller {
   const targets = createCronTargets(world);
-  const redactOf = rememberRedactors(world);
+  const redactors = createRedactors(world);
 
   async function perform(run: StartedRun, signal: AbortSignal): Promise<{ outcome: Outcome; excerpt: Buffer }> {
     const found = await targets.of(run.project_id, run.deployment_id);
@@ -44,7 +43,7 @@ export function createCronCaller(world: World): CronCaller {
         const { outcome, excerpt } = await perform(run, signal);
         const ended = end(outcome);
         if (excerpt.length === 0) return ended;
-        return { ...ended, response_excerpt: keptText(excerpt, await redactOf(run)) };
+        return { ...ended, response_excerpt: keptText(excerpt, await redactors({ ...run, id: run.deployment_id })) };
       } catch (error) {
         world.log.error({ err: error, run: run.id }, "a cron run failed for a reason of the platform's own");
         return end({ status: "unknown", reason: "interrupted", http_status: null, response_excerpt: null });
@@ -71,28 +70,6 @@ function keptText(excerpt: Buffer, redact: Redact): string {
   const bytes = Buffer.from(redact(excerpt.toString("utf8")).replaceAll("\0", "\uFFFD"));
   // As a stream, so that a character cut in two at the end is left out.
   return new TextDecoder().decode(bytes.subarray(0, limits.cron_response_bytes), { stream: true });
-}
-
-const keptDeployments = 1000;
-
-/** What hides a deployment's secrets; they never change as long as it lives. */
-function rememberRedactors(world: World): (run: StartedRun) => Promise<Redact> {
-  const redactors = new Map<string, Promise<Redact>>();
-  return (run) => {
-    const kept = redactors.get(run.deployment_id);
-    if (kept !== undefined) return kept;
-    const made = redactorOf(world, run);
-    redactors.set(run.deployment_id, made);
-    made.catch(() => redactors.delete(run.deployment_id));
-    if (redactors.size > keptDeployments) redactors.delete(redactors.keys().next().value as string);
-    return made;
-  };
-}
-
-async function redactorOf(world: World, run: StartedRun): Promise<Redact> {
-  const deployment = await calledDeployment(world.db, run.org_id, run.deployment_id);
-  if (deployment === undefined) throw new Error("the deployment of a cron run is gone");
-  return redactor(secretsOf(await workloadOf(world, deployment)));
 }
 
 /** The same order from a random place on, so that all replicas get their share. */

@@ -1,33 +1,35 @@
-import { workloadRows, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import { outputOwners } from "../../features/deployments/deployments.ts";
+import { createAttempts } from "../../kit/attempts.ts";
+import { fewAtOnce } from "../../kit/few-at-once.ts";
 import type { Task } from "../driver.ts";
 import { ingestOutput } from "../ingest.ts";
-import { secretsOf, workloadOf } from "../workload.ts";
+import { createRedactors, type OutputOwner } from "../redactors.ts";
 import type { World } from "../world.ts";
+
+// Enough that one application's flood keeps few others waiting.
+const workloadsAtOnce = 8;
 
 /** Moves what applications write into their projects' logs. */
 export function logsTask(world: World): Task {
-  // What may not be seen of a deployment never changes: its variables are pinned. Kept so that each second costs no decryption.
-  const secrets = new Map<string, readonly string[]>();
+  const owners = new Map<string, OutputOwner & { readonly number: number }>();
+  const redactors = createRedactors(world);
+  const attempt = createAttempts(world.log, "an application's output could not be collected; it will be tried again");
   return {
     name: "logs",
     periodMs: 500,
     topics: ["logs"],
     async run() {
       const ids = await world.ports.runtime.list();
-      const unknown = ids.filter((id) => !secrets.has(id));
-      const rows = unknown.length > 0 || ids.length > 0 ? await workloadRows(world.db, ids) : [];
-      for (const id of secrets.keys()) if (!ids.includes(id)) secrets.delete(id);
-      for (const row of rows as WorkloadRow[]) {
-        if (!ids.includes(row.id)) continue;
-        if (!secrets.has(row.id)) secrets.set(row.id, secretsOf(await workloadOf(world, row)));
-        await ingestOutput(world, {
-          workload_id: row.id,
-          project_id: row.project_id,
-          deployment: row.number,
-          secrets: secrets.get(row.id) ?? [],
-        });
-      }
-      return { detail: `${ids.length} workloads` };
+      for (const id of owners.keys()) if (!ids.includes(id)) owners.delete(id);
+      const unknown = ids.filter((id) => !owners.has(id));
+      for (const owner of await outputOwners(world.db, unknown)) owners.set(owner.id, owner);
+      let failed = 0;
+      await fewAtOnce([...owners.values()], workloadsAtOnce, async (owner) => {
+        const { id, project_id, number } = owner;
+        const source = { workload_id: id, project_id, deployment: number, redactor: () => redactors(owner) };
+        if (!(await attempt(id, () => ingestOutput(world, source)))) failed += 1;
+      });
+      return { detail: `${ids.length} workloads${failed > 0 ? `, ${failed} could not be read` : ""}` };
     },
   };
 }

@@ -11,7 +11,6 @@ import {
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
-import { redactor } from "../../kit/redact.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
@@ -23,7 +22,7 @@ import { ingestOutput } from "../ingest.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "../explain-failure.ts";
 import { judgeExit, judgeLook, judgeRelease, notServed, releaseFailure, whereItListens } from "../release-failures.ts";
-import { secretsOf, workloadOf } from "../workload.ts";
+import { redactorOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
 
 /** Brings deployments that are on their way to service: release command, start, health, switch. */
@@ -76,7 +75,7 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
   if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
   const workload = await workloadOf(world, deployment);
-  const log = createBuildLog(world, readAlong(deployment), redactor(secretsOf(workload)));
+  const log = createBuildLog(world, readAlong(deployment), redactorOf(workload));
   const release: Release = { ...taken, workload, log, signal };
   const failure =
     (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
@@ -222,7 +221,7 @@ async function lastWords({ world, deployment, workload }: Release): Promise<stri
     workload_id: workload.id,
     project_id: deployment.project_id,
     deployment: deployment.number,
-    secrets: secretsOf(workload),
+    redactor: async () => redactorOf(workload),
   });
   const page = await world.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
   return page.lines.filter((line) => line.deployment === deployment.number).map((line) => line.text);

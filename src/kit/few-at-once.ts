@@ -1,0 +1,13 @@
+/** Does work on each item, in their order, on at most `limit` of them at a time. Rejects with the first fault, once what has begun has ended. */
+export async function fewAtOnce<T>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<unknown>,
+): Promise<void> {
+  const left = items.values();
+  const workers = Array.from({ length: Math.min(limit, items.length) }, async () => {
+    for (const item of left) await work(item);
+  });
+  const failed = (await Promise.allSettled(workers)).find((result) => result.status === "rejected");
+  if (failed) throw failed.reason;
+}
