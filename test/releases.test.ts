@@ -106,3 +106,31 @@ test("a redeploy that is queued while its organization is suspended is built whe
   await enable(project);
   assert.equal((await project.reaches(2, "active")).trigger, "redeploy");
 });
+
+const rollbacks = [
+  { start: "crash", status: 502, code: "previous_unhealthy" },
+  { start: "fault", status: 503, code: "unavailable" },
+] as const;
+
+for (const { start, status, code } of rollbacks) {
+  test(`a rollback that ends in a ${start} is answered with ${code}, and what serves goes on`, async () => {
+    const project = await platform.servingProject();
+    assert.equal((await project.push()).accepted, true);
+    platform.apps.start = start;
+    const answer = await call(project, "POST", "/rollback");
+    assert.deepEqual([answer.status, answer.body["code"]], [status, code]);
+    assert.equal(await activeOf(project), 2);
+  });
+}
+
+test("a rollback that a stop of the platform interrupts is no fault of the earlier deployment", async () => {
+  const project = await platform.servingProject();
+  assert.equal((await project.push()).accepted, true);
+  platform.apps.start = "unhealthy";
+  const rolling = call(project, "POST", "/rollback");
+  await project.reaches(3, "starting");
+  await platform.pause();
+  const answer = await rolling;
+  await platform.resume();
+  assert.deepEqual([answer.status, answer.body["code"]], [503, "unavailable"]);
+});

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordActivity, recordEvent } from "../activity/activity.ts";
-import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import { findProject, livingProject } from "../projects/projects.ts";
 import { attach, takeOver, type Attached, type Wanted } from "./attach.ts";
 import { checkDomains, checkStaleDomains, ownZones } from "./domains.ts";
@@ -80,7 +80,7 @@ async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): 
   const isProven = texts.outcome === "found" && texts.values.some((text) => text.trim() === proof);
   if (!isProven) {
     const hint = `If the name is yours, create the TXT record ${name} with the value ${proof} and attach the name again.`;
-    throw new Refused("hostname_taken", { hint });
+    return ctx.fail("hostname_taken", { hint });
   }
   const moved = await ctx.world.db.transaction().execute(async (tx) => {
     const taken = await takeOver(tx, wanted, ctx.now);
@@ -102,7 +102,7 @@ async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): 
     return taken;
   });
   const refused = refusalOf(moved);
-  if (refused !== undefined) throw new Refused(...refused);
+  if (refused !== undefined) return ctx.fail(...refused);
   return lookAndShow(ctx, wanted, moved);
 }
 
@@ -114,7 +114,7 @@ async function lookAndShow(ctx: AttachContext, wanted: Wanted, attached: Attache
   if (attached.outcome === "attached") await atMost(lookMs, checkDomains(world, [attached.id]), ctx);
   const row = await domainOf(world.db, wanted, { hostname: wanted.hostname, ownZones: ownZones(world.domains) });
   // Detached in the same moment.
-  if (row === undefined) throw new Refused("not_found");
+  if (row === undefined) return ctx.fail("not_found");
   return presentDomain(world.domains, row);
 }
 
