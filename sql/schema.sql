@@ -640,6 +640,8 @@ ALTER TABLE ONLY public.ssh_key
 ALTER TABLE ONLY public.storage_size
     ADD CONSTRAINT storage_size_pkey PRIMARY KEY (project_id);
 
+CREATE INDEX activity_crashed ON public.activity USING btree (created_at) WHERE (action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text]));
+
 CREATE INDEX activity_of_org ON public.activity USING btree (org_id, id DESC);
 
 CREATE INDEX activity_of_org_by_time ON public.activity USING btree (org_id, created_at DESC, id DESC);
@@ -676,6 +678,8 @@ CREATE INDEX build_failed ON public.build USING btree (project_id, finished_at D
 
 CREATE INDEX build_failed_of_org ON public.build USING btree (org_id, finished_at DESC, id DESC) WHERE ((status = 'failed'::text) AND (finished_at IS NOT NULL));
 
+CREATE INDEX build_leased ON public.build USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
 CREATE INDEX build_of_project ON public.build USING btree (org_id, project_id, number DESC);
 
 CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) WHERE (status = 'running'::text);
@@ -698,15 +702,23 @@ CREATE UNIQUE INDEX cron_run_once ON public.cron_run USING btree (job_id, schedu
 
 CREATE INDEX cron_run_open ON public.cron_run USING btree (job_id) WHERE (status = 'running'::text);
 
+CREATE INDEX deployment_by_time ON public.deployment USING btree (created_at);
+
 CREATE INDEX deployment_decided ON public.deployment USING btree (project_id, finished_at DESC, id DESC) WHERE (finished_at IS NOT NULL);
 
 CREATE INDEX deployment_decided_of_org ON public.deployment USING btree (org_id, finished_at DESC, id DESC) WHERE (finished_at IS NOT NULL);
+
+CREATE INDEX deployment_leased ON public.deployment USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
+CREATE INDEX deployment_of_build ON public.deployment USING btree (build_id);
 
 CREATE INDEX deployment_of_project ON public.deployment USING btree (org_id, project_id, number DESC);
 
 CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (project_id) WHERE (status = 'active'::text);
 
 CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (project_id) WHERE (status = ANY (ARRAY['pending'::text, 'starting'::text]));
+
+CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = 'push'::text) AND (activated_at IS NOT NULL));
 
 CREATE INDEX domain_claim_held ON public.domain_claim USING btree (hostname) WHERE (held_at IS NOT NULL);
 

@@ -170,28 +170,26 @@ export async function markCrashed(
 }
 
 /**
- * The newest push of each branch that went live: the branch must point at its commit, also when a restart with new variables or a
+ * The newest push of each project that went live: its branch must point at its commit, also when a restart with new variables or a
  * rollback has taken its place meanwhile. Left out are those of the last minute, whose push may just be moving the branch, unless
  * they are older than `since`, when whoever moved it has ended.
  */
-export async function pushedDeployments(db: Db, since: Date) {
-  const rows = await db
-    .selectFrom("deployment")
-    .innerJoin("build", "build.id", "deployment.build_id")
-    .distinctOn(["deployment.project_id", "build.branch"])
-    .select([
-      "deployment.project_id",
-      "deployment.build_id",
-      "deployment.commit",
-      "build.branch",
-      "build.old_commit",
-      sql<boolean>`deployment.activated_at < greatest(now() - interval '60 seconds', ${since})`.as("is_over"),
-    ])
-    .where("deployment.activated_at", "is not", null)
-    .where("deployment.trigger", "=", "push")
-    .orderBy("deployment.project_id")
-    .orderBy("build.branch")
-    .orderBy("deployment.number", "desc")
-    .execute();
-  return rows.filter((row) => row.is_over);
+export async function pushedDeployments(db: Db, since: Date): Promise<readonly PushedDeployment[]> {
+  const { rows } = await sql<PushedDeployment>`
+    select d.project_id, d.build_id, d.commit, b.branch, b.old_commit
+    from project p
+    cross join lateral (select project_id, build_id, commit, activated_at from deployment
+      where project_id = p.id and trigger = 'push' and activated_at is not null order by number desc limit 1) d
+    join build b on b.id = d.build_id
+    where d.activated_at < greatest(now() - interval '60 seconds', ${since})
+    order by p.number`.execute(db);
+  return rows;
+}
+
+export interface PushedDeployment {
+  readonly project_id: string;
+  readonly build_id: string;
+  readonly commit: string;
+  readonly branch: string;
+  readonly old_commit: string | null;
 }

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import { closeInterrupted, progressOf, takeQueued } from "../src/features/builds/lifecycle-queries.ts";
+import { hasComingDeployment } from "../src/features/builds/queries.ts";
+import { projectsToRestart, takeDeployment } from "../src/features/deployments/queries.ts";
+import { pushedDeployments, servedProjects, workloadRows } from "../src/features/deployments/serving.ts";
+import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
+import { crashes, openWork } from "../src/features/status/evidence.ts";
+import type { Surroundings } from "../src/features/context.ts";
+import type { Tx } from "../src/store/database.ts";
+import { releaseDeadLeases } from "../src/store/leases.ts";
+import { openVault } from "../src/store/vault.ts";
+import { testDatabase, type TestDatabase } from "./support/database.ts";
+import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testOrganization } from "./support/world.ts";
+
+const projects = 20;
+const deploymentsEach = 1000;
+// Far more than there are projects, far fewer than there are deployments.
+const mostRows = 200;
+
+let database: TestDatabase;
+let folder: string;
+let org: { id: string };
+let build: string;
+
+before(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "berth-polls-"));
+  const { db } = database;
+  const made = await testOrganization(db, "acme", { maxProjects: projects });
+  org = made;
+  const world = { db, vault: openVault({ keyFile: join(folder, "key") }) } as unknown as Surroundings;
+  for (let count = 0; count < projects; count += 1) {
+    const owner = { org_id: org.id, project_id: (await testProject(world, made)).id };
+    build = await testBuild(world, owner, { status: "succeeded" });
+    await testDeployment(world, owner, { build_id: build, number: 1_000_000, status: "active" });
+  }
+  await multiply();
+});
+after(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+/** Years of history: every project was pushed to and restarted again and again; what crashed was told. */
+async function multiply(): Promise<void> {
+  const { db } = database;
+  await sql`insert into build (id, org_id, project_id, number, status, origin, commit, branch, message, lease_owner, created_at, finished_at)
+    select b.id || '-' || n, b.org_id, b.project_id, 1000000 + n, 'succeeded', 'push', b.commit, b.branch, b.message, 'gone', now() - n * interval '1 day', now() - n * interval '1 day'
+    from build b, generate_series(1, ${deploymentsEach}) n`.execute(db);
+  await sql`insert into deployment (id, org_id, project_id, number, status, trigger, build_id, commit, image_ref, image, sealed_variables, lease_owner, created_at, activated_at)
+    select d.id || '-' || n, d.org_id, d.project_id, n, 'retired', 'push', d.build_id || '-' || n, d.commit, d.image_ref, d.image, d.sealed_variables, 'gone', now() - n * interval '1 day', now() - n * interval '1 day'
+    from deployment d, generate_series(1, ${deploymentsEach}) n`.execute(db);
+  await sql`insert into activity (org_id, project_id, action, target, detail, created_at, actor_name, id)
+    select org_id, project_id, 'replica.crashed', '', '{"deployment": 1, "replica": 0}', created_at, '', id from deployment`.execute(
+    db,
+  );
+  await sql`analyze`.execute(db);
+}
+
+const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
+  "leases of deployments": (tx) => releaseDeadLeases(tx, "deployment"),
+  "leases of builds": (tx) => releaseDeadLeases(tx, "build"),
+  "the progress of a build": (tx) => progressOf(tx, org.id, build),
+  "what comes of a build": (tx) => hasComingDeployment(tx, org.id, build),
+  "what was pushed": (tx) => pushedDeployments(tx, new Date()),
+  "builds to take": (tx) => takeQueued(tx, "me"),
+  "builds that were interrupted": (tx) =>
+    closeInterrupted(tx, { stage: "build", code: "x", summary: "", hint: "", log_tail: [] }),
+  "deployments to take": (tx) => takeDeployment(tx, "me"),
+  "projects to restart": (tx) => projectsToRestart(tx),
+  "what the edge serves": (tx) => servedProjects(tx),
+  "what ought to run": (tx) => workloadRows(tx, []),
+  "crashes of what serves": (tx) => crashes(tx),
+  "work that is open": (tx) => openWork(tx),
+  "the operator's projects": (tx) => countProjects(tx),
+  "deployments of today": (tx) => countDeployments(tx),
+  "the projects that fail most": (tx) => mostFailing(tx),
+};
+
+for (const [name, poll] of Object.entries(polls)) {
+  test(`no whole history is read for ${name}`, async () => {
+    await database.db.transaction().execute(async (tx) => {
+      const earlier = await rowsRead(tx);
+      await poll(tx);
+      const read = (await rowsRead(tx)) - earlier;
+      assert.ok(read <= mostRows, `${read} rows of builds, deployments and activity were read`);
+    });
+  });
+}
+
+async function rowsRead(tx: Tx): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as count from pg_stat_xact_user_tables
+    where relname in ('build', 'deployment', 'activity')`.execute(tx);
+  return rows[0]?.count ?? 0;
+}
