@@ -23,6 +23,12 @@ export function holdDataFolder(dataDir: string): { release(): void } {
   throw new StartRefused(`Another Berth is just starting on ${dataDir}.`);
 }
 
+/** Whether a platform runs on the folder, or is just starting. */
+export function isDataFolderHeld(dataDir: string): boolean {
+  const holder = readHolder(pathsIn(dataDir).lock);
+  return holder !== undefined && !isAbandoned(holder);
+}
+
 function makeFolder(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });

@@ -5,12 +5,17 @@ import type { Log } from "../kit/log.ts";
 import { runFolder } from "../adapters/postgres-host-local/run-folder.ts";
 import type { Config } from "./config.ts";
 import { pathsIn } from "./config.ts";
+import { isDataFolderHeld } from "./data-folder.ts";
 import { StartRefused } from "./start-refused.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
 /** The control plane's own database: where it is, and how to end it when it is ours. */
 export interface OwnDatabase {
   readonly connection: PoolConfig;
+  /** From now on it is started again when it ends by itself, until `stop` or `detach`. */
+  guard(): void;
+  /** Leaves the server alone, for the platform that uses it; without one it is ended when it was started here. */
+  detach(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -19,7 +24,12 @@ const tuning = { max_connections: "100", shared_buffers: "64MB" };
 /** Starts the control plane's own PostgreSQL instance, or uses the one of `BERTH_DATABASE_URL`. */
 export async function openOwnDatabase(config: Config, parts: MachineParts, log: Log): Promise<OwnDatabase> {
   if (config.databaseUrl !== null)
-    return { connection: { connectionString: config.databaseUrl }, stop: async () => {} };
+    return {
+      connection: { connectionString: config.databaseUrl },
+      guard: () => {},
+      detach: async () => {},
+      stop: async () => {},
+    };
   if (parts.postgresBin === null) {
     const missing = parts.missing.find((each) => each.part.toLowerCase().startsWith("postgres"));
     throw new StartRefused(
@@ -36,12 +46,18 @@ export async function openOwnDatabase(config: Config, parts: MachineParts, log: 
     uid: config.isRoot ? config.databaseUidBase - 1 : null,
     settings: tuning,
   });
+  const wasRunning = (await server.observe()) === "running";
   await server.ensure();
-  const guard = guardServer(server, log);
+  let guard: { end(): Promise<void> } | undefined;
   return {
     connection: server.superuserConnection("postgres"),
+    guard: () => void (guard ??= guardServer(server, log)),
+    async detach() {
+      await guard?.end();
+      if (!wasRunning && !isDataFolderHeld(config.dataDir)) await server.stop();
+    },
     async stop() {
-      await guard.end();
+      await guard?.end();
       await server.stop();
     },
   };

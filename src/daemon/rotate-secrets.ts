@@ -25,5 +25,6 @@ export async function rotateSecrets(config: Config, say: (line: string) => void)
     say(`Sealed ${resealed} secrets under key ${key}.`);
   } finally {
     await database.close();
+    await own.detach();
   }
 }

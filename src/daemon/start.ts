@@ -88,6 +88,7 @@ function metricsText(world: World, reconcilers: Driver): OperatorText {
 
 async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown, log: ReturnType<typeof createLog>) {
   const own = await openOwnDatabase(config, parts, log);
+  own.guard();
   if (config.onStop === "stop") shutdown.onEnd("the control plane's database", () => own.stop());
   const { connection } = own;
   const applied = await migrate({ connection }).catch((error: unknown) => {

@@ -31,6 +31,7 @@ export function createKeyring(file: string): void {
   const temporary = writeBeside(file, { current: 1, keys: new Map([[1, randomBytes(keyBytes)]]) });
   try {
     linkSync(temporary, file);
+    syncFolder(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   } finally {
@@ -75,7 +76,18 @@ export function dropKeys(file: string, numbers: readonly number[]): Keyring {
 
 function replace(file: string, keyring: Keyring): Keyring {
   renameSync(writeBeside(file, keyring), file);
+  syncFolder(file);
   return keyring;
+}
+
+// Secrets are sealed under the new key at once: after a loss of power the folder must not know the old file alone.
+function syncFolder(file: string): void {
+  const folder = openSync(dirname(file), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 /** A complete, durable file in the same folder, ready to be renamed or linked into place. */
