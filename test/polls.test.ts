@@ -69,10 +69,10 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
   "the progress of a build": (tx) => progressOf(tx, org.id, build),
   "what comes of a build": (tx) => hasComingDeployment(tx, org.id, build),
   "what was pushed": (tx) => pushedDeployments(tx, new Date()),
-  "builds to take": (tx) => takeQueued(tx, "me"),
+  "builds to take": (tx) => takeQueued(tx, "me", []),
   "builds that were interrupted": (tx) =>
-    closeInterrupted(tx, { stage: "build", code: "x", summary: "", hint: "", log_tail: [] }),
-  "deployments to take": (tx) => takeDeployment(tx, "me"),
+    closeInterrupted(tx, { stage: "build", code: "x", summary: "", hint: "", log_tail: [] }, []),
+  "deployments to take": (tx) => takeDeployment(tx, "me", []),
   "projects to restart": (tx) => projectsToRestart(tx),
   "what the edge serves": (tx) => servedProjects(tx),
   "what ought to run": (tx) => workloadRows(tx, []),
