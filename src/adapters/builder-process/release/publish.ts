@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { constants, copyFile, mkdir, rename, writeFile } from "node:fs/promises";
+import { constants, copyFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
 import type { Start } from "../plan/plan.ts";
 import { removeTree } from "../steps/remove-tree.ts";
-import type { HashedFolder, HashedTree, Hashing } from "./hash-tree.ts";
+import { syncFileSystem, syncFolder } from "../steps/sync-disk.ts";
+import { startHashing, type HashedFolder, type HashedTree, type Hashing } from "./hash-tree.ts";
 
 export interface Publishing {
   /** The finished content; it is moved. */
@@ -26,20 +27,59 @@ export interface Published {
   readonly hashed: HashedTree;
 }
 
-/** Puts a release into its place, named by its content. The same content published twice is the same release. */
+/**
+ * Puts a release into its place, named by its content. The same content published twice is the same release. What has a name there is
+ * on the disk: a power cut leaves a whole release or none.
+ */
 export async function publish(publishing: Publishing): Promise<Published> {
   const { folder, releasesDir, manifest } = publishing;
   await mkdir(folder, { recursive: true, mode: 0o755 });
   await rename(publishing.app, join(folder, treeName));
-  const hashed = await publishing.hashing.hash({ root: join(folder, treeName), known: publishing.known });
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   await writeFile(join(folder, manifestName), text, { mode: 0o444 });
-  const hex = createHash("sha256").update(`${hashed.digest}\n${text}`).digest("hex");
+  // It is written out while it is read.
+  const synced = syncFileSystem(folder);
+  const hashing = publishing.hashing.hash({ root: join(folder, treeName), known: publishing.known });
+  const [hashed] = await Promise.all([hashing, synced]);
+  const hex = nameOf(hashed, text);
+  const place = join(releasesDir, hex);
   await mkdir(releasesDir, { recursive: true, mode: 0o755 });
-  await rename(folder, join(releasesDir, hex)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
-  });
-  return { imageRef: `sha256:${hex}`, tree: join(releasesDir, hex, treeName), hashed };
+  if (!(await moved(folder, place)) && !(await isWhole(place, hex))) {
+    // An earlier power cut has damaged it. It goes with the build's folders, and what runs from it keeps it as long.
+    await rename(place, `${folder}-damaged`);
+    await rename(folder, place);
+  }
+  await syncFolder(releasesDir);
+  return { imageRef: `sha256:${hex}`, tree: join(place, treeName), hashed };
+}
+
+function nameOf({ digest }: HashedFolder, manifest: string): string {
+  return createHash("sha256").update(`${digest}\n${manifest}`).digest("hex");
+}
+
+/** False when there is one already. */
+async function moved(folder: string, place: string): Promise<boolean> {
+  try {
+    await rename(folder, place);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+    return false;
+  }
+}
+
+/** Whether a release holds what its name says. */
+async function isWhole(place: string, hex: string): Promise<boolean> {
+  const hashing = startHashing();
+  try {
+    const hashed = await hashing.hash({ root: join(place, treeName), known: new Map() });
+    return nameOf(hashed, await readFile(join(place, manifestName), "utf8")) === hex;
+  } catch {
+    return false;
+  } finally {
+    hashing.stop();
+  }
 }
 
 const serverFile = new URL("../static-server.mjs", import.meta.url);

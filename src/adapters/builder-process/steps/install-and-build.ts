@@ -80,7 +80,8 @@ async function install(context: InstallContext, plan: Plan, kept: KeptInstalls):
   }
   context.hashing.expectMuch();
   for (const step of wanted.steps) await runStep(context, step);
-  if (wanted.key !== null && changes && (await isThere(target))) await kept.keep(wanted.key, "full", target);
+  if (wanted.key !== null && changes && (await isThere(target)))
+    context.after.unshift(await kept.keep(wanted.key, "full", target));
   return { ...(await complete(target)), isProduction: false, linked: null };
 }
 
@@ -111,7 +112,8 @@ export async function finishInstall(context: InstallContext, plan: Plan, install
     remember: async (tree, entries) => {
       const entry = entries.get(wanted.folder);
       if (entry === undefined) return;
-      await kept.keep(key, "production", join(tree, wanted.folder));
+      const finish = await kept.keep(key, "production", join(tree, wanted.folder));
+      await finish();
       await kept.keepHashed(key, entry);
     },
   };

@@ -2,6 +2,7 @@ import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import { removeTree } from "./remove-tree.ts";
+import { syncFileSystem } from "./sync-disk.ts";
 import type { HashedFolder } from "../release/hash-tree.ts";
 import type { Spares } from "./spares.ts";
 
@@ -18,7 +19,8 @@ export interface KeptInstalls {
   linkProduction(key: string, target: string): Promise<boolean>;
   /** What `hashTree` said of the kept production folder, or null when that is not known. */
   hashed(key: string): Promise<HashedFolder | null>;
-  keep(key: string, variant: "full" | "production", source: string): Promise<void>;
+  /** Keeps a folder as it is now, once what it answers is called, for which nobody needs to wait: what is kept is on the disk before. */
+  keep(key: string, variant: "full" | "production", source: string): Promise<() => Promise<void>>;
   keepHashed(key: string, hashed: HashedFolder): Promise<void>;
 }
 
@@ -48,23 +50,35 @@ export function keptInstalls(projectCacheDir: string, spares: Spares): KeptInsta
       return true;
     },
     hashed: async (key) => {
-      const text = await readFile(place(key, "production.json"), "utf8").catch(() => null);
-      return text === null ? null : (JSON.parse(text) as HashedFolder);
+      const text = await readFile(place(key, "production.json"), "utf8").catch(() => "");
+      return parseHashed(text);
     },
     keep: async (key, variant, source) => {
-      if (await exists(place(key, variant))) return;
+      if (await exists(place(key, variant))) return async () => {};
       await mkdir(join(root, key), { recursive: true, mode: 0o700 });
       const making = place(key, `.making-${variant}`);
       await removeTree(making);
       await copyTree(source, making, ["--link"]);
-      await rename(making, place(key, variant));
-      await dropOld(root);
+      return async () => {
+        await syncFileSystem(making);
+        await rename(making, place(key, variant));
+        await dropOld(root);
+      };
     },
     keepHashed: async (key, hashed) => {
       if (await exists(place(key, "production")))
         await writeFile(place(key, "production.json"), JSON.stringify(hashed));
     },
   };
+}
+
+/** Null for what a power cut has cut off: it is read anew then. */
+function parseHashed(text: string): HashedFolder | null {
+  try {
+    return JSON.parse(text) as HashedFolder;
+  } catch {
+    return null;
+  }
 }
 
 async function copyTree(source: string, target: string, how: readonly string[]): Promise<void> {

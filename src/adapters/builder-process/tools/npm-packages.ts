@@ -15,6 +15,7 @@ import {
 import { join } from "node:path";
 import { run, type RunOptions } from "../../../kit/exec.ts";
 import { tellingLine } from "../steps/classify.ts";
+import { syncFileSystem } from "../steps/sync-disk.ts";
 
 export interface NpmPackagesOptions {
   /** Where fetched packages are kept, `<name>/<version>/`. */
@@ -123,6 +124,7 @@ async function keep(
   try {
     await make(making);
     await chmod(making, 0o755);
+    await syncFileSystem(making);
     await rename(making, folder).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { mkdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { attempt, imageOf } from "../../ports/builder.suite.ts";
+import { keptInstalls } from "./steps/installs.ts";
+import { openSpares } from "./steps/spares.ts";
+import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
+
+const app = {
+  Procfile: "web: node serve.js\n",
+  "serve.js": `require("http").createServer((_, res) => res.end("whole")).listen(process.env.PORT, process.env.HOST);\n`,
+};
+
+describe("after a power cut", () => {
+  let test: TestBuilder;
+  before(async () => {
+    test = await makeTestBuilder();
+  });
+  after(() => test.close());
+
+  for (const name of ["app/serve.js", "image.json"]) {
+    it(`a release whose ${name} lost its content is made anew by the next push of the same source`, async () => {
+      const image = imageOf((await attempt(test.builder, app)).outcome);
+      const file = join(test.options.releasesDir, "prj_suite", image.image_ref.slice("sha256:".length), name);
+      await truncate(file);
+      const again = imageOf((await attempt(test.builder, app)).outcome);
+      assert.equal(again.image_ref, image.image_ref);
+      assert.notEqual(await readFile(file, "utf8"), "");
+      assert.equal((await visit(test, again)).text, "whole");
+    });
+  }
+
+  it("a release that is whole stays the very same when it is pushed again", async () => {
+    const image = imageOf((await attempt(test.builder, app)).outcome);
+    const folder = join(test.options.releasesDir, "prj_suite", image.image_ref.slice("sha256:".length));
+    const { ino } = await stat(folder);
+    await attempt(test.builder, app);
+    assert.equal((await stat(folder)).ino, ino);
+  });
+
+  it("a kept install has its name only when all of it is on the disk, and a cut digest is none", async () => {
+    const cache = join(test.root, "kept");
+    const source = join(cache, "source");
+    await mkdir(source, { recursive: true });
+    await writeFile(join(source, "file"), "x");
+    const kept = keptInstalls(cache, await openSpares(cache));
+    const finish = await kept.keep("key", "production", source);
+    assert.equal(await kept.linkProduction("key", join(cache, "early")), false);
+    await finish();
+    assert.equal(await kept.linkProduction("key", join(cache, "target")), true);
+    await kept.keepHashed("key", { digest: "d 1", sizeBytes: 1 });
+    assert.deepEqual(await kept.hashed("key"), { digest: "d 1", sizeBytes: 1 });
+    await truncate(join(cache, "installs", "key", "production.json"));
+    assert.equal(await kept.hashed("key"), null);
+  });
+});
