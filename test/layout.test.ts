@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 
+import { limits } from "../src/contract/limits.ts";
 import { routes } from "../src/contract/routes.ts";
 import { exceptions } from "../tools/check/exceptions.ts";
 
@@ -41,4 +42,11 @@ test("every layout exception belongs to a noun of the contract", () => {
   const known = ["*", ...nouns].flatMap((noun) => Object.keys(places).map((part) => `${noun}.${part}`));
   const unknown = Object.keys(exceptions.layout).filter((key) => !known.includes(key));
   assert.deepEqual(unknown, []);
+});
+
+test("every limit that the API tells is read by the code that keeps it", () => {
+  const files = globSync("src/**/*.ts", { cwd: root }).filter((file) => !/(?:limits|\.test|\.suite)\.ts$/.test(file));
+  const text = files.map((file) => readFileSync(join(root, file), "utf8")).join("\n");
+  const unread = Object.keys(limits).filter((name) => !new RegExp(`\\b(?:apiL|l)imits\\.${name}\\b`).test(text));
+  assert.deepEqual(unread, []);
 });

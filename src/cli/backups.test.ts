@@ -69,7 +69,10 @@ test("create --no-wait --json prints what the API answered", async () => {
 test("verify takes the newest completed backup and names the tables that differ", async () => {
   const tables = [{ table: "public.users", expected: 3, actual: 2 }];
   const script: Script = {
-    "backups.list": () => ({ backups: [backup({ id: "bak_3", status: "failed" }), backup({ id: "bak_2" }), backup()] }),
+    "backups.list": () => ({
+      backups: [backup({ id: "bak_3", status: "failed" }), backup({ id: "bak_2" }), backup()],
+      next_cursor: null,
+    }),
     "backups.get": () => backup({ id: "bak_2" }),
     "backups.verify": ({ params }) => ({
       status: params["id"] === "bak_2" ? "mismatch" : "verified",
@@ -124,7 +127,10 @@ test("promote and drop ask first", async () => {
 });
 
 test("list and show are readable", async () => {
-  const script: Script = { "backups.list": () => ({ backups: [backup()] }), "backups.get": () => backup() };
+  const script: Script = {
+    "backups.list": () => ({ backups: [backup()], next_cursor: null }),
+    "backups.get": () => backup(),
+  };
   assert.match((await run(script, ["backups"])).stdout, /bak_1 +completed +manual/);
   assert.match((await run(script, ["backups", "show", "bak_1"])).stdout, /public\.users +3/);
 });

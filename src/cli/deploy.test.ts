@@ -14,6 +14,7 @@ function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script
     "builds.get": () => build,
     "deployments.list": () => ({
       deployments: [sampleDeployment({ id: "dep_9", trigger: "rollback", build_id: build.id }), deployment],
+      next_cursor: null,
     }),
     "builds.logs": ({ query }) => {
       reads += 1;

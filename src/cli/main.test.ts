@@ -139,7 +139,7 @@ test("a destructive command where nobody can be asked needs --yes", async () => 
 test("text of others cannot steer the terminal through a table", async () => {
   const deployment = sampleDeployment({ status: "failed", failure: sampleFailure() });
   await using platform = await startScriptedPlatform({
-    "deployments.list": () => ({ deployments: [deployment] }),
+    "deployments.list": () => ({ deployments: [deployment], next_cursor: null }),
     "projects.get": () => sampleProject({ name: "\x1b]0;owned\x07Demo\x1b[2J" }),
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });

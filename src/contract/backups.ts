@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
 import { backupStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -82,10 +82,11 @@ export const rows = [
     access: "member",
     scope: "backups:read",
     params: slugParam,
-    result: z.object({ backups: z.array(backupSummary) }),
+    query: z.object({ cursor: idCursor }),
+    result: z.object({ backups: z.array(backupSummary), next_cursor: nextCursor }),
     success: [200],
     errors: ["project_deleted"],
-    summary: "List the newest 100 backups",
+    summary: "List the backups, newest first, 100 at a time",
   }),
   row({
     name: "backups.get",

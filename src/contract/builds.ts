@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, queryInteger, slugParam, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -40,10 +40,11 @@ export const rows = [
     access: "member",
     scope: "deployments:read",
     params: slugParam,
-    result: z.object({ builds: z.array(build) }),
+    query: z.object({ cursor: numberCursor }),
+    result: z.object({ builds: z.array(build), next_cursor: nextCursor }),
     success: [200],
     errors: ["project_deleted"],
-    summary: "List the newest 100 builds",
+    summary: "List the builds, newest first, 100 at a time",
   }),
   row({
     name: "builds.get",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, slugParam, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -38,10 +39,11 @@ export const rows = [
     access: "member",
     scope: "deployments:read",
     params: slugParam,
-    result: z.object({ deployments: z.array(deployment) }),
+    query: z.object({ cursor: numberCursor }),
+    result: z.object({ deployments: z.array(deployment), next_cursor: nextCursor }),
     success: [200],
     errors: ["project_deleted"],
-    summary: "List the newest 100 deployments",
+    summary: "List the deployments, newest first, 100 at a time",
   }),
   row({
     name: "deployments.create",
@@ -86,7 +88,7 @@ export const rows = [
     access: "operator",
     scope: "deployments:write",
     params: slugParam,
-    body: z.strictObject({ replicas: z.number().int().min(1).max(8) }),
+    body: z.strictObject({ replicas: z.number().int().min(1).max(limits.replicas) }),
     result: z.object({ replicas: z.number().int() }),
     success: [200],
     errors: ["project_deleted"],

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 /** What stands in the place of every value; it never depends on the value. */
@@ -61,7 +62,10 @@ export const rows = [
     body: z.strictObject({
       value: z
         .string()
-        .refine((value) => new TextEncoder().encode(value).length <= 32 * 1024, "must be at most 32 KiB")
+        .refine(
+          (value) => new TextEncoder().encode(value).length <= limits.variable_value_bytes,
+          `must be at most ${limits.variable_value_bytes / 1024} KiB`,
+        )
         .refine((value) => !value.includes("\0"), "must not contain NUL"),
     }),
     success: [204],

@@ -47,6 +47,14 @@ export const idCursor = z
   .regex(/^[a-z]{3}_[0-9a-z]{1,90}$/, "use the next_cursor of the page before")
   .optional();
 
+/** The cursor of a list that goes on by numbers. */
+export const numberCursor = z
+  .string()
+  .regex(/^\d{1,9}$/, "use the next_cursor of the page before")
+  .transform(Number)
+  .pipe(z.number().int())
+  .optional();
+
 /** A slug in a path: any text, because a wrong one is not found rather than invalid. */
 export const slugParam = z.object({ slug: z.string().max(100) });
 

@@ -14,6 +14,7 @@ export const limits = {
   idempotency_key_characters: 255,
   deployments_listed: 100,
   builds_listed: 100,
+  backups_listed: 100,
   domains_per_project: 100,
   replicas: 8,
   log_lines: 5000,

@@ -18,8 +18,8 @@ const active = sampleProject({
 });
 const nothing: ProjectState = {
   project: active,
-  deployments: { deployments: [sampleDeployment()] },
-  builds: { builds: [sampleBuild()] },
+  deployments: { deployments: [sampleDeployment()], next_cursor: null },
+  builds: { builds: [sampleBuild()], next_cursor: null },
   logs: null,
   domains: { domains: [] },
   metrics: null,
@@ -75,22 +75,26 @@ test("a healthy project has no findings", () => {
 
 test("a deleted project is told as that alone", () => {
   assert.deepEqual(
-    codes({ project: sampleProject({ state: "deleted" }), builds: { builds: [sampleBuild({ status: "failed" })] } }),
+    codes({
+      project: sampleProject({ state: "deleted" }),
+      builds: { builds: [sampleBuild({ status: "failed" })], next_cursor: null },
+    }),
     [["down", "project_deleted"]],
   );
 });
 
 test("a project without code, one that is being built, and one whose first build failed are told apart", () => {
   const project = sampleProject();
-  assert.deepEqual(codes({ project, builds: { builds: [] }, deployments: { deployments: [] } }), [
-    ["down", "nothing_deployed"],
-  ]);
-  assert.deepEqual(codes({ project, builds: { builds: [sampleBuild({ status: "running" })] } }), [
+  assert.deepEqual(
+    codes({ project, builds: { builds: [], next_cursor: null }, deployments: { deployments: [], next_cursor: null } }),
+    [["down", "nothing_deployed"]],
+  );
+  assert.deepEqual(codes({ project, builds: { builds: [sampleBuild({ status: "running" })], next_cursor: null } }), [
     ["notice", "building"],
   ]);
   const failed = sampleBuild({ status: "failed", failure: sampleFailure() });
-  assert.deepEqual(codes({ project, builds: { builds: [failed] } }), [["down", "install_failed"]]);
-  assert.deepEqual(codes({ builds: { builds: [failed] } }), [["broken", "install_failed"]]);
+  assert.deepEqual(codes({ project, builds: { builds: [failed], next_cursor: null } }), [["down", "install_failed"]]);
+  assert.deepEqual(codes({ builds: { builds: [failed], next_cursor: null } }), [["broken", "install_failed"]]);
 });
 
 test("a failed deployment gives its own failure's code", () => {
@@ -98,7 +102,9 @@ test("a failed deployment gives its own failure's code", () => {
     status: "failed",
     failure: sampleFailure({ stage: "health", code: "health_timeout" }),
   });
-  assert.deepEqual(codes({ deployments: { deployments: [failed] } }), [["broken", "health_timeout"]]);
+  assert.deepEqual(codes({ deployments: { deployments: [failed], next_cursor: null } }), [
+    ["broken", "health_timeout"],
+  ]);
 });
 
 test("single crashes, a loop of crashes and a lack of memory are told apart; old crashes are forgotten", () => {
@@ -128,7 +134,7 @@ test("the worst comes first", () => {
   const failed = sampleBuild({ status: "failed", failure: sampleFailure() });
   const found = codes({
     project: sampleProject(),
-    builds: { builds: [failed] },
+    builds: { builds: [failed], next_cursor: null },
     domains: { domains: [sampleDomain()] },
   });
   assert.deepEqual(found, [
@@ -141,8 +147,11 @@ test("every next step names a tool with an action that there is and arguments th
   const failed = sampleDeployment({ status: "failed", failure: sampleFailure() });
   const states: Partial<ProjectState>[] = [
     { project: sampleProject({ state: "deleted" }) },
-    { builds: { builds: [sampleBuild({ status: "failed" })] }, deployments: { deployments: [failed] } },
-    { project: sampleProject(), builds: { builds: [sampleBuild({ status: "running" })] } },
+    {
+      builds: { builds: [sampleBuild({ status: "failed" })], next_cursor: null },
+      deployments: { deployments: [failed], next_cursor: null },
+    },
+    { project: sampleProject(), builds: { builds: [sampleBuild({ status: "running" })], next_cursor: null } },
     {
       timeline: { timeline: [crash(1)], next_cursor: null },
       metrics: traffic({ requests: 100, errors: 50, p95: 9000 }),

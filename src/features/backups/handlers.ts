@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../contract/routes.ts";
+import { limits } from "../../contract/limits.ts";
+import { pageOf } from "../../kit/page.ts";
 import { Refused, type Context, type Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
@@ -28,10 +30,11 @@ export const backups: Handlers<"backups"> = {
     return { outcome: () => begun(ctx, asked) };
   },
 
-  async list(ctx, { params }) {
+  async list(ctx, { params, query }) {
     const project = await livingProject(ctx, params.slug);
-    const rows = await listBackups(ctx.tx, ctx.caller.org_id, project.id);
-    return { backups: rows.map(present) };
+    const rows = await listBackups(ctx.tx, ctx.caller.org_id, project.id, query.cursor);
+    const { shown, next_cursor } = pageOf(rows, limits.backups_listed, ({ id }) => id);
+    return { backups: shown.map(present), next_cursor };
   },
 
   async get(ctx, { params }) {

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { DailyState } from "./rules.ts";
 
@@ -35,9 +36,13 @@ const shown = (db: Db | Tx, orgId: string) =>
     .where("backup.org_id", "=", orgId)
     .where("backup.expired_at", "is", null);
 
-/** The newest hundred backups of a project, each with what goes on with it. */
-export async function listBackups(db: Db | Tx, orgId: string, projectId: string) {
-  return shown(db, orgId).where("backup.project_id", "=", projectId).orderBy("backup.id", "desc").limit(100).execute();
+/** The newest backups of a project, or the newest of those before an id, each with what goes on with it; one more than a page shows. */
+export async function listBackups(db: Db | Tx, orgId: string, projectId: string, before: string | undefined) {
+  const query = shown(db, orgId).where("backup.project_id", "=", projectId);
+  return (before === undefined ? query : query.where("backup.id", "<", before))
+    .orderBy("backup.id", "desc")
+    .limit(limits.backups_listed + 1)
+    .execute();
 }
 
 /** One backup with its tables and the result of its last verification. */

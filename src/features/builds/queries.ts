@@ -1,3 +1,4 @@
+import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
 const shown = [
@@ -14,15 +15,12 @@ const shown = [
   "build.failure",
 ] as const;
 
-/** The newest hundred builds of a project. */
-export async function listBuilds(db: Db | Tx, orgId: string, projectId: string) {
-  return db
-    .selectFrom("build")
-    .select(shown)
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+/** The newest builds of a project, or the newest of those before a number; one more than a page shows. */
+export async function listBuilds(db: Db | Tx, orgId: string, projectId: string, before: number | undefined) {
+  const query = db.selectFrom("build").select(shown).where("org_id", "=", orgId).where("project_id", "=", projectId);
+  return (before === undefined ? query : query.where("number", "<", before))
     .orderBy("number", "desc")
-    .limit(100)
+    .limit(limits.builds_listed + 1)
     .execute();
 }
 

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Failure } from "../../ports/failure.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
+import { limits } from "../../contract/limits.ts";
+import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { rollBack } from "./deployments.ts";
@@ -12,9 +14,11 @@ const rollbackDeadlineMs = 150_000;
 const pollMs = 50;
 
 export const deployments: Handlers<"deployments"> = {
-  async list(ctx, { params }) {
+  async list(ctx, { params, query }) {
     const project = await livingProject(ctx, params.slug);
-    return { deployments: await listDeployments(ctx.tx, ctx.caller.org_id, project.id) };
+    const rows = await listDeployments(ctx.tx, ctx.caller.org_id, project.id, query.cursor);
+    const { shown, next_cursor } = pageOf(rows, limits.deployments_listed, ({ number }) => String(number));
+    return { deployments: shown, next_cursor };
   },
 
   async create(ctx, { params, body }) {

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { limits } from "../../contract/limits.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -19,14 +20,16 @@ const shown = [
   "failure",
 ] as const;
 
-export async function listDeployments(tx: Tx, orgId: string, projectId: string) {
-  return tx
+/** The newest deployments of a project, or the newest of those before a number; one more than a page shows. */
+export async function listDeployments(db: Db | Tx, orgId: string, projectId: string, before: number | undefined) {
+  const query = db
     .selectFrom("deployment")
     .select(shown)
     .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where("project_id", "=", projectId);
+  return (before === undefined ? query : query.where("number", "<", before))
     .orderBy("number", "desc")
-    .limit(100)
+    .limit(limits.deployments_listed + 1)
     .execute();
 }
 

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { newId } from "../src/kit/ids.ts";
+import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/world.ts";
+
+const count = 205;
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "acme");
+  const project = await testProject(api.world, org, "demo");
+  const owner = { org_id: org.id, project_id: project.id };
+  for (let number = 1; number <= count; number += 1) {
+    const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+    await testDeployment(api.world, owner, { build_id, number, status: "failed" });
+    const backup = { ...owner, id: newId("bak"), origin: "manual", status: "completed" } as const;
+    await api.database.db.insertInto("backup").values(backup).execute();
+  }
+});
+after(() => api.close());
+
+for (const noun of ["deployments", "builds", "backups"]) {
+  test(`${noun} are listed newest first, 100 at a time, and next_cursor goes on without a gap or a repetition`, async () => {
+    const keys: string[] = [];
+    const sizes: number[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const { status, body } = await api.call(
+        "GET",
+        `/v1/projects/demo/${noun}${cursor === "" ? "" : `?cursor=${cursor}`}`,
+        { token: org.member },
+      );
+      assert.equal(status, 200);
+      // Ids of one millisecond have no order, so those that have numbers go by them.
+      const page = (body[noun] as { id: string; number?: number }[]).map(({ id, number }) =>
+        String(number ?? id).padStart(9, "0"),
+      );
+      sizes.push(page.length);
+      keys.push(...page);
+      cursor = body["next_cursor"] as string | null;
+    }
+    assert.deepEqual(sizes, [100, 100, 5]);
+    assert.equal(new Set(keys).size, count);
+    assert.deepEqual(keys, keys.toSorted().reverse());
+    const wrong = await api.call("GET", `/v1/projects/demo/${noun}?cursor=!`, { token: org.member });
+    assert.deepEqual([wrong.status, wrong.body["code"]], [400, "invalid_request"]);
+  });
+}
