@@ -1,5 +1,5 @@
 import type { TenantLogin } from "../../ports/tenant-database.ts";
-import { Refused, type Context, type Handlers } from "../context.ts";
+import type { Context, Handlers } from "../context.ts";
 import { databaseOf, specOf } from "../database/database.ts";
 import { livingProject } from "../projects/projects.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
@@ -9,7 +9,7 @@ export const data: Handlers<"data"> = {
     const { login } = await enter(ctx, params.slug, query.database);
     return {
       async outcome() {
-        const { tables, total } = foundIn(await ctx.world.ports.tenantDatabase.listTables(login, query), "read");
+        const { tables, total } = foundIn(ctx, await ctx.world.ports.tenantDatabase.listTables(login, query), "read");
         const more = query.offset + tables.length < total;
         return { tables: [...tables], total, next_offset: nextOffset(query.offset, tables.length, more) };
       },
@@ -21,7 +21,11 @@ export const data: Handlers<"data"> = {
     const { schema, table } = params;
     return {
       async outcome() {
-        const found = foundIn(await ctx.world.ports.tenantDatabase.readRows(login, { schema, table }, query), "read");
+        const found = foundIn(
+          ctx,
+          await ctx.world.ports.tenantDatabase.readRows(login, { schema, table }, query),
+          "read",
+        );
         return {
           schema,
           name: table,
@@ -51,7 +55,7 @@ export const data: Handlers<"data"> = {
       changesLate: true,
       async outcome() {
         const looked = await ctx.world.ports.tenantDatabase.insertRow(login, { schema, table }, values);
-        const { row, cut } = foundIn(looked, "write");
+        const { row, cut } = foundIn(ctx, looked, "write");
         return { row, cut: [...cut] };
       },
     };
@@ -66,10 +70,10 @@ export const data: Handlers<"data"> = {
     return {
       changesLate: true,
       async look() {
-        foundIn(await tenantDatabase.findRow(login, { schema, table }, key), "read");
+        foundIn(ctx, await tenantDatabase.findRow(login, { schema, table }, key), "read");
       },
       async outcome() {
-        foundIn(await tenantDatabase.deleteRow(login, { schema, table }, key), "write");
+        foundIn(ctx, await tenantDatabase.deleteRow(login, { schema, table }, key), "write");
         return undefined;
       },
     };
@@ -89,7 +93,7 @@ async function enter(
   if (row === undefined) return ctx.fail("no_database");
   const { port, socket_path } = row;
   if (port === null || socket_path === null)
-    throw new Refused("unavailable", { error: "The database is still being made." });
+    return ctx.fail("unavailable", { error: "The database is still being made." });
   const spec = specOf(ctx.world.vault, row);
   return {
     project_id: project.id,

@@ -1,26 +1,33 @@
 import type { Looked, ShownRow, Unable } from "../../ports/tenant-database.ts";
-import { Refused } from "../context.ts";
+import type { RefusalText } from "../context.ts";
 
-/** What was found. Throws the refusal when there is nothing. */
-export function foundIn<T>(looked: Looked<T>, did: "read" | "write"): T {
-  if (looked.outcome === "done") return looked.found;
-  throw refusalOf(looked, did);
+type Code = "not_found" | "invalid_request" | "conflict" | "query_timeout" | "unavailable";
+
+/** How whoever asks refuses. */
+interface Asking {
+  readonly fail: (code: Code, more?: RefusalText) => never;
 }
 
-function refusalOf(unable: Unable, did: "read" | "write"): Refused {
+/** What was found; refuses when there is nothing. */
+export function foundIn<T>(asking: Asking, looked: Looked<T>, did: "read" | "write"): T {
+  if (looked.outcome === "done") return looked.found;
+  return refuse(asking, looked, did);
+}
+
+function refuse({ fail }: Asking, unable: Unable, did: "read" | "write"): never {
   switch (unable.outcome) {
     case "missing":
-      return new Refused("not_found");
+      return fail("not_found");
     case "invalid": {
       const { field: path, problem: message } = unable;
-      return new Refused("invalid_request", { error: `${path}: ${message}`, details: [{ path, message }] });
+      return fail("invalid_request", { error: `${path}: ${message}`, details: [{ path, message }] });
     }
     case "conflict":
-      return new Refused("conflict", { error: unable.problem, hint: unable.hint ?? "" });
+      return fail("conflict", { error: unable.problem, hint: unable.hint ?? "" });
     case "timeout":
-      return new Refused("query_timeout", { hint: hints[did] });
+      return fail("query_timeout", { hint: hints[did] });
     case "unavailable":
-      return new Refused("unavailable", { error: unable.problem });
+      return fail("unavailable", { error: unable.problem });
   }
 }
 
