@@ -6,21 +6,34 @@ import { planDue, storedSchedule } from "./rules.ts";
 
 /** What one look at the due jobs brought. */
 export interface Claim {
-  /** The jobs that were due, at most the limit. */
+  /** The jobs that were due and are dealt with. */
   readonly jobIds: readonly string[];
+  /** Whether more jobs may be due. */
+  readonly more: boolean;
   readonly waiting: readonly queries.WaitingRun[];
 }
+
+export interface Claiming {
+  readonly owner: string;
+  readonly now: Date;
+  readonly limit: number;
+  /** How many runs of each job are kept. */
+  readonly keep: number;
+}
+
+// After a downtime a job may have as many rows as are kept of it: what is due on time must not wait for all of them.
+const rowsAtOnce = 10_000;
 
 /**
  * Takes up to `limit` due jobs: writes one row for each of their due minutes and moves them to their next, in one transaction.
  * The runs it answers with wait under the owner's lease.
  */
-export async function claimDue(db: Db, claim: { owner: string; now: Date; limit: number }): Promise<Claim> {
-  const { owner, now, limit } = claim;
+export async function claimDue(db: Db, claiming: Claiming): Promise<Claim> {
+  const { owner, now, limit } = claiming;
   return db.transaction().execute(async (tx) => {
     const due = await queries.lockDueJobs(tx, now, limit);
-    if (due.length === 0) return { jobIds: [], waiting: [] };
-    const plans = due.map((job) => planOf(job, now));
+    if (due.length === 0) return { jobIds: [], waiting: [], more: false };
+    const plans = plansOf(due, claiming);
     const waiting = await queries.insertRuns(
       tx,
       owner,
@@ -31,13 +44,36 @@ export async function claimDue(db: Db, claim: { owner: string; now: Date; limit:
       tx,
       plans.map(({ next }) => next),
     );
-    return { jobIds: due.map(({ id }) => id), waiting };
+    return {
+      jobIds: plans.map(({ next }) => next.id),
+      waiting,
+      more: due.length === limit || plans.length < due.length,
+    };
   });
 }
 
-function planOf(job: queries.DueJob, now: Date): { runs: queries.NewRun[]; next: queries.NextMinute } {
+interface JobPlan {
+  readonly runs: readonly queries.NewRun[];
+  readonly next: queries.NextMinute;
+}
+
+/** Plans one job after the other until there are rows enough for one transaction; the rest stays due. */
+function plansOf(due: readonly queries.DueJob[], claiming: Claiming): readonly JobPlan[] {
+  const plans: JobPlan[] = [];
+  let rows = 0;
+  for (const job of due) {
+    if (rows >= rowsAtOnce) break;
+    const plan = planOf(job, claiming);
+    plans.push(plan);
+    rows += plan.runs.length;
+  }
+  return plans;
+}
+
+function planOf(job: queries.DueJob, { now, keep }: Claiming): JobPlan {
   const nowMs = now.getTime();
-  const { startMs, missedMs, nextMs } = planDue(storedSchedule(job.schedule), Date.parse(job.next_run_at), nowMs);
+  const span = { fromMs: Date.parse(job.next_run_at), nowMs, keep };
+  const { startMs, missedMs, nextMs } = planDue(storedSchedule(job.schedule), span);
   const row = (dueMs: number) => ({ id: newId("run", nowMs), job_id: job.id, scheduled_at: new Date(dueMs) });
   const missed = missedMs.map((dueMs) => ({ ...row(dueMs), status: "missed", reason: "too_late" }) as const);
   const started = startMs === undefined ? [] : [{ ...row(startMs), ...startOf(job) }];

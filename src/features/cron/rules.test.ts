@@ -5,7 +5,7 @@ import { formatCursor, nameImports, parseCursor, planDue, storedSchedule, type N
 const minuteMs = 60_000;
 const noon = Date.parse("2026-03-01T12:00:00.000Z");
 const plan = (schedule: string, fromMinute: number, nowMs: number) =>
-  planDue(storedSchedule(schedule), noon + fromMinute * minuteMs, nowMs);
+  planDue(storedSchedule(schedule), { fromMs: noon + fromMinute * minuteMs, nowMs, keep: 1000 });
 const minutes = (times: readonly number[]) => times.map((time) => (time - noon) / minuteMs);
 
 test("a job on time runs its one minute and comes to its next", () => {
@@ -33,11 +33,20 @@ test("nothing is due when the schedule names no minute since", () => {
   });
 });
 
+test("every missed minute is planned, up to as many runs as are kept, the newest ones", () => {
+  const day = plan("* * * * *", 0, noon + 900 * minuteMs);
+  assert.equal(day.missedMs.length, 900);
+  assert.equal(day.missedMs.at(-1), noon);
+  const span = { fromMs: noon, nowMs: noon + 900 * minuteMs, keep: 3 };
+  const { startMs, missedMs } = planDue(storedSchedule("* * * * *"), span);
+  assert.deepEqual(minutes([startMs ?? 0, ...missedMs]), [900, 899, 898]);
+});
+
 test("a long downtime is planned in bounded work", () => {
   const { startMs, missedMs } = plan("* * * * *", 0, noon + 10 * 365 * 24 * 60 * minuteMs);
   assert.notEqual(startMs, undefined);
-  assert.equal(missedMs.length, 100);
-  assert.equal(new Set(missedMs).size, 100);
+  assert.equal(missedMs.length, 999);
+  assert.equal(new Set(missedMs).size, 999);
 });
 
 const names = (lines: [string, string][], existing: NamedCron[] = []) =>

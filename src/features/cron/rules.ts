@@ -4,30 +4,36 @@ import { latestUntil, nextAfter, parseSchedule, type CronSchedule } from "../../
 /** A missed start is made up for when it is at most this old. Semantics, "Cron". */
 export const latestStartMs = 10 * 60_000;
 
-// A week of downtime of a job that is due each minute would otherwise be ten thousand rows.
-const missedAtMost = 100;
-
 /** What becomes of a job's due minutes, in milliseconds since 1970. */
 export interface DuePlan {
   /** The one to run; undefined when it is too long ago. */
   readonly startMs: number | undefined;
-  /** Newest first, at most the newest 100. */
+  /** Newest first, no more of them than runs are kept. */
   readonly missedMs: readonly number[];
   readonly nextMs: number;
 }
 
-/** Deals with every due minute from `fromMs` to `nowMs`: the latest runs unless it is too old, the earlier ones were missed. */
-export function planDue(schedule: CronSchedule, fromMs: number, nowMs: number): DuePlan {
+/** From when to when a job's due minutes are dealt with, and how many of its runs are kept. */
+export interface DueSpan {
+  readonly fromMs: number;
+  readonly nowMs: number;
+  readonly keep: number;
+}
+
+/**
+ * Deals with every due minute of a span: the latest runs unless it is too old, the earlier ones were missed. Those beyond the newest that
+ * are kept are passed over: a row of them would be deleted at once, and ten years of downtime would be five million.
+ */
+export function planDue(schedule: CronSchedule, { fromMs, nowMs, keep }: DueSpan): DuePlan {
   const due: number[] = [];
   let minute = latestUntil(schedule, nowMs);
-  while (minute !== undefined && minute >= fromMs && due.length <= missedAtMost) {
+  while (minute !== undefined && minute >= fromMs && due.length < keep) {
     due.push(minute);
     minute = latestUntil(schedule, minute - 1);
   }
   const [latest, ...earlier] = due;
   const nextMs = nextAfter(schedule, nowMs);
-  if (latest === undefined) return { startMs: undefined, missedMs: [], nextMs };
-  if (nowMs - latest > latestStartMs) return { startMs: undefined, missedMs: due.slice(0, missedAtMost), nextMs };
+  if (latest === undefined || nowMs - latest > latestStartMs) return { startMs: undefined, missedMs: due, nextMs };
   return { startMs: latest, missedMs: earlier, nextMs };
 }
 

@@ -321,7 +321,7 @@ test("after a downtime the latest start runs if it is at most 10 minutes old, th
 
 test("a year of downtime is a bounded number of rows", () =>
   withApp(async (app) => {
-    const { at, runs, project } = await scheduler(app.address);
+    const { at, runs, project } = await scheduler(app.address, { settings: { runsKept: 101 } });
     await addJob(database.db, project, { name: "a", next_run_at: new Date(noon) });
     await at(noon + 365 * 24 * 60 * minuteMs);
     const all = await runs();
@@ -394,6 +394,25 @@ test("a run whose scheduler died in the call is unknown and not made again; one 
       app.hits.map(({ url }) => url),
       ["/b"],
     );
+  }));
+
+test("after a day of downtime every due minute of many jobs has its row, as far back as runs are kept", () =>
+  withApp(async (app) => {
+    const { at, runs, project } = await scheduler(app.address, { settings: { runsKept: 600 } });
+    const names = Array.from({ length: 40 }, (_, index) => `job-${index}`);
+    for (const name of names) await addJob(database.db, project, { name, next_run_at: new Date(noon) });
+    await at(noon + 500 * minuteMs);
+    const hits = () => app.hits.length;
+    await waitForHits(app, names.length);
+    const written = await runs();
+    assert.deepEqual([written.length, hits()], [names.length * 501, names.length]);
+    assert.deepEqual(
+      written.filter(({ status }) => status !== "missed").map(minuteOf),
+      names.map(() => 500),
+    );
+    await at(noon + 2000 * minuteMs);
+    const late = (await runs()).filter((run) => minuteOf(run) > 500);
+    assert.equal(late.length, names.length * 600);
   }));
 
 test("a run that found no free place within 10 minutes was missed", () =>

@@ -68,13 +68,14 @@ class Scheduler {
 
   /** Takes everything that is due, and says how many jobs were. */
   async claim(now: Date, signal: AbortSignal): Promise<number> {
-    const { db, owner } = this.#world;
+    const { db, owner, settings } = this.#world;
     for (let sum = 0; ; await turn()) {
-      const { jobIds, waiting } = await claimDue(db, { owner, now, limit: batch });
+      const claiming = { owner, now, limit: batch, keep: settings.cron.runsKept };
+      const { jobIds, waiting, more } = await claimDue(db, claiming);
       this.calls.add(waiting);
       this.#notice(jobIds);
       sum += jobIds.length;
-      if (jobIds.length < batch || signal.aborted) return sum;
+      if (!more || signal.aborted) return sum;
     }
   }
 
