@@ -1,4 +1,4 @@
-import { databaseEnv, databaseOf } from "../features/database/database.ts";
+import { databaseEnv, databaseOfDeployment } from "../features/database/database.ts";
 import { openVariables, sealedSecretsOf } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
 import { secretsIn, type Redact } from "./workload.ts";
@@ -21,7 +21,7 @@ const kept = 1000;
 
 /**
  * Opens a deployment's variables once, because they are pinned. Its database is looked at each time: what is started again gets
- * the variables of the database that its project has by then.
+ * the variables of the database that it has by then.
  */
 export function createRedactors(world: World): Redactors {
   const known = new Map<string, Known>();
@@ -54,7 +54,7 @@ async function open({ db, vault }: World, owner: OutputOwner): Promise<Known> {
 
 /** What was a secret stays one: a process may hold what it was started with. */
 async function addDatabase({ db, vault }: World, owner: OutputOwner, deployment: Known): Promise<void> {
-  const row = await databaseOf(db, owner.org_id, owner.project_id);
+  const row = await databaseOfDeployment(db, owner);
   if (row === undefined) return;
   const version = [row.id, row.port, row.role_name, row.database_name, row.sealed_password.toString("base64")].join();
   if (deployment.databaseVersion === version) return;

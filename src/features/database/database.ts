@@ -9,6 +9,7 @@ import { databaseOfDeployment, insertDatabase, type DatabaseRow } from "./querie
 export {
   databaseFailed,
   databaseOf,
+  databaseOfDeployment,
   databaseReady,
   takeDatabase,
   wantedDatabases,

@@ -100,6 +100,20 @@ test("the password of a database that was made after the deployment is not seen 
   assert.deepEqual(opened, [`deployment:${app.deployment_id}`, "cron_secret", "database_password"]);
 });
 
+test("the name of a database that an application keeps after a promotion is hidden in its log", async () => {
+  const { write, run, log } = machine();
+  const app = await deployedProject({ db: database.db, vault });
+  await createDatabase(app, "password-of-both");
+  await database.db
+    .updateTable("deployment")
+    .set({ database_name: "kept12345" })
+    .where("id", "=", app.deployment_id)
+    .execute();
+  write(app, "connected to kept12345");
+  await run();
+  assert.deepEqual(await log(app), ["connected to [redacted]"]);
+});
+
 test("what applications that write nothing keep secret is not opened", async () => {
   const { write, run, opened } = machine();
   const app = await deployedProject({ db: database.db, vault });
