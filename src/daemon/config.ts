@@ -79,7 +79,7 @@ export const settings = {
     "BERTH_UID_BASE",
     20_000,
     [1000, 4_000_000],
-    "As root, a project's processes run under this user id plus the project's number.",
+    "As root, a project's processes run under this user id plus the project's number, and the edge under this one itself.",
   ),
   databaseUidBase: wholeNumber(
     "BERTH_DATABASE_UID_BASE",

@@ -54,6 +54,9 @@ export async function wire(ground: Ground): Promise<World> {
         listenPort: config.edgePort,
         stateDir: paths.edge,
         nodeBin: process.execPath,
+        // Projects are numbered from 1.
+        uid: config.uidBase,
+        setpriv: ground.parts.setpriv,
         log,
       }),
       postgresHost: instances,

@@ -6,7 +6,7 @@ import type { Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../.
 import { callEdge } from "./call-edge.ts";
 import { EdgeProcesses } from "./edge-processes.ts";
 import { targetKey } from "./target.ts";
-import type { EdgeRecord } from "./edge-record.ts";
+import { writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgePaths, fingerprintOf, probeHeader, probeKeyOf } from "./edge-settings.ts";
 
 /** How the built-in edge runs. */
@@ -19,6 +19,10 @@ export interface BuiltinEdgeOptions {
   readonly log: Log;
   /** The Node that runs the edge process; this process' own when left out. */
   readonly nodeBin?: string;
+  /** As root: the user that the edge process becomes once it listens, of nobody else's. Left out: it stays root's. */
+  readonly uid?: number;
+  /** setpriv(1): what the edge process gave up it then never gets back. */
+  readonly setpriv?: string | null;
   /** How long a replica may send nothing, before its answer (504) and in its middle. Default 300 s. */
   readonly upstreamTimeoutMs?: number;
   /** How long a replaced edge process keeps open requests and WebSockets. Default 1 h. */
@@ -48,6 +52,7 @@ class ControlledEdge implements BuiltinEdge {
   #watch: NodeJS.Timeout | undefined;
   #current: EdgeRecord | undefined;
   #pushed: { sockets: ReadonlySet<string>; version: number; routes: string } | undefined;
+  #saved: string | undefined;
   #restarts = { count: 0, lastAtMs: 0 };
   #restarting = false;
 
@@ -62,9 +67,10 @@ class ControlledEdge implements BuiltinEdge {
       connect_timeout_ms: 5000,
       drain_limit_ms: options.drainLimitMs ?? 3_600_000,
       probe_key: this.#probeKey,
+      uid: options.uid ?? null,
     };
-    const nodeBin = options.nodeBin ?? process.execPath;
-    this.#processes = new EdgeProcesses({ ...settings, fingerprint: fingerprintOf(settings) }, nodeBin, options.log);
+    const programs = { node: options.nodeBin ?? process.execPath, setpriv: options.setpriv ?? null };
+    this.#processes = new EdgeProcesses({ ...settings, fingerprint: fingerprintOf(settings) }, programs, options.log);
   }
 
   apply(routes: RouteTable): Promise<void> {
@@ -168,7 +174,7 @@ class ControlledEdge implements BuiltinEdge {
     const sockets = await this.#processes.sockets();
     const told = sockets.map(async (socket) => {
       const confirmed = this.#tell(socket, table, routes);
-      if (socket === this.#socket(current)) this.#compare(table, await confirmed);
+      if (socket === this.#socket(current)) this.#confirm(table, routes, await confirmed);
       else await confirmed.catch(() => {});
     });
     await Promise.all(told);
@@ -186,12 +192,17 @@ class ControlledEdge implements BuiltinEdge {
     return ((await callEdge(socket, "PUT", "/routes", table)) as { version: number }).version;
   }
 
-  #compare(table: RouteTable, version: number): void {
-    if (version <= table.version) return;
-    this.#options.log.warn(
-      { version: table.version, in_force: version },
-      "The edge has a newer route table and ignores this one.",
-    );
+  /** Keeps what is in force: an edge process that crashes is started again with it, also while nobody knows better. */
+  #confirm(table: RouteTable, routes: string, version: number): void {
+    if (version > table.version) {
+      this.#options.log.warn(
+        { version: table.version, in_force: version },
+        "The edge has a newer route table and ignores this one.",
+      );
+    } else if (this.#saved !== routes) {
+      writeWhole(edgePaths(this.#options.stateDir).routes, JSON.stringify(table));
+      this.#saved = routes;
+    }
   }
 
   async #askAll(method: "GET", path: string): Promise<unknown[]> {

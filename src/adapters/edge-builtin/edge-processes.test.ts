@@ -16,6 +16,9 @@ import { say, Stage, startLoad, text } from "../../ports/edge.suite.ts";
 import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 
+// As a platform of root's runs it; an ordinary user's edge does not look at it.
+const uid = 29_300;
+
 describe("the edge process", () => {
   let stateDir = "";
   let edges: BuiltinEdge[] = [];
@@ -32,7 +35,14 @@ describe("the edge process", () => {
   });
 
   function make(options: Partial<BuiltinEdgeOptions> = {}): BuiltinEdge {
-    const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir, log: silentLog, ...options });
+    const edge = createBuiltinEdge({
+      listenHost: "127.0.0.1",
+      listenPort: 0,
+      stateDir,
+      uid,
+      log: silentLog,
+      ...options,
+    });
     edges.push(edge);
     return edge;
   }
@@ -186,7 +196,7 @@ function startControlPlane(stateDir: string, table: RouteTable) {
   const adapter = JSON.stringify(pathToFileURL(join(import.meta.dirname, "builtin-edge.ts")));
   const log = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../../kit/log.ts")));
   const code = `import { createBuiltinEdge } from ${adapter}; import { silentLog } from ${log};
-    const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: ${JSON.stringify(stateDir)}, log: silentLog });
+    const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: ${JSON.stringify(stateDir)}, uid: ${uid}, log: silentLog });
     await edge.apply(${JSON.stringify(table)}); console.log("applied"); setInterval(() => {}, 1000);`;
   return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
 }

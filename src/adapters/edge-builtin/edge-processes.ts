@@ -1,13 +1,13 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startDetached } from "../../kit/exec.ts";
+import { run, startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import { callEdge } from "./call-edge.ts";
 import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
-import { controlSocket, edgeCommand, edgeEnv, edgePaths, type EdgeSettings } from "./edge-settings.ts";
+import { controlSocket, edgeCommand, edgeEnv, edgePaths, successorLines, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
 const askAttempts = 3;
@@ -15,15 +15,20 @@ const askAgainAfterMs = 200;
 // sun_path of Linux' struct sockaddr_un holds 108 bytes with its end (unix(7)).
 const longestSocketPath = 107;
 
+interface Programs {
+  readonly node: string;
+  readonly setpriv: string | null;
+}
+
 /** Brings up the right edge process and finds those that run. */
 export class EdgeProcesses {
   readonly #settings: EdgeSettings;
-  readonly #nodeBin: string;
+  readonly #programs: Programs;
   readonly #log: Log;
 
-  constructor(settings: EdgeSettings, nodeBin: string, log: Log) {
+  constructor(settings: EdgeSettings, programs: Programs, log: Log) {
     this.#settings = settings;
-    this.#nodeBin = nodeBin;
+    this.#programs = programs;
     this.#log = log;
   }
 
@@ -72,26 +77,41 @@ export class EdgeProcesses {
     return false;
   }
 
-  async #start(): Promise<EdgeRecord> {
+  async #start(predecessor?: number): Promise<EdgeRecord> {
     this.#prepare();
     const { state_dir } = this.#settings;
-    const pid = await startDetached(edgeCommand(this.#nodeBin, state_dir), edgePaths(state_dir).log, {
+    const words = predecessor === undefined ? [] : [`${predecessor}`];
+    const command = edgeCommand(this.#programs.node, state_dir, words);
+    const [file, ...args] = [...(await this.#confinement()), command.file, ...command.args];
+    const pid = await startDetached({ file: file as string, args }, edgePaths(state_dir).log, {
       env: edgeEnv(state_dir),
     });
     return this.#ready(pid);
   }
 
+  /** As root: from the start only what it takes to listen and to become another user, and never a way back, for successors as well. */
+  async #confinement(): Promise<string[]> {
+    const { setpriv } = this.#programs;
+    if (setpriv === null || this.#settings.uid === null || process.getuid?.() !== 0) return [];
+    // Two steps: a capability must be in the bounding set to become inheritable.
+    const keep = [setpriv, "--inh-caps=-all,+net_bind_service,+setuid,+setgid", "--"];
+    const words = [...keep, setpriv, "--no-new-privs", "--bounding-set=-all", "--"];
+    const tried = await run({ file: setpriv, args: [...words.slice(1), "true"] }).catch(() => undefined);
+    return tried?.exitCode === 0 ? words : [];
+  }
+
   async #replace(old: EdgeRecord): Promise<EdgeRecord> {
-    this.#prepare();
     const { state_dir, listen_host, listen_port } = this.#settings;
     const inherit = old.listen_host === listen_host && old.listen_port === listen_port;
     this.#log.info(
       { pid: old.identity.pid, inherit },
       "The edge process is replaced by one with the present settings and code.",
     );
+    if (!inherit) return this.#start(old.identity.pid);
+    this.#prepare();
     const socket = controlSocket(state_dir, old.identity.pid);
     try {
-      const started = await callEdge(socket, "POST", "/successor", { node_bin: this.#nodeBin, inherit });
+      const started = await callEdge(socket, "POST", "/successor");
       return await this.#ready((started as { pid: number }).pid);
     } catch (error) {
       if (error instanceof EdgeStartFailed) throw error;
@@ -115,6 +135,7 @@ export class EdgeProcesses {
     }
     mkdirSync(paths.run, { recursive: true, mode: 0o700 });
     writeWhole(paths.settings, JSON.stringify(this.#settings));
+    writeWhole(paths.successor, successorLines(this.#programs.node, state_dir));
     for (const name of this.#runFiles()) if (name.endsWith(".failed")) rmSync(join(paths.run, name), { force: true });
   }
 

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ProcessIdentity } from "../../kit/processes.ts";
 import { edgePaths } from "./edge-settings.ts";
 
-/** Who is the edge process that accepts connections. It writes this itself once it does. */
+/** Who is the edge process that accepts connections. It writes this itself when it does, while its folder is open to it. */
 export interface EdgeRecord {
   readonly identity: ProcessIdentity;
   readonly fingerprint: string;

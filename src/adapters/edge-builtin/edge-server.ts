@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Exchange } from "./exchange.ts";
 import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
 import { readTarget, requestHead, type Client, type RequestHead } from "./request-head.ts";
@@ -13,6 +14,8 @@ const headersTimeoutMs = 15_000;
 const clientKeepAliveMs = 75_000;
 const maxHeaderBytes = 32 * 1024;
 const sweepEveryMs = 1000;
+const bindAttempts = 5;
+const bindAgainAfterMs = 100;
 
 /** Serves clients by the live routes. */
 export class EdgeServer {
@@ -57,16 +60,29 @@ export class EdgeServer {
     setInterval(() => this.#sweep(), sweepEveryMs).unref();
   }
 
-  /** Starts accepting, on an inherited listening socket when `fd` is given. Resolves with the port. */
+  /** Starts accepting, on an inherited listening socket when `fd` is given. Resolves with the port, before the first client is read. */
   async listen(fd?: number): Promise<number> {
-    const where =
-      fd === undefined ? { host: this.#settings.listen_host, port: this.#settings.listen_port, backlog: 1024 } : { fd };
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(where, () => resolve(void this.#server.off("error", reject)));
-    });
+    for (let attempt = 1; ; attempt += 1) {
+      const fault = await this.#bind(fd);
+      if (fault === undefined) break;
+      // What a killed edge process leaves behind lets go of the port a moment later.
+      if (fault.code !== "EADDRINUSE" || attempt === bindAttempts) throw fault;
+      await sleep(bindAgainAfterMs);
+    }
     this.#port = (this.#server.address() as AddressInfo).port;
     return this.#port;
+  }
+
+  #bind(fd?: number): Promise<NodeJS.ErrnoException | undefined> {
+    const where =
+      fd === undefined ? { host: this.#settings.listen_host, port: this.#settings.listen_port, backlog: 1024 } : { fd };
+    return new Promise((resolve) => {
+      this.#server.once("error", resolve);
+      this.#server.listen(where, () => {
+        this.#server.off("error", resolve);
+        resolve(undefined);
+      });
+    });
   }
 
   /** The listening socket, for a successor to inherit: connections that wait in its queue are then not lost. */

@@ -15,6 +15,8 @@ export interface EdgeSettings {
   readonly drain_limit_ms: number;
   /** Requests that carry it in `probeHeader` are the platform's own and not counted. */
   readonly probe_key: string;
+  /** As root: the user that the process becomes once it listens. Null: it stays who it is. */
+  readonly uid: number | null;
   /** Names these settings and the code together: when it differs, a running process is to be replaced. */
   readonly fingerprint: string;
 }
@@ -23,7 +25,8 @@ export interface EdgeSettings {
 export function fingerprintOf(settings: Omit<EdgeSettings, "fingerprint">): string {
   const hash = createHash("sha256").update(JSON.stringify(settings)).update(process.version);
   for (const name of readdirSync(import.meta.dirname).sort()) {
-    if (name.endsWith(".ts") && !name.endsWith(".test.ts")) hash.update(readFileSync(join(import.meta.dirname, name)));
+    if (/\.(ts|sh)$/.test(name) && !name.endsWith(".test.ts"))
+      hash.update(readFileSync(join(import.meta.dirname, name)));
   }
   return hash.digest("hex").slice(0, 32);
 }
@@ -51,6 +54,8 @@ export function edgePaths(stateDir: string) {
     /** Who is the present edge process: an `EdgeRecord`. */
     current: join(stateDir, "current.json"),
     log: join(stateDir, "edge.log"),
+    /** What start-successor.sh starts: node, program and settings file, a line each. */
+    successor: join(stateDir, "successor"),
     /** Control sockets, one a process: `<pid>.sock`; and why a start failed: `<pid>.failed`. */
     run: join(stateDir, "run"),
   };
@@ -61,14 +66,18 @@ export function controlSocket(stateDir: string, pid: number): string {
   return join(edgePaths(stateDir).run, `${pid}.sock`);
 }
 
-/** How an edge process is started; `words` follow its settings file. */
+/** How an edge process is started; `words` follow its settings file. start-successor.sh does the same. */
 export function edgeCommand(nodeBin: string, stateDir: string, words: readonly string[] = []): Command {
   const flags = ["--disable-warning=ExperimentalWarning"];
-  return {
-    file: nodeBin,
-    args: [...flags, join(import.meta.dirname, "main.ts"), edgePaths(stateDir).settings, ...words],
-  };
+  return { file: nodeBin, args: [...flags, program, edgePaths(stateDir).settings, ...words] };
 }
+
+/** The content of `edgePaths().successor`. */
+export function successorLines(nodeBin: string, stateDir: string): string {
+  return [nodeBin, program, edgePaths(stateDir).settings, ""].join("\n");
+}
+
+const program = join(import.meta.dirname, "main.ts");
 
 /** Its environment: code that an earlier edge process compiled is used again, which halves its memory. */
 export function edgeEnv(stateDir: string): Record<string, string> {

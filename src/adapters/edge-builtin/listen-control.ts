@@ -1,17 +1,31 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** What the control plane may ask, by method and path. An answer is sent as JSON; what is thrown becomes a 500 with its message. `text` is the body as it came. */
 export type ControlCalls = Readonly<Record<string, (body: unknown, text: string) => unknown>>;
 
 const largestBodyBytes = 64 * 1024 * 1024;
+const settleWithinMs = 10_000;
+
+export interface ControlServer {
+  /** Resolves when every answer that is due has left, so that the process may end; at the latest after 10 s. */
+  settled(): Promise<void>;
+}
 
 /** Listens for the control plane on a Unix socket. The process' umask and the folder (0700) keep others out. */
-export async function listenControl(socketPath: string, calls: ControlCalls): Promise<void> {
+export async function listenControl(socketPath: string, calls: ControlCalls): Promise<ControlServer> {
   // Left by an earlier process with the same pid.
   rmSync(socketPath, { force: true });
-  const server = createServer((request, response) => void answer(request, response, calls));
+  const due = new Set<Promise<void>>();
+  const server = createServer((request, response) => {
+    const left = new Promise<void>((resolve) => response.once("finish", resolve).once("close", resolve));
+    due.add(left);
+    void left.then(() => due.delete(left));
+    void answer(request, response, calls);
+  });
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socketPath, resolve));
+  return { settled: async () => void (await Promise.race([Promise.all(due), sleep(settleWithinMs)])) };
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, calls: ControlCalls): Promise<void> {

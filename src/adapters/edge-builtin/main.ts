@@ -1,19 +1,22 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
+import type { Socket } from "node:net";
 import { join } from "node:path";
-import { startDetached } from "../../kit/exec.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import type { EdgeUsage, RouteTable } from "../../ports/edge.ts";
-import { callEdge } from "./call-edge.ts";
-import { listenControl } from "./listen-control.ts";
-import { readRecord, writeRecord, writeWhole } from "./edge-record.ts";
+import { awaitLastUsage, callEdge, connectEdge } from "./call-edge.ts";
+import { dropPrivileges } from "./drop-privileges.ts";
+import { listenControl, type ControlServer } from "./listen-control.ts";
+import { writeRecord } from "./edge-record.ts";
 import { EdgeServer } from "./edge-server.ts";
 import { LiveRoutes } from "./live-routes.ts";
-import { controlSocket, edgeCommand, edgeEnv, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
+import { controlSocket, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
+import { SuccessorStarter } from "./successor-starter.ts";
 import { UsageBook } from "./usage.ts";
 
 // The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
 // listening socket, shared with that process until it stops accepting, so that no connection is refused or lost between the two.
+// Where root started it, it is an ordinary user's from the moment it accepts: it has opened what it needs, and its folder is closed to it.
 
 const inheritedFd = 3;
 const stopGraceMs = 10_000;
@@ -40,6 +43,9 @@ class EdgeProcess {
   readonly #routes = new LiveRoutes(this.#usage);
   readonly #server: EdgeServer;
   readonly #startedAt = new Date().toISOString();
+  readonly #lastUsage = Promise.withResolvers<readonly EdgeUsage[]>();
+  #control: ControlServer | undefined;
+  #successors: SuccessorStarter | undefined;
   #draining = false;
 
   constructor(settings: EdgeSettings) {
@@ -48,22 +54,36 @@ class EdgeProcess {
   }
 
   async run(predecessor: number | undefined, inherit: boolean): Promise<void> {
-    const { state_dir, listen_host, listen_port, fingerprint } = this.#settings;
+    const { state_dir } = this.#settings;
     this.#loadRoutes();
-    await listenControl(controlSocket(state_dir, process.pid), this.#calls());
+    const others = await this.#meetOthers();
+    this.#control = await listenControl(controlSocket(state_dir, process.pid), this.#calls());
+    const leaving = predecessor === undefined ? undefined : await this.#connect(predecessor);
     const port = await this.#server.listen(inherit ? inheritedFd : undefined);
+    this.#settle(port);
+    for (const other of others) void this.#inheritCounts(other);
+    if (leaving !== undefined) await this.#relieve(leaving);
+  }
+
+  /** Nothing here waits: no client is read before the privileges are gone. */
+  #settle(port: number): void {
+    const { state_dir, listen_host, listen_port, fingerprint, uid } = this.#settings;
     const identity = identify(process.pid) as ProcessIdentity;
-    writeRecord(state_dir, { identity, fingerprint, listen_host, listen_port, port, started_at: this.#startedAt });
+    this.#successors = new SuccessorStarter(state_dir, this.#server.listeningFd);
     process.on("SIGTERM", () => void this.#drain(stopGraceMs, true));
     process.on("SIGHUP", () => {});
     carryOnAfterFaults();
     flushCompileCache();
-    if (predecessor !== undefined) await this.#relieve(predecessor);
+    writeRecord(state_dir, { identity, fingerprint, listen_host, listen_port, port, started_at: this.#startedAt });
+    if (!dropPrivileges(uid)) complain(`This machine lets no process become user ${uid}: the edge stays root's.`);
   }
 
   #calls() {
     return {
-      "PUT /routes": (body: unknown, text: string) => this.#apply(body as RouteTable, text),
+      "PUT /routes": (body: unknown) => {
+        this.#routes.apply(body as RouteTable);
+        return { version: this.#routes.version };
+      },
       "PUT /version": (body: unknown) => {
         const { from, version } = body as { from: number; version: number };
         return { version: this.#routes.renew(from, version) };
@@ -75,19 +95,13 @@ class EdgeProcess {
       }),
       "GET /open": () => this.#routes.open(),
       "GET /usage": () => this.#usage.show(),
-      "POST /usage": (body: unknown) => this.#usage.keep(body as EdgeUsage[]),
-      "POST /successor": (body: unknown) => this.#startSuccessor(body as { node_bin: string; inherit: boolean }),
+      "GET /last-usage": () => this.#lastUsage.promise,
+      "POST /successor": async () => ({ pid: await this.#successors?.start() }),
       "POST /drain": (body: unknown) => {
         const { limit_ms, hurry } = body as { limit_ms: number; hurry: boolean };
         void this.#drain(limit_ms, hurry);
       },
     };
-  }
-
-  #apply(table: RouteTable, text: string): { version: number } {
-    // Written before it is confirmed: what was confirmed is served again after a crash.
-    if (this.#routes.apply(table) && !this.#draining) writeWhole(edgePaths(this.#settings.state_dir).routes, text);
-    return { version: this.#routes.version };
   }
 
   #loadRoutes(): void {
@@ -99,41 +113,48 @@ class EdgeProcess {
     }
   }
 
-  async #startSuccessor({ node_bin, inherit }: { node_bin: string; inherit: boolean }): Promise<{ pid: number }> {
-    const stateDir = this.#settings.state_dir;
-    const words = [`${process.pid}`, ...(inherit ? ["inherit"] : [])];
-    const fds = inherit ? [this.#server.listeningFd] : [];
-    const options = { fds, env: edgeEnv(stateDir) };
-    return { pid: await startDetached(edgeCommand(node_bin, stateDir, words), edgePaths(stateDir).log, options) };
+  /** Connections to all that still end their requests, the predecessor among them. */
+  async #meetOthers(): Promise<Socket[]> {
+    const names = readdirSync(edgePaths(this.#settings.state_dir).run).filter((name) => name.endsWith(".sock"));
+    const met = await Promise.all(names.map((name) => this.#connect(Number.parseInt(name, 10))));
+    return met.filter((socket) => socket !== undefined);
   }
 
-  async #relieve(predecessor: number): Promise<void> {
+  #connect(pid: number): Promise<Socket | undefined> {
+    return connectEdge(controlSocket(this.#settings.state_dir, pid)).catch(() => undefined);
+  }
+
+  async #inheritCounts(from: Socket): Promise<void> {
+    const counts = await awaitLastUsage(from).catch(() => []);
+    this.#usage.keep(counts as EdgeUsage[]);
+  }
+
+  async #relieve(predecessor: Socket): Promise<void> {
     const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
-    await callEdge(controlSocket(this.#settings.state_dir, predecessor), "POST", "/drain", limit).catch(
-      (error: Error) => {
-        complain(`The edge process that was replaced does not answer: ${error.message}`);
-      },
-    );
+    await callEdge(predecessor, "POST", "/drain", limit).catch((error: Error) => {
+      complain(`The edge process that was replaced does not answer: ${error.message}`);
+    });
   }
 
   async #drain(limitMs: number, hurry: boolean): Promise<void> {
     // May be called again with a shorter limit: a stop while a replaced process drains for long.
     this.#draining = true;
+    const freed = this.#successors?.end();
     await this.#server.drain(limitMs, hurry);
-    await this.#handCounts();
-    rmSync(controlSocket(this.#settings.state_dir, process.pid), { force: true });
+    // Until now this process could be asked itself; those that took over wait for what it counted last.
+    this.#lastUsage.resolve(this.#usage.show());
+    await Promise.all([freed, this.#control?.settled()]);
+    this.#removeSocket();
     process.exit(0);
   }
 
-  /** Leaves what was counted with the process that took over; until now this one could be asked itself. */
-  async #handCounts(): Promise<void> {
-    const successor = readRecord(this.#settings.state_dir)?.identity.pid;
-    if (successor === undefined || successor === process.pid) return;
-    const counts = this.#usage.show();
-    if (counts.length === 0) return;
-    await callEdge(controlSocket(this.#settings.state_dir, successor), "POST", "/usage", counts).catch((error: Error) =>
-      complain(`The last counts could not be handed over: ${error.message}`),
-    );
+  /** As an ordinary user it may not; the control plane then does when it looks again. */
+  #removeSocket(): void {
+    try {
+      rmSync(controlSocket(this.#settings.state_dir, process.pid), { force: true });
+    } catch {
+      // The folder is root's.
+    }
   }
 }
 

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, describe, test } from "node:test";
+import { run } from "../../kit/exec.ts";
+import { silentLog } from "../../kit/log.ts";
+import { sendSignal } from "../../kit/processes.ts";
+import { until } from "../../kit/until.ts";
+import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
+import { readRecord, type EdgeRecord } from "./edge-record.ts";
+
+const setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path)) ?? null;
+const uid = 29_400;
+
+describe("the edge process of a platform of root's", { skip: process.geteuid?.() !== 0 && "not root" }, async () => {
+  // 0700, as a data folder is.
+  const dataDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
+  const stateDir = join(dataDir, "edge");
+  const secret = join(dataDir, "secrets.key");
+  await writeFile(secret, "the key", { mode: 0o600 });
+  let edge: BuiltinEdge | undefined;
+  afterEach(() => edge?.stop(0));
+  after(() => rm(dataDir, { recursive: true, force: true }));
+
+  async function begin(options: Partial<BuiltinEdgeOptions> = {}): Promise<EdgeRecord> {
+    edge?.detach();
+    edge = createBuiltinEdge({
+      ...{ listenHost: "127.0.0.1", listenPort: 0, stateDir, uid, setpriv, log: silentLog },
+      ...options,
+    });
+    await edge.apply({ version: 1, routes: [] });
+    return readRecord(stateDir) as EdgeRecord;
+  }
+
+  test("is an ordinary user's in every thread, without capabilities and groups", async () => {
+    const { identity } = await begin();
+    assertPowerless(identity.pid);
+  });
+
+  test("so is its successor, which listens on the same socket, and the one that follows a crash", async () => {
+    const first = await begin();
+    const second = await begin({ upstreamTimeoutMs: 100_000 });
+    assert.notEqual(second.identity.pid, first.identity.pid);
+    assert.equal(second.port, first.port);
+    assertPowerless(second.identity.pid);
+    sendSignal(second.identity, "SIGKILL");
+    const third = await until(() => replaced(second), { timeoutMs: 20_000 });
+    assert.ok(third, "it is started again");
+    assertPowerless(third.identity.pid);
+  });
+
+  test("takes a port that only root may take", async (t) => {
+    const listenPort = 1023;
+    if ((await run({ file: "ss", args: ["-Hltn", `sport = :${listenPort}`] }).catch(() => undefined))?.stdout) {
+      return t.skip(`port ${listenPort} is taken`);
+    }
+    const { identity, port } = await begin({ listenPort });
+    assert.equal(port, listenPort);
+    assertPowerless(identity.pid);
+  });
+
+  test("reads nothing in the data folder, and an application's user cannot signal it", async () => {
+    const { identity } = await begin();
+    const as = (id: number, file: string, ...args: string[]) => run({ file, args }, { uid: id, gid: id });
+    for (const path of [secret, join(stateDir, "settings.json"), join(stateDir, "probe-key")]) {
+      assert.match((await as(uid, "cat", path)).stderr, /Permission denied/);
+    }
+    assert.notEqual((await as(uid + 1, "sh", "-c", `kill -0 ${identity.pid}`)).exitCode, 0);
+  });
+
+  function replaced(old: EdgeRecord): EdgeRecord | undefined {
+    const record = readRecord(stateDir);
+    return record?.identity.pid === old.identity.pid ? undefined : record;
+  }
+});
+
+function assertPowerless(pid: number): void {
+  const none = "0".repeat(16);
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const status = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
+    const said = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, "m").exec(status)?.[1];
+    const ids = Array(4).fill(uid).join("\t");
+    assert.deepEqual(
+      [said("Uid"), said("Gid"), said("Groups"), said("CapEff"), said("CapPrm")],
+      [ids, ids, "", none, none],
+    );
+    if (setpriv !== null) assert.deepEqual([said("CapBnd"), said("NoNewPrivs")], [none, "1"]);
+  }
+}
