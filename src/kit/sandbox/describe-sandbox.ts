@@ -12,12 +12,14 @@ export function describeSandbox(
     ...containmentParts(containment),
     ...limitParts(groupParts),
     network_namespace: network.driver.mode !== "shared",
+    metadata_closed: network.driver.closesMetadata,
   };
   const because = (reason: string) => (reason === "" ? "" : ` (${reason})`);
   const reasons: Readonly<Record<string, string>> = {
     mount_namespace: because(containment.reason),
     user_namespace: because(containment.reason),
     network_namespace: because(network.reason),
+    metadata_closed: because(network.reason),
   };
   const isolation = Object.entries(holds).flatMap(([part, works]) => (works ? [part] : []));
   const missing = Object.entries(holds).flatMap(([part, works]) =>
@@ -88,6 +90,11 @@ const explanations: Readonly<Record<string, Explanation>> = {
     effect:
       "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall shuts it.",
     remedy: "Install iproute2 and nftables and run Berth as root, or install passt and let this user open /dev/net/tun",
+  },
+  metadata_closed: {
+    effect:
+      "Applications reach this machine's metadata service, if its cloud has one, and thereby what the machine's cloud role may do.",
+    remedy: "Give applications a network of their own, with iproute2 installed; or take the role from the machine",
   },
 };
 

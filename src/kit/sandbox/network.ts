@@ -3,6 +3,8 @@ import type { NetworkMode, SandboxNetwork } from "./spec.ts";
 /** A way to give sandboxes a network. `open` and `close` may be called again after a crash. */
 export interface NetworkDriver {
   readonly mode: NetworkMode;
+  /** Whether a cloud's metadata service is out of reach. */
+  readonly closesMetadata: boolean;
   open(id: string, network: SandboxNetwork): Promise<OpenedNetwork>;
   /** Frees what `open` made; a missing one is fine. */
   close(id: string): Promise<void>;

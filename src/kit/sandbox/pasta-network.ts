@@ -1,16 +1,26 @@
+import { join } from "node:path";
+import { closedNetworks, closedNetworks6 } from "./closed-networks.ts";
 import type { Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { isFreePort } from "./shared-network.ts";
+
+export interface PastaParts {
+  readonly pasta: string;
+  readonly setpriv: string | null;
+  /** ip(8), which shuts metadata services out; null leaves them open. */
+  readonly ip: string | null;
+}
 
 /**
  * A network namespace of an ordinary user's own, with egress and one forwarded port by pasta(1).
  * The host's loopback is not mapped (`--no-map-gw`), and nothing is forwarded but that port.
  * pasta outlives its parent, and its child outlives pasta: setpriv(1), where there is one, makes each die with the one before.
  */
-export function pastaNetwork(programs: { pasta: string; setpriv: string | null }, ports: Leases): NetworkDriver {
+export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: readonly string[]): NetworkDriver {
   const diesWithParent = programs.setpriv === null ? [] : [programs.setpriv, "--pdeathsig", "KILL", "--"];
   return {
     mode: "pasta",
+    closesMetadata: programs.ip !== null,
     async open(id, network) {
       const port = network.kind === "serve" ? await ports.claim(id, isFreePort) : null;
       const inside = network.kind === "serve" ? network.port : 0;
@@ -22,6 +32,7 @@ export function pastaNetwork(programs: { pasta: string; setpriv: string | null }
           "--",
           ...diesWithParent,
           ...ownProc,
+          ...closeMetadata(programs.ip, resolvers),
         ],
         isolate: false,
         ownLoopback: true,
@@ -38,6 +49,14 @@ export function pastaNetwork(programs: { pasta: string; setpriv: string | null }
 
 // pasta's child has a pid namespace but the host's /proc, where bubblewrap would look for its own child under a number that is another's.
 const ownProc = ["unshare", "--mount", "--mount-proc", "--"];
+
+/** While the namespace's own root runs: bubblewrap's child no longer may. */
+function closeMetadata(ip: string | null, resolvers: readonly string[]): string[] {
+  if (ip === null) return [];
+  return ["/bin/sh", script, ip, ...resolvers, "--", ...closedNetworks, "--", ...closedNetworks6, "--"];
+}
+
+const script = join(import.meta.dirname, "close.sh");
 
 function pastaArguments(forward: { host: number; inside: number } | null): string[] {
   const inbound = forward ? `127.0.0.1/${forward.host}:${forward.inside}` : "none";

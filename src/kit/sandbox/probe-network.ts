@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run, runOk, start, startDetached, systemPath, type Command } from "../exec.ts";
 import { until } from "../until.ts";
-import { openLeases } from "./leases.ts";
+import { admitThroughDocker, dismissFromDocker, removeWideRules, uplinks } from "./docker-firewall.ts";
+import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { pastaNetwork } from "./pasta-network.ts";
 import type { Resolvers } from "./resolvers.ts";
@@ -44,31 +45,37 @@ export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers
     wanted === "veth" || (wanted === "auto" && isRoot)
       ? await attempt(() => tryVeth(options, folder, resolvers))
       : undefined;
-  const pasta =
-    wanted === "pasta" || (wanted === "auto" && !isRoot)
-      ? await attempt(() => tryPasta(options, folder, pastaOn(options, ports)))
-      : undefined;
-  return { driver: veth ?? pasta ?? sharedNetwork(ports), reason: reasons.join("; "), guessedResolvers };
+  const tryPastaWith = (ip: string | null) =>
+    attempt(() => tryPasta(options, folder, pastaOn(options, ports, resolvers, ip)));
+  const wantsPasta = wanted === "pasta" || (wanted === "auto" && !isRoot);
+  // Better one that leaves metadata services open than none.
+  const pasta = wantsPasta ? ((await tryPastaWith(options.parts.ip)) ?? (await tryPastaWith(null))) : undefined;
+  return { driver: veth ?? pasta ?? sharedNetwork(ports), reason: [...new Set(reasons)].join("; "), guessedResolvers };
 }
 
-function pastaOn(options: SandboxOptions, ports: ReturnType<typeof openLeases>): NetworkDriver {
+function pastaOn(options: SandboxOptions, ports: Leases, { addresses }: Resolvers, ip: string | null): NetworkDriver {
   const { pasta, setpriv } = options.parts;
   if (!pasta) throw new Error("pasta is not installed");
-  return pastaNetwork({ pasta, setpriv }, ports);
+  return pastaNetwork({ pasta, setpriv, ip }, ports, addresses);
 }
 
 async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resolvers): Promise<NetworkDriver> {
   const { ip, nft } = options.parts;
   if (!ip || !nft) throw new Error(`${ip ? "nft" : "ip"} is not installed`);
   const network = await openVethNetwork({ ip, nft }, folder, resolvers.addresses);
+  await removeWideRules(network.interfacePrefix);
   const first = await vethFault(options, network);
   if (first === undefined) return network;
-  // Docker sets the policy of the forward chain to drop and leaves one chain to others.
-  await admitThroughDocker(network.interfacePrefix);
+  // The world of the probe is behind no uplink.
+  const worlds = [worldLink()];
+  await admitThroughDocker(network.interfacePrefix, [...uplinks(), ...worlds]);
   const second = await vethFault(options, network);
+  await dismissFromDocker(network.interfacePrefix, worlds);
   if (second === undefined) return network;
   throw new Error(second);
 }
+
+const worldLink = (): string => `bprobe${process.pid % 100000}`;
 
 /**
  * Two sandboxes are made: one stands for the world outside, named so that our rules do not know it. The other must reach it through the
@@ -111,7 +118,7 @@ const listen = `require("node:net").createServer((socket) => socket.end()).liste
 /** A server in a network namespace of its own beside the host, at an address of the range for tests (RFC 5737, TEST-NET-3). */
 async function openWorld({ parts, nodeBin }: SandboxOptions) {
   const ip = parts.ip as string;
-  const name = `bprobe${process.pid % 100000}`;
+  const name = worldLink();
   const pick = 4 * Math.floor(Math.random() * 63);
   const [near, far] = [`203.0.113.${pick + 1}`, `203.0.113.${pick + 2}`];
   const close = async () => {
@@ -161,18 +168,6 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<number> {
     throw new Error("a probe in a network namespace did not start");
   });
   return Number(await Promise.race([line, late]));
-}
-
-async function admitThroughDocker(interfacePrefix: string): Promise<void> {
-  const iptables = (...args: string[]) =>
-    run({ file: "iptables", args: ["-w", ...args] }, { timeoutMs: 10_000 }).catch(() => undefined);
-  for (const rule of [
-    ["-i", `${interfacePrefix}+`],
-    ["-o", `${interfacePrefix}+`],
-  ]) {
-    const known = await iptables("-C", "DOCKER-USER", ...rule, "-j", "ACCEPT");
-    if (known && known.exitCode !== 0) await iptables("-I", "DOCKER-USER", ...rule, "-j", "ACCEPT");
-  }
 }
 
 /** Really starts pasta: its namespace must come up, and the host's loopback must be out of reach from it. */

@@ -6,6 +6,7 @@ import type { NetworkDriver } from "./network.ts";
 export function sharedNetwork(ports: Leases): NetworkDriver {
   return {
     mode: "shared",
+    closesMetadata: false,
     async open(id, network) {
       const base = { prefix: [], isolate: false, ownLoopback: false };
       if (network.kind !== "serve") return { ...base, serve: null };

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, runOk } from "../exec.ts";
+import { closedNetworks } from "./closed-networks.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 
@@ -19,7 +20,7 @@ export interface VethNetwork extends NetworkDriver {
 
 /**
  * A network namespace a sandbox, joined to the host by a veth pair with a /30 of its own, made by root. Egress is masqueraded; the host's
- * addresses, the other sandboxes and link-local addresses (cloud metadata) are rejected by an nft table of our own.
+ * addresses, the other sandboxes and metadata services of clouds are rejected by an nft table of our own.
  * Throws when the machine refuses any of it.
  */
 export async function openVethNetwork(
@@ -80,6 +81,7 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
   };
   return {
     mode: "veth",
+    closesMetadata: true,
     interfacePrefix: names.interfacePrefix,
     hostAddress: (id) => leases.held(id).map((subnet) => addresses(names, subnet).host)[0],
     async open(id, network) {
@@ -133,7 +135,7 @@ function addresses(names: Names, subnet: number) {
  * application learns at once. Packets of a table that accepts still pass the host's other tables.
  */
 function rules({ table, interfacePrefix, block }: Names, resolvers: readonly string[]): string {
-  // A resolver may be an address of the host itself.
+  // A resolver may be an address of the host itself, or of a cloud's metadata service.
   const names =
     resolvers.length === 0
       ? ""
@@ -153,7 +155,8 @@ table inet ${table} {
   chain through_host {
     type filter hook forward priority filter - 5; policy accept;
     iifname ${ours} meta nfproto ipv6 reject
-    iifname ${ours} ip daddr { 10.64.0.0/10, 169.254.0.0/16 } reject
+    ${names}
+    iifname ${ours} ip daddr { 10.64.0.0/10, ${closedNetworks.join(", ")} } reject
     iifname != ${ours} oifname ${ours} ct state established,related accept
     oifname ${ours} reject
   }

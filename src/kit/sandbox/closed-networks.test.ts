@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { run, runOk, start, systemPath, type Command } from "../exec.ts";
+import { dockerRules } from "./docker-firewall.ts";
+import { openLeases } from "./leases.ts";
+import { pastaNetwork } from "./pasta-network.ts";
+import { asUserWithTun, pastaLacks } from "./test-open-tun.ts";
+
+const find = (name: string) =>
+  systemPath
+    .split(":")
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+const [ip, nft, pasta, setpriv] = [find("ip"), find("nft"), find("pasta"), find("setpriv")];
+const lacks = process.geteuid?.() !== 0 ? "not root" : ip === undefined ? "ip is not installed" : false;
+const nobody = 65_534;
+
+// What a cloud answers at, one of them also its name server, and an ordinary address of the world.
+const nameServer = "168.63.129.16";
+const metadata = ["169.254.169.254", "169.254.170.2", nameServer, "100.100.100.200"];
+const elsewhere = "198.51.100.7";
+const targets = [...metadata.map((address) => `${address}:80`), `${nameServer}:53`, `${elsewhere}:80`];
+const allowed = [...metadata.map(() => false), true, true];
+
+describe(
+  "a cloud's metadata service is out of a sandbox's reach, its name server and the world are not",
+  { skip: lacks },
+  () => {
+    // Two namespaces stand for the machine and for the world behind its uplink.
+    const [machine, world] = [`bmachine${process.pid}`, `bworld${process.pid}`];
+    const folder = mkdtempSync(join(tmpdir(), "berth-closed-"));
+    let server: ReturnType<typeof start> | undefined;
+    const within = (space: string, { file, args }: Command): Command => ({
+      file: "nsenter",
+      args: [`--net=/run/netns/${space}`, "--", file, ...args],
+    });
+
+    before(async () => {
+      chmodSync(folder, 0o755);
+      for (const space of [machine, world]) await runOk({ file: ip as string, args: ["netns", "add", space] });
+      const batch = (space: string, lines: readonly string[]) =>
+        runOk({ file: ip as string, args: ["-n", space, "-batch", "-"] }, { stdin: `${lines.join("\n")}\n` });
+      await batch(machine, [
+        `link add uplink type veth peer name eth0 netns ${world}`,
+        "addr add 203.0.113.1/30 dev uplink",
+        "link set uplink up",
+        "link set lo up",
+        "route add default via 203.0.113.2",
+      ]);
+      await batch(world, [
+        "addr add 203.0.113.2/30 dev eth0",
+        "link set eth0 up",
+        "link set lo up",
+        ...[...metadata, elsewhere].map((address) => `addr add ${address}/32 dev lo`),
+        "route add default via 203.0.113.1",
+      ]);
+      const serve = `for (const port of [53, 80]) require("node:net").createServer((s) => s.end()).listen(port, "0.0.0.0", () => console.log(port))`;
+      server = start(within(world, { file: process.execPath, args: ["-e", serve] }));
+      let said = "";
+      for await (const chunk of server.stdout) if ((said += String(chunk)).split("\n").length > 2) break;
+    });
+    after(async () => {
+      server?.kill("SIGKILL");
+      for (const space of [machine, world]) await run({ file: ip as string, args: ["netns", "del", space] });
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    test("by the rules of a machine of root's", { skip: nft === undefined && "nft is not installed" }, async () => {
+      const driver = JSON.stringify(pathToFileURL(join(import.meta.dirname, "veth-network.ts")));
+      const exec = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../exec.ts")));
+      const code = `import { openVethNetwork } from ${driver}; import { run } from ${exec};
+      const network = await openVethNetwork(${JSON.stringify({ ip, nft })}, ${JSON.stringify(folder)}, ["${nameServer}"]);
+      try {
+        const { prefix } = await network.open("run-test", { kind: "egress" });
+        const asked = [process.execPath, ...${JSON.stringify(asking)}];
+        process.stdout.write((await run({ file: prefix[0], args: [...prefix.slice(1), ...asked] })).stdout);
+      } finally { await network.close("run-test"); await network.dismantle(); }`;
+      const command = within(machine, { file: process.execPath, args: ["--input-type=module", "-e", code] });
+      assert.deepEqual(JSON.parse((await runOk(command, { timeoutMs: 60_000 })).stdout), allowed);
+    });
+
+    test("by an ordinary user's own rules", { skip: pastaLacks }, async (t) => {
+      if ((await run({ file: process.execPath, args: ["-e", ""] }, { uid: nobody, gid: nobody })).exitCode !== 0) {
+        return t.skip("Node cannot be run by other users");
+      }
+      const programs = { pasta: pasta as string, setpriv: setpriv as string, ip: ip as string };
+      const network = pastaNetwork(programs, openLeases(join(folder, "ports"), 20_000, 10), [nameServer]);
+      const { prefix } = await network.open("run-test", { kind: "egress" });
+      const inside = { file: prefix[0] as string, args: [...prefix.slice(1), process.execPath, ...asking] };
+      const asked = await runOk(within(machine, asUserWithTun(nobody, inside)), { timeoutMs: 60_000 });
+      assert.deepEqual(JSON.parse(asked.stdout), allowed);
+    });
+  },
+);
+
+test("with Docker, sandboxes are let through to uplinks and answers back, not to Docker's bridges", () => {
+  assert.deepEqual(
+    dockerRules("b12ab-", ["eth0"]).map((rule) => rule.join(" ")),
+    [
+      "DOCKER-USER -i b12ab-+ -o eth0 -j ACCEPT",
+      "DOCKER-USER -o b12ab-+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
+    ],
+  );
+});
+
+const asking = [
+  "-e",
+  `const net = require("node:net");
+  const reach = (target) => new Promise((resolve) => {
+    const [host, port] = target.split(":");
+    const socket = net.connect({ host, port: Number(port), timeout: 3000 });
+    socket.on("connect", () => resolve(true)).on("error", () => resolve(false)).on("timeout", () => resolve(false));
+  });
+  Promise.all(process.argv.slice(1).map(reach)).then((all) => { console.log(JSON.stringify(all)); process.exit(); })`,
+  ...targets,
+];
