@@ -1,29 +1,39 @@
-/** What a scope may be about. */
-const scopeNouns = [
-  "projects",
-  "deployments",
-  "env",
-  "domains",
-  "cron",
-  "database",
-  "data",
-  "backups",
-  "logs",
-  "metrics",
-  "activity",
-  "tokens",
-  "ssh-keys",
-  "orgs",
-  "approvals",
-  "platform",
+/** Every scope there is: those that some row asks for, and no other. */
+export const scopes = [
+  "projects:read",
+  "projects:write",
+  "deployments:read",
+  "deployments:write",
+  "env:read",
+  "env:write",
+  "domains:read",
+  "domains:write",
+  "cron:read",
+  "cron:write",
+  "database:read",
+  "database:write",
+  "data:read",
+  "data:write",
+  "backups:read",
+  "backups:write",
+  "logs:read",
+  "metrics:read",
+  "activity:read",
+  "tokens:read",
+  "tokens:write",
+  "ssh-keys:read",
+  "ssh-keys:write",
+  "orgs:read",
+  "orgs:write",
+  "approvals:read",
+  "platform:read",
 ] as const;
-export type Scope = `${(typeof scopeNouns)[number]}:${"read" | "write"}`;
+export type Scope = (typeof scopes)[number];
 
-/** Every scope there is. */
-export const scopes: readonly Scope[] = scopeNouns.flatMap((noun) => [
-  `${noun}:read` as const,
-  `${noun}:write` as const,
-]);
+/** The scopes among these texts. Tokens of earlier versions have some that mean nothing any more. */
+export function knownScopes(texts: readonly string[]): Scope[] {
+  return scopes.filter((scope) => texts.includes(scope));
+}
 
 /** Who may call a row: anyone, any token of an organization, its owners, or the platform's operator. */
 export type Access = "public" | "member" | "owner" | "operator";

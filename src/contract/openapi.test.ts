@@ -55,7 +55,8 @@ test("no two rows share a name or a method and path, and every scope that a row 
   const all = routes as readonly Row[];
   assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
   assert.equal(new Set(all.map(({ method, path }) => `${method} ${path}`)).size, all.length);
-  for (const { scope } of all) assert.ok(scope === null || scopes.includes(scope));
+  const asked = all.flatMap(({ scope, further_scopes }) => [scope ?? [], further_scopes].flat());
+  assert.deepEqual([...new Set(asked)].toSorted(), scopes.toSorted(), "each scope is asked for by some row");
 });
 
 test("capabilities list every row, scope and error code", () => {

@@ -1,3 +1,4 @@
+import { refusal, scopes, type Role, type Scope } from "./access.ts";
 import { rows as activity } from "./activity.ts";
 import { rows as alerts } from "./alerts.ts";
 import { rows as approvals } from "./approvals.ts";
@@ -71,4 +72,11 @@ const byName = new Map<string, Row>(routes.map((route) => [route.name, route]));
 /** The row of this name. */
 export function route(name: RouteName): Row {
   return byName.get(name) as Row;
+}
+
+/** The scopes of everything that a role may call, which a token of this role gets when nobody says otherwise. */
+export function scopesOf(role: Role): readonly Scope[] {
+  const rights = { role, platform_admin: false, scopes };
+  const asked = (routes as readonly Row[]).filter((each) => refusal(rights, each) === undefined);
+  return scopes.filter((scope) => asked.some((each) => each.scope === scope || each.further_scopes.includes(scope)));
 }

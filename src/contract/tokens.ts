@@ -3,7 +3,7 @@ import { roles, scopes } from "./access.ts";
 import { id, name, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-const scopeName = z.enum(scopes as [string, ...string[]]);
+const scopeName = z.enum(scopes as readonly string[] as [string, ...string[]]);
 
 export const apiToken = z.object({
   id,

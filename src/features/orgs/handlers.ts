@@ -1,5 +1,4 @@
-import { scopes } from "../../contract/access.ts";
-import type { Result } from "../../contract/routes.ts";
+import { scopesOf, type Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Topic } from "../../store/wakeups.ts";
 import { recordEvent } from "../activity/activity.ts";
@@ -22,7 +21,7 @@ export const orgs: Handlers<"orgs"> = {
       org_id: id,
       name: "First owner",
       role: "owner",
-      scopes,
+      scopes: scopesOf("owner"),
       approval_mode: caller.approval_mode,
       created_by: caller.token_id,
       created_at: now,

@@ -1,8 +1,8 @@
-import type { Scope } from "../../contract/access.ts";
+import { knownScopes, type Scope } from "../../contract/access.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Handlers } from "../context.ts";
 import * as queries from "./queries.ts";
-import { mayRevoke, rightsWithin } from "./rules.ts";
+import { expiryWithin, mayRevoke, rightsWithin } from "./rules.ts";
 import { issueToken } from "./tokens.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -17,20 +17,23 @@ export const tokens: Handlers<"tokens"> = {
     });
     if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
     const { name, expires_in_days } = body;
+    const own = await queries.selectToken(tx, caller.org_id, caller.token_id);
+    const expires_at = new Date(now.getTime() + expires_in_days * dayMs);
     const made = await issueToken(tx, {
       ...rights,
       org_id: caller.org_id,
       name,
       created_by: caller.token_id,
       created_at: now,
-      expires_at: new Date(now.getTime() + expires_in_days * dayMs),
+      expires_at: expiryWithin({ ...caller, expires_at: own?.expires_at ?? null }, expires_at),
     });
     ctx.note({ target: made.id, detail: { name, role: rights.role, expires_in_days } });
     return made;
   },
 
   async list(ctx) {
-    return { api_tokens: await queries.listTokens(ctx.tx, ctx.caller.org_id) };
+    const rows = await queries.listTokens(ctx.tx, ctx.caller.org_id);
+    return { api_tokens: rows.map((row) => ({ ...row, scopes: knownScopes(row.scopes) })) };
   },
 
   async delete(ctx, { params }) {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Rights, Role, Scope } from "../../contract/access.ts";
+import { scopesOf } from "../../contract/routes.ts";
 
 const base62Alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const secretCharacters = 43;
@@ -44,7 +45,7 @@ export function rightsWithin(
   wanted: WantedRights,
 ): GrantedRights | { readonly refused: string } {
   if (wanted.role === "owner" && !isOwner(creator)) return { refused: "A member cannot create an owner token." };
-  const scopes = wanted.scopes ?? creator.scopes;
+  const scopes = wanted.scopes ?? creator.scopes.filter((scope) => scopesOf(wanted.role).includes(scope));
   const missing = scopes.find((scope) => !creator.scopes.includes(scope));
   if (missing) return { refused: `Your own token lacks the scope ${missing}.` };
   return {
@@ -52,6 +53,18 @@ export function rightsWithin(
     scopes: [...new Set(scopes)],
     approval_mode: creator.approval_mode || wanted.approval_mode === true,
   };
+}
+
+/**
+ * When a token ends that these rights create. A member's token makes none that outlives it; an owner's may, because an organization whose
+ * owners could not renew their tokens would lock itself out.
+ */
+export function expiryWithin(
+  creator: Pick<Rights, "role" | "platform_admin"> & { readonly expires_at: string | null },
+  wanted: Date,
+): Date {
+  if (isOwner(creator) || creator.expires_at === null) return wanted;
+  return new Date(Math.min(wanted.getTime(), Date.parse(creator.expires_at)));
 }
 
 export interface GrantedRights {
@@ -66,7 +79,7 @@ export function mayRevoke(caller: Rights, target: Pick<Rights, "role" | "platfor
   return target.role === "member" || isOwner(caller);
 }
 
-function isOwner(rights: Rights): boolean {
+function isOwner(rights: Pick<Rights, "role" | "platform_admin">): boolean {
   return rights.role === "owner" || rights.platform_admin;
 }
 

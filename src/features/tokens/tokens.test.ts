@@ -33,7 +33,13 @@ test("a new token is shown once, and only its hash is kept", async () => {
   const text = String(body["token"]);
   assert.match(text, /^berth_m_/);
   assert.equal(body["prefix"], text.slice(8, 16));
-  assert.deepEqual([body["role"], body["scopes"], body["approval_mode"]], ["member", scopes, false]);
+  assert.deepEqual([body["role"], body["approval_mode"]], ["member", false]);
+  const beyond = ["data:write", "orgs:read", "orgs:write", "platform:read"];
+  assert.deepEqual(
+    body["scopes"],
+    scopes.filter((scope) => !beyond.includes(scope)),
+    "what a member's role may use",
+  );
   const days = (Date.parse(String(body["expires_at"])) - Date.parse(String(body["created_at"]))) / 86_400_000;
   assert.equal(days, 90);
   const row = await db
@@ -54,10 +60,42 @@ test("a new token never may more than its creator", async () => {
   const narrow = await testToken(db, org.id, { scopes: ["tokens:write", "env:read"] });
   assert.equal((await create(org.member, { name: "x", role: "owner" })).body["code"], "forbidden");
   assert.equal((await create(narrow.text, { name: "x", scopes: ["env:write"] })).body["code"], "forbidden");
-  assert.deepEqual((await create(narrow.text, { name: "x" })).body["scopes"], ["tokens:write", "env:read"]);
+  assert.deepEqual(((await create(narrow.text, { name: "x" })).body["scopes"] as string[]).toSorted(), [
+    "env:read",
+    "tokens:write",
+  ]);
   assert.equal((await create(org.owner, { name: "x", role: "owner" })).status, 201);
   const made = await create(org.operator, { name: "x", role: "owner" });
   assert.deepEqual([made.status, made.body["platform_admin"]], [201, false]);
+});
+
+test("a member's token makes none that outlives it; an owner's does, or an organization would lock itself out", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "outliving");
+  const expires_at = new Date(Date.now() + 5 * 86_400_000);
+  const [member, owner] = [
+    await testToken(db, org.id, { expires_at }),
+    await testToken(db, org.id, { role: "owner", expires_at }),
+  ];
+  const ends = async (token: string, body: object) => (await create(token, { name: "x", ...body })).body["expires_at"];
+  assert.equal(await ends(member.text, {}), expires_at.toISOString());
+  assert.equal(await ends(member.text, { expires_in_days: 365 }), expires_at.toISOString());
+  assert.ok(Date.parse(String(await ends(member.text, { expires_in_days: 1 }))) < expires_at.getTime());
+  assert.ok(Date.parse(String(await ends(owner.text, { role: "owner" }))) > expires_at.getTime());
+});
+
+test("scopes of earlier versions that no row asks for any more are neither shown nor given on", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "earlier");
+  const old = await testToken(db, org.id, { scopes: ["tokens:write", "tokens:read"] });
+  const scopesThen = ["tokens:write", "logs:write", "tokens:read", "platform:write"];
+  await db.updateTable("api_token").set({ scopes: scopesThen }).where("id", "=", old.id).execute();
+  const { body } = await api.call("GET", "/v1/api-tokens", { token: old.text });
+  const listed = (body["api_tokens"] as { id: string; scopes: string[] }[]).find(({ id }) => id === old.id);
+  assert.deepEqual(listed?.scopes, ["tokens:read", "tokens:write"]);
+  assert.deepEqual((await create(old.text, { name: "x" })).body["scopes"], ["tokens:read", "tokens:write"]);
+  const me = await api.call("GET", "/v1/me", { token: old.text });
+  assert.deepEqual((me.body["token"] as { scopes: string[] }).scopes, ["tokens:read", "tokens:write"]);
 });
 
 test("wrong wishes are refused by name", async () => {

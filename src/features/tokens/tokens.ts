@@ -1,4 +1,4 @@
-import { scopes, type Scope } from "../../contract/access.ts";
+import { knownScopes, scopes } from "../../contract/access.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Caller } from "../context.ts";
@@ -29,7 +29,7 @@ export async function authenticate(db: Db, text: string): Promise<Authenticated 
   if (row === undefined) return undefined;
   const { suspended_at, expires_at, last_used_at, ...caller } = row;
   return {
-    caller: { ...caller, scopes: caller.scopes as Scope[] },
+    caller: { ...caller, scopes: knownScopes(caller.scopes) },
     suspended: suspended_at !== null,
     expires_at,
     last_used_at,
@@ -38,7 +38,8 @@ export async function authenticate(db: Db, text: string): Promise<Authenticated 
 
 /** A token of the caller's organization that is not revoked, as the API shows it; undefined when there is none. */
 export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
-  return selectToken(db, caller.org_id, id);
+  const row = await selectToken(db, caller.org_id, id);
+  return row && { ...row, scopes: knownScopes(row.scopes) };
 }
 
 export type WantedToken = Omit<NewToken, "id" | "hash" | "prefix" | "platform_admin">;
