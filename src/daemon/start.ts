@@ -70,7 +70,11 @@ export async function startPlatform(
     checks: readinessChecks(world, reconcilers, git),
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
     operatorTexts: [metricsText(world, reconcilers)],
-    limits: { readsPerMinute: config.readsPerMinute, writesPerMinute: config.writesPerMinute },
+    limits: {
+      readsPerMinute: config.readsPerMinute,
+      writesPerMinute: config.writesPerMinute,
+      outcomeDeadlineMs: outcomeDeadlineMs(config),
+    },
   });
   shutdown.onEnd("the API", () => api.close());
   shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));
@@ -79,6 +83,11 @@ export async function startPlatform(
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
   return { config, parts, world, git, api, reconcilers, isNew };
+}
+
+/** A rollback takes a start with all the time it may need to become healthy, a turn before it, and some air. */
+function outcomeDeadlineMs({ healthBudgetSeconds }: Config): number {
+  return Math.max(240, healthBudgetSeconds + 90) * 1000;
 }
 
 function metricsText(world: World, reconcilers: Driver): OperatorText {

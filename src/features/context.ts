@@ -121,9 +121,12 @@ export interface Input<N extends RouteName> {
   readonly body: Body<N>;
 }
 
-/** What a handler that waits returns: the transaction is committed, then `outcome` is awaited, with no transaction open. */
+/**
+ * What a handler that waits returns: the transaction is committed, then `outcome` is awaited, with no transaction open. The signal aborts
+ * when the platform stops or the time for any outcome is over, not when the client leaves; its reason is then the refusal to answer with.
+ */
 export interface Waiting<T> {
-  readonly outcome: () => Promise<T>;
+  readonly outcome: (signal: AbortSignal) => Promise<T>;
   /**
    * Looks into the world, without changing it, for what would refuse the request there, and throws that refusal. Called with no transaction
    * open, before a human is asked and in a rehearsal.

@@ -43,7 +43,7 @@ export class Call {
     let streams = false;
     try {
       const result = await this.#handle(this.#options.world.db as Tx, input);
-      return this.#present(this.#row.waits ? await inTime(result as Waiting<unknown>) : result);
+      return this.#present(this.#row.waits ? await this.#inTime(result as Waiting<unknown>) : result);
     } catch (error) {
       if (!(error instanceof Streamed)) throw error;
       const close = this.#options.streams.open(this.#caller?.token_id ?? this.#request.address);
@@ -126,7 +126,7 @@ export class Call {
   async #outcome(waiting: Waiting<unknown>, key: HeldKey | undefined): Promise<Answer> {
     const { db } = this.#options.world;
     try {
-      const answer = this.#present(await inTime({ outcome: () => this.#done(waiting) }));
+      const answer = this.#present(await this.#inTime(waiting));
       await key?.keep(db, this.#kept(answer));
       return answer;
     } catch (error) {
@@ -138,10 +138,25 @@ export class Call {
     }
   }
 
-  async #done({ outcome, changesLate }: Waiting<unknown>): Promise<unknown> {
-    const result = await outcome();
+  async #done({ outcome, changesLate }: Waiting<unknown>, signal: AbortSignal): Promise<unknown> {
+    const result = await outcome(signal);
     if (changesLate === true) await this.#writeActivity(this.#options.world.db);
     return result;
+  }
+
+  /** Not only as long as the client is there: what came of it is kept for whoever asks again with its key. */
+  async #inTime(waiting: Waiting<unknown>): Promise<unknown> {
+    const { closing, outcomeDeadlineMs } = this.#options;
+    const over = new AbortController();
+    const late = { error: "It takes longer than expected and goes on. Look again in a moment." };
+    const timer = setTimeout(() => over.abort(new Refused("unavailable", late)), outcomeDeadlineMs);
+    // What is being changed at this moment is soon done, and must not be told as not done.
+    const signal = waiting.changesLate === true ? over.signal : AbortSignal.any([closing, over.signal]);
+    try {
+      return await Promise.race([this.#done(waiting, signal), aborted(signal)]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #gatedRequest(input: ParsedInput, ids: readonly string[]): GatedRequest {
@@ -254,23 +269,10 @@ function handlerOf(row: Row): AnyHandler {
   return (handlers[noun] as unknown as Record<string, AnyHandler>)[verb] as AnyHandler;
 }
 
-/** A rollback waits for a start of 60 s and a drain; whoever waits longer asks again. */
-export const outcomeDeadlineMs = 240_000;
-
-async function inTime({ outcome }: Waiting<unknown>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new Refused("unavailable", { error: "It takes longer than expected and goes on. Look again in a moment." }),
-        ),
-      outcomeDeadlineMs,
-    );
+/** Rejects with the signal's reason when it aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  try {
-    return await Promise.race([outcome(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

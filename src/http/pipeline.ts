@@ -5,7 +5,7 @@ import { Refused, type Caller, type ServerEvent, type Surroundings } from "../fe
 import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { Call, outcomeDeadlineMs } from "./call.ts";
+import { Call } from "./call.ts";
 import { claimKey, finders, type HeldKey } from "./handlers.ts";
 import type { OpenCount } from "./open-count.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./parse.ts";
@@ -48,6 +48,8 @@ export interface PipelineOptions {
   readonly large: OpenCount;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
+  /** How long any outcome is waited for. */
+  readonly outcomeDeadlineMs: number;
   readonly log: Log;
 }
 
@@ -163,7 +165,7 @@ async function changeOnce(
     key,
     caller,
     request: same,
-    holdMs: row.waits ? outcomeDeadlineMs : holdMs,
+    holdMs: row.waits ? options.outcomeDeadlineMs : holdMs,
   });
   if ("replay" in outcome) {
     request.setHeaders({ "idempotency-replayed": "true" });

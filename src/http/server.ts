@@ -45,6 +45,8 @@ export interface HttpLimits extends RateLimits {
   readonly headersTimeoutMs: number;
   /** For receiving a whole request; mounts are exempt. */
   readonly requestTimeoutMs: number;
+  /** For what comes of a change that a request waits for. Whoever waits longer asks again. */
+  readonly outcomeDeadlineMs: number;
   /** Streams of one token that may be open at once. */
   readonly streamsPerToken: number;
   /** Requests of one token for what may be large that are not yet answered, or whose answers are not yet taken. */
@@ -56,7 +58,7 @@ export interface HttpLimits extends RateLimits {
 export interface HttpServer {
   /** Resolves with the port, which the system chooses when 0 is asked for. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly port: number }>;
-  /** Takes no new connections and resolves when the open requests are answered. */
+  /** Takes no new connections and resolves when the open requests are answered; those that wait for an outcome at once. */
   close(): Promise<void>;
 }
 
@@ -75,11 +77,21 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   addBodyReading(app);
   addHealth(app, options.checks);
   const closing = new AbortController();
+  const { outcomeDeadlineMs } = limits;
   const limiter = createRateLimiter(limits);
   const streams = createOpenCount(limits.streamsPerToken, "streams");
   const large = createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs");
   for (const row of routes)
-    addRoute(app, row, { world, authenticator, limiter, streams, large, closing: closing.signal, log });
+    addRoute(app, row, {
+      world,
+      authenticator,
+      limiter,
+      streams,
+      large,
+      closing: closing.signal,
+      outcomeDeadlineMs,
+      log,
+    });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { world, log });
   addFallbacks(app, log);
@@ -102,6 +114,7 @@ const standard: HttpLimits = {
   urlBytes: apiLimits.url_bytes,
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 30_000,
+  outcomeDeadlineMs: 240_000,
   readsPerMinute: apiLimits.reads_per_minute,
   writesPerMinute: apiLimits.writes_per_minute,
   refusedPerMinute: apiLimits.writes_per_minute,

@@ -1,4 +1,5 @@
 import type { Log } from "../kit/log.ts";
+import { createBell } from "../store/bell.ts";
 import type { Topic, Wakeups } from "../store/wakeups.ts";
 
 /**
@@ -70,7 +71,7 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
     detail: "not run yet",
     failing: false,
   };
-  const bell = createBell();
+  const bell = createBell(options.wakeups, task.topics);
   let ended: Promise<void> = Promise.resolve();
 
   async function once(): Promise<number> {
@@ -87,13 +88,12 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
   }
 
   async function loop(first: () => void): Promise<void> {
-    const unlisten = task.topics.map((topic) => options.wakeups.on(topic, () => bell.ring()));
     while (!signal.aborted) {
       const pauseMs = await once();
       first();
       await bell.wait(pauseMs, signal);
     }
-    for (const stop of unlisten) stop();
+    bell.stop();
     await task.settle?.();
   }
 
@@ -102,32 +102,5 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
     ended: () => ended,
     status: () => ({ ...status }),
     wake: () => bell.ring(),
-  };
-}
-
-/** Waits for a ring or the time. A ring while nobody waits is not lost. */
-function createBell() {
-  let rung = false;
-  let answer: (() => void) | undefined;
-  return {
-    ring() {
-      rung = true;
-      answer?.();
-    },
-    async wait(pauseMs: number, signal: AbortSignal): Promise<void> {
-      if (!rung && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, pauseMs);
-          answer = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-          signal.addEventListener("abort", answer, { once: true });
-        });
-        if (answer) signal.removeEventListener("abort", answer);
-      }
-      answer = undefined;
-      rung = false;
-    },
   };
 }

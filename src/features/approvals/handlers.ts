@@ -1,5 +1,6 @@
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
+import { createBell } from "../../store/bell.ts";
 import type { Context, Handlers } from "../context.ts";
 import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 
@@ -33,44 +34,16 @@ const lookEveryMs = 5000;
 /** Waits until the request is no longer pending or the time is over. Nothing is held meanwhile but this promise. */
 async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promise<void> {
   const endMs = performance.now() + waitMs;
-  const bell = createBell(ctx, id);
+  const bell = createBell(ctx.world.wakeups, ["approvals"], id);
   try {
     for (let leftMs = waitMs; leftMs > 0; leftMs = endMs - performance.now()) {
       if ((await lookUp(ctx, id))?.status !== "pending") return;
-      await bell.wait(Math.min(leftMs, lookEveryMs));
+      await bell.wait(Math.min(leftMs, lookEveryMs), ctx.signal);
       ctx.signal.throwIfAborted();
     }
   } finally {
-    bell.remove();
+    bell.stop();
   }
-}
-
-/** Rings when something happened to this approval, or to the caller's connection. A ring while nobody waits is not lost. */
-function createBell({ world, signal }: GetContext, id: string) {
-  let rung = false;
-  let answer = () => {};
-  const ring = () => {
-    rung = true;
-    answer();
-  };
-  const stop = world.wakeups.on("approvals", (of) => (of === id || of === "") && ring());
-  signal.addEventListener("abort", ring, { once: true });
-  return {
-    async wait(timeMs: number): Promise<void> {
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        answer = resolve;
-        timer = setTimeout(resolve, timeMs);
-        if (rung) resolve();
-      });
-      clearTimeout(timer);
-      rung = false;
-    },
-    remove() {
-      stop();
-      signal.removeEventListener("abort", ring);
-    },
-  };
 }
 
 function present(row: ApprovalRow): Result<"approvals.get"> {

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../contract/routes.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
+import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import { Refused, type Context, type Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
@@ -12,11 +12,8 @@ import { hasRunning, operationOf } from "./operations.ts";
 import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeBackupRow } from "./queries.ts";
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
 
-// Somewhat less than the server waits for any outcome.
-const outcomeDeadlineMs = 230_000;
 // A backup that cannot even begin says so at once: a disk without room is noticed before the first byte.
-const beginningMs = 1000;
-const pollMs = 50;
+const beginning = { atMostMs: 1000, lookEveryMs: 50 };
 const mostRestored = 5;
 
 export const backups: Handlers<"backups"> = {
@@ -27,7 +24,7 @@ export const backups: Handlers<"backups"> = {
     const asked = await requestBackup(ctx.tx, ctx.world.wakeups, { org_id, project_id: project.id, origin: "manual" });
     if (asked.outcome === "busy") return ctx.fail("operation_in_progress");
     ctx.note({ project_id: project.id, target: asked.id });
-    return { outcome: () => begun(ctx, asked) };
+    return { outcome: (signal) => begun(ctx, asked, signal) };
   },
 
   async list(ctx, { params, query }) {
@@ -55,7 +52,7 @@ export const backups: Handlers<"backups"> = {
     });
     if (asked === undefined) return ctx.fail("operation_in_progress");
     ctx.note({ project_id: project.id, target: backup.id, resource: backup.id });
-    return { outcome: () => restored(ctx, asked.id, backup.id) };
+    return { outcome: (signal) => restored(ctx, { id: asked.id, signal }, backup.id) };
   },
 
   async verify(ctx, { params }) {
@@ -69,7 +66,7 @@ export const backups: Handlers<"backups"> = {
     const asked = await requestOperation(ctx.tx, ctx.world.wakeups, { ...owner, backup_id: backup.id, kind: "verify" });
     if (asked === undefined) return ctx.fail("operation_in_progress");
     ctx.note({ project_id: backup.project_id, target: backup.id });
-    return { outcome: () => verified(ctx, asked.id, backup.id) };
+    return { outcome: (signal) => verified(ctx, { id: asked.id, signal }, backup.id) };
   },
 
   async restored(ctx, { params }) {
@@ -142,11 +139,19 @@ async function requireRoom(
 async function begun(
   ctx: Context<"backups.create">,
   asked: { id: string; operation_id: string },
+  signal: AbortSignal,
 ): Promise<Result<"backups.create">> {
-  const operation = await awaited(ctx, asked.operation_id, {
-    timeoutMs: beginningMs,
-    isEnough: (phase) => phase !== "waiting",
-  });
+  const { operation_id: id } = asked;
+  const endMs = performance.now() + beginning.atMostMs;
+  const { operation } = await awaitOutcome(
+    ctx.world.wakeups,
+    { id, signal, lookEveryMs: beginning.lookEveryMs },
+    async () => {
+      const operation = await operationOf(ctx.world.db, ctx.caller.org_id, id);
+      const isWaiting = operation?.status === "running" && operation.phase === "waiting";
+      return isWaiting && performance.now() < endMs ? undefined : { operation };
+    },
+  );
   if (operation?.problem_code === "storage_full") throw refusal(operation);
   const row = await selectBackup(ctx.world.db, ctx.caller.org_id, asked.id);
   return { id: asked.id, status: row?.status ?? "running" };
@@ -154,19 +159,19 @@ async function begun(
 
 async function restored(
   ctx: Context<"backups.restore">,
-  operationId: string,
+  awaited: AwaitedOutcome,
   backupId: string,
 ): Promise<Result<"backups.restore">> {
-  const operation = await ended(ctx, operationId);
+  const operation = await ended(ctx, awaited);
   return { database: operation.database_name ?? "", backup_id: backupId };
 }
 
 async function verified(
   ctx: Context<"backups.verify">,
-  operationId: string,
+  awaited: AwaitedOutcome,
   backupId: string,
 ): Promise<Result<"backups.verify">> {
-  await ended(ctx, operationId);
+  await ended(ctx, awaited);
   const row = await selectBackup(ctx.world.db, ctx.caller.org_id, backupId);
   return {
     status: row?.verification ?? "failed",
@@ -178,26 +183,12 @@ async function verified(
 type Waiter = Pick<Context<"backups.get">, "world" | "caller">;
 type Operation = NonNullable<Awaited<ReturnType<typeof operationOf>>>;
 
-async function ended(ctx: Waiter, id: string): Promise<Operation> {
-  const operation = await awaited(ctx, id, { timeoutMs: outcomeDeadlineMs, isEnough: () => false });
-  if (operation?.status === "completed") return operation;
-  if (operation?.status === "failed") throw refusal(operation);
-  throw new Refused("unavailable", {
-    error: "It takes longer than expected and goes on.",
-    hint: "Look at the backup: it says how far it is.",
+function ended(ctx: Waiter, awaited: AwaitedOutcome): Promise<Operation> {
+  return awaitOutcome(ctx.world.wakeups, awaited, async () => {
+    const operation = await operationOf(ctx.world.db, ctx.caller.org_id, awaited.id);
+    if (operation?.status === "failed") throw refusal(operation);
+    return operation?.status === "completed" ? operation : undefined;
   });
-}
-
-async function awaited(
-  ctx: Waiter,
-  id: string,
-  { timeoutMs, isEnough }: { timeoutMs: number; isEnough: (phase: string) => boolean },
-): Promise<Operation | undefined> {
-  for (const end = Date.now() + timeoutMs; ; await sleep(pollMs)) {
-    const operation = await operationOf(ctx.world.db, ctx.caller.org_id, id);
-    if (operation?.status !== "running" || isEnough(operation.phase)) return operation;
-    if (Date.now() >= end) return operation;
-  }
 }
 
 function refusal({ problem_code, problem }: Operation): Refused {

@@ -1,6 +1,7 @@
 import type { Failure } from "../../ports/failure.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
+import { createBell, type Bell } from "../../store/bell.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { endPushed } from "../deployments/deployments.ts";
 import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
@@ -37,7 +38,8 @@ export async function followBuild(
   build: FollowedBuild,
   onLine: (line: string) => void,
 ): Promise<{ accepted: boolean }> {
-  const bell = listen(following.wakeups);
+  // With every outcome: which deployment comes of a build is not known here.
+  const bell = createBell(following.wakeups, ["outcomes"]);
   try {
     return await untilDecided(following, build, { bell, onLine });
   } finally {
@@ -55,8 +57,8 @@ async function untilDecided(following: Following, build: FollowedBuild, { bell, 
   let offset = 0;
   let renewedAt = Date.now();
   let askedAt = 0;
-  for (;;) {
-    const isTime = bell.take() || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
+  for (let hasRung = true; ; hasRung = await bell.wait(readLogEveryMs)) {
+    const isTime = hasRung || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
     if (isTime) askedAt = Date.now();
     // Asked before the log is read, so that the log of a build that has ended is complete.
     const verdict = isTime ? await verdictOf(db, build) : undefined;
@@ -70,7 +72,6 @@ async function untilDecided(following: Following, build: FollowedBuild, { bell, 
       await renewWaiting(db, build.id, owner);
       renewedAt = Date.now();
     }
-    await bell.wait(readLogEveryMs);
   }
 }
 
@@ -88,39 +89,6 @@ const pushEnded: Failure = {
   hint: "Push again.",
   log_tail: [],
 };
-
-interface Bell {
-  /** Whether it rang since the last time this was asked. */
-  take(): boolean;
-  /** Resolves when it rings, or after this long. */
-  wait(atMostMs: number): Promise<void>;
-  stop(): void;
-}
-
-/** Rings with every outcome: which deployment comes of a build is not known here. */
-function listen(wakeups: Wakeups): Bell {
-  let rung = true;
-  let wake = () => {};
-  const stop = wakeups.on("outcomes", () => {
-    rung = true;
-    wake();
-  });
-  const take = () => {
-    const hasRung = rung;
-    rung = false;
-    return hasRung;
-  };
-  const wait = (atMostMs: number) =>
-    new Promise<void>((resolve) => {
-      if (rung) return resolve();
-      const timer = setTimeout(resolve, atMostMs);
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  return { take, wait, stop };
-}
 
 async function pump(
   logStore: LogStore,

@@ -1,11 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import { Refused, type Context, type Handlers, type Surroundings } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { requestDatabase, specOf } from "./database.ts";
 import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
-
-const provisioningDeadlineMs = 60_000;
-const pollMs = 50;
 
 export const database: Handlers<"database"> = {
   async get(ctx, { params }) {
@@ -21,28 +18,27 @@ export const database: Handlers<"database"> = {
     const created = await requestDatabase(ctx.tx, ctx.world.vault, owner);
     ctx.answer(created ? 201 : 200);
     ctx.note({ project_id: project.id, target: project.slug, silent: !created });
-    if (!created) {
-      const row = await databaseOf(ctx.tx, owner.org_id, owner.project_id);
-      if (row?.status === "failed") await retryDatabase(ctx.tx, owner.org_id, row.id);
-    }
+    const row = (await databaseOf(ctx.tx, owner.org_id, owner.project_id)) as DatabaseRow;
+    if (!created && row.status === "failed") await retryDatabase(ctx.tx, owner.org_id, row.id);
     await ctx.world.wakeups.send(ctx.tx, "databases", project.id);
-    return { outcome: () => provisioned(ctx, owner) };
+    return { outcome: (signal) => provisioned(ctx, owner, { id: row.id, signal }) };
   },
 };
 
-async function provisioned(ctx: Context<"database.create">, owner: { org_id: string; project_id: string }) {
-  const end = Date.now() + provisioningDeadlineMs;
-  while (Date.now() < end) {
+function provisioned(
+  ctx: Context<"database.create">,
+  owner: { readonly org_id: string; readonly project_id: string },
+  awaited: AwaitedOutcome,
+) {
+  return awaitOutcome(ctx.world.wakeups, awaited, async () => {
     const row = await databaseOf(ctx.world.db, owner.org_id, owner.project_id);
-    if (row?.status === "ready") return present(ctx.world, row);
     if (row?.status === "failed")
       throw new Refused("unavailable", {
         error: row.failure?.summary ?? "The database could not be made.",
         hint: row.failure?.hint ?? "",
       });
-    await sleep(pollMs);
-  }
-  throw new Refused("unavailable", { error: "The database is still being made.", hint: "Ask again in a moment." });
+    return row?.status === "ready" ? present(ctx.world, row) : undefined;
+  });
 }
 
 async function present(world: Surroundings, row: DatabaseRow) {

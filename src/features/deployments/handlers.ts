@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Failure } from "../../ports/failure.ts";
+import { awaitOutcome } from "../await-outcome.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
@@ -8,10 +8,6 @@ import { livingProject } from "../projects/projects.ts";
 import { rollBack } from "./deployments.ts";
 import { comingDeployment, getDeployment, isSwitching, listDeployments, setReplicas } from "./queries.ts";
 import { isOwnFault } from "./rules.ts";
-
-// The health budget of a start, the release of resources, and some air.
-const rollbackDeadlineMs = 150_000;
-const pollMs = 50;
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { params, query }) {
@@ -56,7 +52,7 @@ export const deployments: Handlers<"deployments"> = {
         return ctx.fail("nothing_to_roll_back");
       case "made":
         ctx.note({ project_id: project.id, target: made.id, detail: { number: made.number } });
-        return { outcome: () => rollbackOutcome(ctx, made.id) };
+        return { outcome: (signal) => rollbackOutcome(ctx, made.id, signal) };
     }
   },
 
@@ -69,19 +65,14 @@ export const deployments: Handlers<"deployments"> = {
   },
 };
 
-async function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string) {
-  const end = Date.now() + rollbackDeadlineMs;
-  while (Date.now() < end) {
+function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string, signal: AbortSignal) {
+  return awaitOutcome(ctx.world.wakeups, { id, signal }, async () => {
     const deployment = await getDeployment(ctx.world.db, ctx.caller.org_id, id);
     const isServed = deployment?.status === "active" && !(await isSwitching(ctx.world.db, ctx.caller.org_id, id));
     if (isServed || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
     if (deployment?.status === "failed" && deployment.failure !== null) return refuseRollback(ctx, deployment.failure);
     if (deployment?.status === "superseded") return ctx.fail("unavailable", { error: "Another change came first." });
-    await sleep(pollMs);
-  }
-  return ctx.fail("unavailable", {
-    error: "The rollback is still under way.",
-    hint: "Look at the project's deployments.",
+    return undefined;
   });
 }
 

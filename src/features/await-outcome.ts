@@ -1,0 +1,33 @@
+import { createBell } from "../store/bell.ts";
+import type { Wakeups } from "../store/wakeups.ts";
+
+export interface AwaitedOutcome {
+  /** What "outcomes" are told of. */
+  readonly id: string;
+  /** Ends the wait; its reason is thrown. */
+  readonly signal: AbortSignal;
+  /** Sooner than usual, for what nobody tells of. */
+  readonly lookEveryMs?: number;
+}
+
+// A wake-up may be lost.
+const lookEveryMs = 500;
+
+/** Looks when the outcome is told, and from time to time by itself, until there is one. Holds nothing meanwhile. */
+export async function awaitOutcome<T>(
+  wakeups: Pick<Wakeups, "on">,
+  awaited: AwaitedOutcome,
+  look: () => Promise<T | undefined>,
+): Promise<T> {
+  const bell = createBell(wakeups, ["outcomes"], awaited.id);
+  try {
+    for (;;) {
+      awaited.signal.throwIfAborted();
+      const outcome = await look();
+      if (outcome !== undefined) return outcome;
+      await bell.wait(awaited.lookEveryMs ?? lookEveryMs, awaited.signal);
+    }
+  } finally {
+    bell.stop();
+  }
+}
