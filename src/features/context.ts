@@ -63,9 +63,9 @@ export type CodeOf<N extends RouteName> =
   | "not_found"
   | "unavailable";
 
-/** Everything a handler works with. `tx` is the one transaction of the request. */
+/** Everything a handler works with. `tx` is the one transaction of a request that changes something; what only reads has none. */
 export interface Context<N extends RouteName> {
-  readonly tx: Tx;
+  readonly tx: RouteNamed<N>["method"] extends "GET" ? Db : Tx;
   readonly caller: Caller;
   readonly world: Surroundings;
   readonly now: Date;

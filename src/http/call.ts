@@ -42,7 +42,7 @@ export class Call {
   async read(input: ParsedInput): Promise<Answer> {
     let streams = false;
     try {
-      const result = await this.#handle(this.#options.world.db as Tx, input);
+      const result = await this.#handle(this.#options.world.db, input);
       return this.#present(this.#row.waits ? await this.#inTime(result as Waiting<unknown>) : result);
     } catch (error) {
       if (!(error instanceof Streamed)) throw error;
@@ -181,7 +181,7 @@ export class Call {
   }
 
   async #handle(tx: Tx | Db, input: ParsedInput): Promise<unknown> {
-    const result = await handlerOf(this.#row)(this.#context(tx as Tx), input);
+    const result = await handlerOf(this.#row)(this.#context(tx), input);
     if (this.#row.waits) this.#look = (result as Waiting<unknown>).look;
     return result;
   }
@@ -199,7 +199,7 @@ export class Call {
     return { ...answer, text: JSON.stringify({ ...(JSON.parse(answer.text) as object), [secret]: null }) };
   }
 
-  #context(tx: Tx): AnyContext {
+  #context(tx: Db | Tx): AnyContext {
     const { world, log } = this.#options;
     const said = { request_id: this.#request.requestId, route: this.#row.name };
     const watched = () => this.#watched();

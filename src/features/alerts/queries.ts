@@ -30,10 +30,10 @@ export async function countOpen(tx: Db | Tx): Promise<number> {
 
 /** Newest first; `beforeId` is the last one of the page before. */
 export async function listAlerts(
-  tx: Tx,
+  db: Db | Tx,
   page: { readonly all: boolean; readonly beforeId: string | undefined; readonly limit: number },
 ) {
-  return tx
+  return db
     .selectFrom("alert")
     .select(columns)
     .$if(!page.all, (query) => query.where("resolved_at", "is", null))

@@ -40,8 +40,8 @@ export async function saveMachine(
 }
 
 /** The machines that were heard of within a day. */
-export async function listMachines(tx: Tx) {
-  const rows = await tx
+export async function listMachines(db: Db | Tx) {
+  const rows = await db
     .selectFrom("machine")
     .select(["name", "description", "started_at", "seen_at"])
     .orderBy("name")
@@ -49,14 +49,14 @@ export async function listMachines(tx: Tx) {
   return rows.map((row) => ({ ...row, description: row.description as unknown as MachineDescription }));
 }
 
-async function one<T>(tx: Tx, query: RawBuilder<T>): Promise<T> {
-  return (await query.execute(tx)).rows[0] as T;
+async function one<T>(db: Db | Tx, query: RawBuilder<T>): Promise<T> {
+  return (await query.execute(db)).rows[0] as T;
 }
 
 /** Organizations, projects, replicas. */
-export async function countProjects(tx: Tx) {
+export async function countProjects(db: Db | Tx) {
   return one(
-    tx,
+    db,
     sql<{
       organizations: number;
       suspended: number;
@@ -78,9 +78,9 @@ export async function countProjects(tx: Tx) {
 }
 
 /** Deployments that were begun since midnight, UTC. */
-export async function countDeployments(tx: Tx) {
+export async function countDeployments(db: Db | Tx) {
   return one(
-    tx,
+    db,
     sql<{ total: number; succeeded: number; failed: number; in_progress: number }>`
       select count(*)::int as total, count(*) filter (where activated_at is not null)::int as succeeded,
         count(*) filter (where status = 'failed')::int as failed,
@@ -90,9 +90,9 @@ export async function countDeployments(tx: Tx) {
 }
 
 /** What else belongs to projects. */
-export async function countBelongings(tx: Tx) {
+export async function countBelongings(db: Db | Tx) {
   return one(
-    tx,
+    db,
     sql<{
       databases: number;
       ready: number;
@@ -116,7 +116,7 @@ export async function countBelongings(tx: Tx) {
 const listed = 10;
 
 /** The projects with the most failures of the last 24 hours. */
-export async function mostFailing(tx: Tx) {
+export async function mostFailing(db: Db | Tx) {
   const { rows } = await sql<{
     organization: string;
     project: string;
@@ -139,7 +139,7 @@ export async function mostFailing(tx: Tx) {
     group by o.slug, p.slug
     having sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) > 0
     order by sum(f.errors) + sum(f.crashes) + sum(f.deployments) + sum(f.runs) desc, o.slug, p.slug limit ${listed}`.execute(
-    tx,
+    db,
   );
   return rows;
 }
@@ -148,13 +148,13 @@ export async function mostFailing(tx: Tx) {
 const fewestRequests = 10;
 
 /** The projects whose answers took longest on average, of the last 24 hours. */
-export async function slowest(tx: Tx) {
+export async function slowest(db: Db | Tx) {
   const { rows } = await sql<{ organization: string; project: string; requests: number; mean_ms: number }>`
     select o.slug as organization, p.slug as project, sum(m.requests)::bigint as requests,
       round((sum(m.latency_sum_ms) / sum(m.requests))::numeric, 1)::double precision as mean_ms
     from project_metric m join project p on p.id = m.project_id join organization o on o.id = p.org_id
     where m.bucket_seconds = 3600 and m.at > now() - interval '24 hours'
     group by o.slug, p.slug having sum(m.requests) >= ${fewestRequests}
-    order by mean_ms desc, o.slug, p.slug limit ${listed}`.execute(tx);
+    order by mean_ms desc, o.slug, p.slug limit ${listed}`.execute(db);
   return rows;
 }

@@ -45,7 +45,8 @@ export const projects: Handlers<"projects"> = {
   },
 };
 
-type AnyContext = Pick<Context<"projects.get">, "tx" | "caller" | "world" | "fail" | "note">;
+type AnyContext = Pick<Context<"projects.get">, "tx" | "caller" | "world" | "fail">;
+type ChangeContext = AnyContext & Pick<Context<"projects.undelete">, "tx" | "note">;
 
 async function show(ctx: AnyContext, slug: string) {
   const row = await queries.showProject(ctx.tx, ctx.caller.org_id, slug);
@@ -53,7 +54,7 @@ async function show(ctx: AnyContext, slug: string) {
   return presentProject(ctx.world, ctx.caller.org_slug, row);
 }
 
-async function lock(ctx: AnyContext, slug: string): Promise<queries.ProjectRow> {
+async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRow> {
   const project = await queries.lockProjectBySlug(ctx.tx, ctx.caller.org_id, slug);
   return project ?? ctx.fail("not_found");
 }
@@ -70,7 +71,7 @@ async function insert(ctx: Context<"projects.create">, body: { slug: string; nam
   throw new Error("no hostname was free for a new project");
 }
 
-async function change(ctx: AnyContext, project: queries.ProjectRow, deleted: boolean) {
+async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: boolean) {
   await queries.setDeleted(ctx.tx, ctx.caller.org_id, project.id, deleted);
   await ctx.world.wakeups.send(ctx.tx, "apps", project.id);
   await ctx.world.wakeups.send(ctx.tx, "edge", project.id);

@@ -16,7 +16,7 @@ export async function findProject(
 
 /** What `livingProject` needs of a handler's context. */
 export interface Looking {
-  readonly tx: Tx;
+  readonly tx: Db | Tx;
   readonly caller: Pick<Caller, "org_id">;
   readonly fail: (code: "not_found" | "project_deleted", more?: RefusalText) => never;
 }

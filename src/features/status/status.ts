@@ -45,12 +45,12 @@ export async function recordReports(
 }
 
 /** The worst of all checks as they stand now. */
-export async function overallStatus(tx: Tx, now: Date): Promise<CheckStatus> {
-  return worstOf((await allChecks(tx)).map((row) => shownStatus(row, now).status));
+export async function overallStatus(db: Db | Tx, now: Date): Promise<CheckStatus> {
+  return worstOf((await allChecks(db)).map((row) => shownStatus(row, now).status));
 }
 
 // Not the transaction's start: whoever waited for the lock must not write earlier times than who held it.
-async function databaseTime(tx: Tx): Promise<Date> {
-  const { rows } = await sql<{ now: string }>`select clock_timestamp() as now`.execute(tx);
+async function databaseTime(db: Db | Tx): Promise<Date> {
+  const { rows } = await sql<{ now: string }>`select clock_timestamp() as now`.execute(db);
   return new Date((rows[0] as { now: string }).now);
 }
