@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { newId } from "../kit/ids.ts";
 import type { LogStore, RuntimeLine } from "./log-store.ts";
+import type { InstanceKey } from "./runtime.ts";
 
 /** What the suite needs to be told by the adapter's test. */
 export interface LogStoreFixture {
@@ -34,17 +35,17 @@ export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
         [gone, goneBuild],
         [kept, keptBuild],
       ] as const) {
-        await store.appendRuntime(project, [lineOf("x")], { instance: `${project}/0/1`, cursor: "5" });
+        await store.appendRuntime(project, [lineOf("x")], { instance: instanceOf(project), cursor: "5" });
         await store.appendBuild(build, ["y"]);
       }
       await store.destroy(gone, [goneBuild]);
       await store.destroy(gone, [goneBuild]);
       assert.deepEqual((await store.readRuntime(gone, { limit: 10 })).lines, []);
       assert.equal((await store.readBuild(goneBuild, 0, 100)).text, "");
-      assert.equal(await store.readPosition(`${gone}/0/1`), null);
+      assert.equal(await store.readPosition(instanceOf(gone)), null);
       assert.equal((await store.readRuntime(kept, { limit: 10 })).lines.length, 1);
       assert.equal((await store.readBuild(keptBuild, 0, 100)).text, "y\n");
-      assert.equal(await store.readPosition(`${kept}/0/1`), "5");
+      assert.equal(await store.readPosition(instanceOf(kept)), "5");
     });
   });
 }
@@ -226,7 +227,10 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
     const project = newId("prj");
     const start = await store.readRuntime(project, { limit: 1 });
     const writing = Array.from({ length: 40 }, (_, i) =>
-      store.appendRuntime(project, [lineOf(`a${i}`), lineOf(`b${i}`)], { instance: `${project}/${i}`, cursor: "1" }),
+      store.appendRuntime(project, [lineOf(`a${i}`), lineOf(`b${i}`)], {
+        instance: instanceOf(project, i),
+        cursor: "1",
+      }),
     );
     await Promise.all([...writing, store.readRuntime(project, { limit: 10 }), follow(store, project, start.cursor, 3)]);
     const texts = await follow(store, project, start.cursor, 9);
@@ -236,15 +240,36 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
   it("remember the position of each instance over a restart", async () => {
     const { store, reopen } = fixture();
     const project = newId("prj");
-    assert.equal(await store.readPosition(`${project}/0/1`), null);
-    await store.appendRuntime(project, [lineOf("a")], { instance: `${project}/0/1`, cursor: "10" });
-    await store.appendRuntime(project, [lineOf("b")], { instance: `${project}/1/1`, cursor: "3" });
-    await store.appendRuntime(project, [], { instance: `${project}/0/1`, cursor: "12" });
+    assert.equal(await store.readPosition(instanceOf(project)), null);
+    await store.appendRuntime(project, [lineOf("a")], { instance: instanceOf(project), cursor: "10" });
+    await store.appendRuntime(project, [lineOf("b")], { instance: instanceOf(project, 1), cursor: "3" });
+    await store.appendRuntime(project, [], { instance: instanceOf(project), cursor: "12" });
     const again = await reopen();
-    assert.equal(await again.readPosition(`${project}/0/1`), "12");
-    assert.equal(await again.readPosition(`${project}/1/1`), "3");
+    assert.equal(await again.readPosition(instanceOf(project)), "12");
+    assert.equal(await again.readPosition(instanceOf(project, 1)), "3");
     assert.deepEqual(textsOf((await again.readRuntime(project, { limit: 10 })).lines), ["a", "b"]);
   });
+
+  it("remember of each replica the position of the start that wrote last, until the workload is forgotten", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const [first, other] = [instanceOf(project), instanceOf(project, 1)];
+    const next = { ...first, attempt: 2 };
+    await store.appendRuntime(project, [lineOf("a")], { instance: first, cursor: "10" });
+    await store.appendRuntime(project, [lineOf("b")], { instance: other, cursor: "3" });
+    assert.equal(await store.readPosition(next), null);
+    await store.appendRuntime(project, [lineOf("c")], { instance: next, cursor: "5" });
+    assert.deepEqual([await store.readPosition(next), await store.readPosition(other)], ["5", "3"]);
+    await store.forgetPositions(first.workload_id);
+    await store.forgetPositions(first.workload_id);
+    assert.deepEqual([await store.readPosition(next), await store.readPosition(other)], [null, null]);
+    assert.deepEqual(textsOf((await store.readRuntime(project, { limit: 10 })).lines), ["a", "b", "c"]);
+  });
+}
+
+/** A replica's first start; each project has one workload here. */
+function instanceOf(project: string, ordinal = 0): InstanceKey {
+  return { workload_id: project.replace("prj_", "dep_"), ordinal, attempt: 1 };
 }
 
 function lineOf(text: string): RuntimeLine {

@@ -1,3 +1,5 @@
+import type { InstanceKey } from "./runtime.ts";
+
 /** Keeps build logs and the output of applications, already free of secrets, over deployments and crashes. */
 export interface LogStore {
   /** Adds to a build's log; lines have no line feed and get one. Past the size limit the rest is cut and marked once. */
@@ -16,15 +18,20 @@ export interface LogStore {
    * longer than 2 MiB together; one at least.
    */
   readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
-  /** Where ingestion of an instance's output stopped, so that a restart neither repeats nor loses lines; null at first. */
-  readPosition(instance: string): Promise<string | null>;
+  /**
+   * Where ingestion of an instance's output stopped, so that a restart neither repeats nor loses lines; null at first. Of each
+   * ordinal of a workload one attempt's position is remembered, the last one that was stored.
+   */
+  readPosition(instance: InstanceKey): Promise<string | null>;
+  /** Nothing more of a workload's output is going to be read. Its lines stay. Idempotent. */
+  forgetPositions(workloadId: string): Promise<void>;
   /** Deletes everything of a project for good. */
   destroy(projectId: string, buildIds: readonly string[]): Promise<void>;
 }
 
 /** Up to where an instance's output has been stored. */
 export interface IngestPosition {
-  readonly instance: string;
+  readonly instance: InstanceKey;
   readonly cursor: string;
 }
 

@@ -61,8 +61,7 @@ async function ingestChunk(
   budget: LineBudget,
 ): Promise<boolean> {
   const { runtime, logStore } = world.ports;
-  const name = `${instance.workload_id}/${instance.ordinal}/${instance.attempt}`;
-  const position = await logStore.readPosition(name);
+  const position = await logStore.readPosition(instance);
   const chunk = await runtime.readOutput(instance, position);
   if (chunk.lines.length === 0 && chunk.dropped_bytes === 0) return false;
   const redact = await source.redactor();
@@ -73,7 +72,7 @@ async function ingestChunk(
   const lines = [...(dropped > 0 ? [droppedText(dropped)] : []), ...kept.map(redact)].map(stamp);
   if (chunk.dropped_bytes > 0)
     lines.push(stamp(`[dropped ${chunk.dropped_bytes} bytes: the application writes faster than logs are kept]`));
-  await logStore.appendRuntime(source.project_id, lines, { instance: name, cursor: chunk.cursor });
+  await logStore.appendRuntime(source.project_id, lines, { instance, cursor: chunk.cursor });
   await runtime.discardOutput(instance, chunk.cursor);
   return true;
 }

@@ -26,6 +26,7 @@ describe("logs on disk after a crash", () => {
   const dir = join(root, "crash");
   const store = createDiskLogStore({ dir });
   const line = (text: string) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text });
+  const instanceOf = (workload_id: string) => ({ workload_id, ordinal: 0, attempt: 1 });
   const newestFile = (project: string) => {
     const folder = join(dir, "runtime", project);
     return join(folder, readdirSync(folder).toSorted().at(-1) as string);
@@ -55,7 +56,7 @@ describe("logs on disk after a crash", () => {
   });
 
   it("neither repeat nor lose lines when the lines of a position were stored in part", async () => {
-    const [project, instance] = [newId("prj"), newId("dep")];
+    const [project, instance] = [newId("prj"), instanceOf(newId("dep"))];
     await store.appendRuntime(project, [line("one")], { instance, cursor: "1" });
     const before = statSync(newestFile(project)).size;
     await store.appendRuntime(project, [line("two"), line("three")], { instance, cursor: "3" });
@@ -69,15 +70,26 @@ describe("logs on disk after a crash", () => {
     }
   });
 
+  it("go on when a power cut has emptied a position", async () => {
+    const [project, instance] = [newId("prj"), instanceOf(newId("dep"))];
+    await store.appendRuntime(project, [line("one")], { instance, cursor: "1" });
+    truncateSync(join(dir, "positions", instance.workload_id, "0.json"));
+    assert.equal(await store.readPosition(instance), null);
+    await store.appendRuntime(project, [line("two")], { instance, cursor: "2" });
+    assert.equal(await store.readPosition(instance), "2");
+    assert.deepEqual(await texts(project), ["one", "two"]);
+  });
+
   it("agree with their position wherever the writer is killed", async () => {
     const project = newId("prj");
+    const killed = instanceOf(newId("dep"));
     const module = new URL("./disk-log-store.ts", import.meta.url).href;
     const script = `
       const { createDiskLogStore } = await import(${JSON.stringify(module)});
       const store = createDiskLogStore({ dir: ${JSON.stringify(dir)} });
-      for (let n = Number((await store.readPosition("killed")) ?? 0); ; n += 20) {
+      for (let n = Number((await store.readPosition(${JSON.stringify(killed)})) ?? 0); ; n += 20) {
         const lines = Array.from({ length: 20 }, (_, i) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text: String(n + i) }));
-        await store.appendRuntime(${JSON.stringify(project)}, lines, { instance: "killed", cursor: String(n + 20) });
+        await store.appendRuntime(${JSON.stringify(project)}, lines, { instance: ${JSON.stringify(killed)}, cursor: String(n + 20) });
         if (n % 100 === 0) console.log(n);
       }`;
     for (let round = 0; round < 6; round += 1) {
@@ -87,8 +99,8 @@ describe("logs on disk after a crash", () => {
       child.kill("SIGKILL");
       await new Promise((resolve) => child.once("close", resolve));
     }
-    const stored = Number(await store.readPosition("killed"));
-    await store.appendRuntime(project, [line(String(stored))], { instance: "killed", cursor: String(stored + 1) });
+    const stored = Number(await store.readPosition(killed));
+    await store.appendRuntime(project, [line(String(stored))], { instance: killed, cursor: String(stored + 1) });
     const page = await store.readRuntime(project, { limit: 1_000_000 });
     assert.deepEqual(
       page.lines.map(({ text }) => Number(text)),

@@ -1,9 +1,9 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogStore } from "../../ports/log-store.ts";
 import { appendBuildLog, buildLogFile, readBuildLog, removeBuildLog } from "./build-logs.ts";
 import { createTurns } from "./turns.ts";
-import { intendPosition, readPositionState, removePositions } from "./positions.ts";
+import { intendPosition, projectOfPositions, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 
 export interface DiskLogStoreOptions {
@@ -24,6 +24,7 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const limits = options.runtime ?? usualRuntimeLimits;
   const builds = join(options.dir, "builds");
   const positions = join(options.dir, "positions");
+  const positionsDir = (workloadId: string) => join(positions, safe(workloadId));
   const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
   const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
   const inTurn = createTurns();
@@ -41,19 +42,25 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
         const dir = logDir(projectId);
         const batch = encodeLines(lines);
         if (position === undefined) return appendBatch(dir, batch, limits, async () => {});
-        const { cursor: before, interrupted } = await readPositionState(positions, position.instance, logDir);
+        const workloadDir = positionsDir(position.instance.workload_id);
+        const { cursor: before, interrupted } = await readPositionState(workloadDir, position.instance, logDir);
         if (interrupted) await dropPart(dir, interrupted, interrupted.length);
         return appendBatch(dir, batch, limits, (at) =>
-          intendPosition(positions, projectId, position, { at, batch, before }),
+          intendPosition(workloadDir, projectId, position, { at, batch, before }),
         );
       }),
     readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
-    readPosition: async (instance) => (await readPositionState(positions, instance, logDir)).cursor,
+    readPosition: async (instance) =>
+      (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
+    forgetPositions: (workloadId) => rm(positionsDir(workloadId), { recursive: true, force: true }),
     destroy: (projectId, buildIds) =>
       inTurn(projectId, async () => {
         for (const buildId of buildIds) await inTurn(buildId, () => removeBuildLog(buildFile(buildId)));
         await rm(logDir(projectId), { recursive: true, force: true });
-        await removePositions(positions, projectId);
+        for (const workload of await readdir(positions).catch(() => [])) {
+          const dir = join(positions, workload);
+          if ((await projectOfPositions(dir)) === projectId) await rm(dir, { recursive: true, force: true });
+        }
       }),
   };
 }

@@ -1,22 +1,22 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IngestPosition } from "../../ports/log-store.ts";
+import type { InstanceKey } from "../../ports/runtime.ts";
 import { readBatch, type StoredBatch } from "./runtime-log.ts";
 
 /**
  * A position as it lies on disk, written before its lines: it holds once exactly these bytes are in the project's log,
- * until then `before` does. So lines and position come into force together, although they are in two files.
+ * until then `before` does. So lines and position come into force together, although they are in two files. There is one for each
+ * ordinal of a workload: the next attempt's takes its place.
  */
 interface Intention {
+  readonly attempt: number;
   readonly project_id: string;
   readonly before: string | null;
   readonly cursor: string;
   readonly batch: StoredBatch & { readonly length: number; readonly sha256: string };
 }
-
-// Of an instance that has said nothing for so long nothing is left that could be read twice.
-const forgetAfterMs = 90 * 24 * 3600 * 1000;
 
 /** How far an instance's output has been stored, and the batch that a crash kept from being stored whole. */
 export interface PositionState {
@@ -24,7 +24,7 @@ export interface PositionState {
   readonly interrupted?: StoredBatch & { readonly length: number };
 }
 
-/** Writes down that `batch` is about to be stored at `at`, and the instance's position with it. */
+/** Writes down in the workload's folder that `batch` is about to be stored at `at`, and the instance's position with it. */
 export async function intendPosition(
   dir: string,
   projectId: string,
@@ -34,6 +34,7 @@ export async function intendPosition(
   const { at, batch, before } = stored;
   const { instance, cursor } = position;
   const intention: Intention = {
+    attempt: instance.attempt,
     project_id: projectId,
     before,
     cursor,
@@ -49,11 +50,11 @@ export async function intendPosition(
 /** The position in force; its cursor is null when nothing of the instance has been stored. `logDir` finds a project's log. */
 export async function readPositionState(
   dir: string,
-  instance: string,
+  instance: InstanceKey,
   logDir: (projectId: string) => string,
 ): Promise<PositionState> {
   const intention = await readIntention(positionFile(dir, instance));
-  if (intention === undefined) return { cursor: null };
+  if (intention?.attempt !== instance.attempt) return { cursor: null };
   const { batch, before, cursor } = intention;
   const stored = await readBatch(logDir(intention.project_id), batch, batch.length);
   // A file that rotation has deleted was full, so the batch was in it long ago.
@@ -61,15 +62,13 @@ export async function readPositionState(
   return { cursor: before, interrupted: batch };
 }
 
-/** Deletes the positions of a project, and those nobody has moved for three months. */
-export async function removePositions(dir: string, projectId: string): Promise<void> {
-  const names = await readdir(dir).catch(() => []);
-  for (const name of names) {
-    const path = join(dir, name);
-    const found = await stat(path).catch(() => undefined);
-    const isOld = found !== undefined && found.mtimeMs < Date.now() - forgetAfterMs;
-    if (isOld || (await readIntention(path))?.project_id === projectId) await rm(path, { force: true });
+/** The project whose positions lie in a workload's folder; undefined when there are none. */
+export async function projectOfPositions(dir: string): Promise<string | undefined> {
+  for (const name of await readdir(dir).catch(() => [])) {
+    const intention = await readIntention(join(dir, name));
+    if (intention !== undefined) return intention.project_id;
   }
+  return undefined;
 }
 
 async function readIntention(path: string): Promise<Intention | undefined> {
@@ -77,12 +76,16 @@ async function readIntention(path: string): Promise<Intention | undefined> {
     if (error.code === "ENOENT") return undefined;
     throw error;
   });
-  return text === undefined ? undefined : (JSON.parse(text) as Intention);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Intention;
+  } catch {
+    // A power cut has emptied it. What was stored the runtime has forgotten, so that hardly a line comes twice.
+    return undefined;
+  }
 }
 
-function positionFile(dir: string, instance: string): string {
-  return join(dir, `${digest(Buffer.from(instance)).slice(0, 40)}.json`);
-}
+const positionFile = (dir: string, instance: InstanceKey): string => join(dir, `${instance.ordinal}.json`);
 
 function digest(bytes: Buffer): string {
   return createHash("sha256").update(bytes).digest("hex");

@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Instance } from "../../ports/runtime.ts";
-import { msUntilStart, newCrash, wanted } from "./apps-rules.ts";
+import { isForGood, msUntilStart, newCrash, wanted } from "./apps-rules.ts";
 
 const standing = (status: string, more: { deleted_at?: string; suspended_at?: string } = {}) => ({
   status,
   deleted_at: more.deleted_at ?? null,
   suspended_at: more.suspended_at ?? null,
+});
+
+test("only what a deployment can not come back from is for good: a deletion and a suspension may be taken back", () => {
+  const dates = { deleted_at: "2026-01-01T00:00:00Z", suspended_at: "2026-01-01T00:00:00Z" };
+  const forGood = ["pending", "starting", "active", "retired", "failed", "superseded"].filter((status) =>
+    isForGood(standing(status, dates)),
+  );
+  assert.deepEqual(forGood, ["retired", "failed", "superseded"]);
+  assert.equal(isForGood(undefined), true);
 });
 
 function exited(ranSeconds: number, attempt = 1): Instance {

@@ -1,3 +1,4 @@
+import { deploymentStates, type DeploymentStatus } from "../../contract/states.ts";
 import type { ReplicaRow } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
@@ -27,6 +28,11 @@ export function wanted(row: Standing | undefined): Wanted {
     default:
       return "stop";
   }
+}
+
+/** Whether nothing can make the deployment run again, so that nothing of its instances has to be remembered. */
+export function isForGood(row: Standing | undefined): boolean {
+  return row === undefined || deploymentStates[row.status as DeploymentStatus].length === 0;
 }
 
 export interface Crash {

@@ -15,7 +15,7 @@ import { checkHealth } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { World } from "../world.ts";
-import { msUntilStart, newCrash, wanted, type Crash } from "./apps-rules.ts";
+import { isForGood, msUntilStart, newCrash, wanted, type Crash } from "./apps-rules.ts";
 import { waitUntilIdle } from "./drain.ts";
 
 const soonMs = 250;
@@ -216,7 +216,8 @@ export async function endApplications(world: World): Promise<void> {
 async function stop(world: World, id: string, row: WorkloadRow | undefined): Promise<void> {
   await world.ports.runtime.stop(id, world.settings.stopGraceMs);
   if (row !== undefined) await ingestOutput(world, outputOf(world, row));
-  await world.ports.runtime.remove(id);
+  await world.ports.runtime.remove(id, { forGood: isForGood(row) });
+  await world.ports.logStore.forgetPositions(id);
 }
 
 function outputOf(world: World, row: WorkloadRow) {
