@@ -66,7 +66,7 @@ export const rows = [
     access: "member",
     scope: "logs:read",
     params: idParam,
-    query: z.object({ offset: queryInteger(0, 99_999_999, 0) }),
+    query: z.object({ offset: queryInteger(0, 9_999_999_999, 0) }),
     result: z.object({
       build_id: id,
       status: z.enum(statesOf(buildStates)),

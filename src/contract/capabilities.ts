@@ -1,17 +1,17 @@
 import { scopes } from "./access.ts";
 import { errors, type ErrorCode } from "./errors.ts";
-import { limits } from "./limits.ts";
+import { limits, type ApiLimits } from "./limits.ts";
 import { routes, type Result } from "./routes.ts";
 import { changes, errorsOf, type Row } from "./table.ts";
 
-/** What this API can do, made from its rows: the answer of `GET /v1/capabilities`. */
-export function capabilities(version: string): Result<"self-description.capabilities"> {
+/** What this API can do, made from its rows: the answer of `GET /v1/capabilities`. `real` are limits that differ from the usual ones. */
+export function capabilities(version: string, real: Partial<ApiLimits> = {}): Result<"self-description.capabilities"> {
   return {
     version,
     scopes: [...scopes],
     routes: routes.map(describeRoute),
     error_codes: (Object.keys(errors) as ErrorCode[]).map((code) => ({ code, ...errors[code] })),
-    limits,
+    limits: { ...limits, ...real },
   };
 }
 

@@ -1,4 +1,7 @@
-/** Limits of the API that a client may want to know, with their units last. Semantics, "Limits". */
+/**
+ * Limits of the API and of what is pushed that a client may want to know, with their units last. Semantics, "Limits". An installation
+ * may have others of those that are settings: `/v1/capabilities` tells the ones in force.
+ */
 export const limits = {
   request_body_bytes: 256 * 1024,
   row_body_bytes: 1024 * 1024,
@@ -29,4 +32,11 @@ export const limits = {
   cron_runs_listed: 100,
   cron_path_characters: 512,
   cron_response_bytes: 4096,
+  pack_bytes: 256 * 1024 * 1024,
+  tree_entries: 200_000,
+  tree_bytes: 1024 * 1024 * 1024,
+  build_log_bytes: 64 * 1024 * 1024,
 } as const;
+
+/** The limits in force. */
+export type ApiLimits = { readonly [K in keyof typeof limits]: number };

@@ -60,6 +60,27 @@ export const settings = {
   webhookSecret: optionalText("BERTH_WEBHOOK_SECRET", "The key of that signature."),
   readsPerMinute: wholeNumber("BERTH_READS_PER_MINUTE", 600, [1, 1_000_000], "Reads of one token in a minute."),
   writesPerMinute: wholeNumber("BERTH_WRITES_PER_MINUTE", 120, [1, 1_000_000], "Writes of one token in a minute."),
+  bodyKib: wholeNumber(
+    "BERTH_BODY_KIB",
+    256,
+    [16, 65_536],
+    "The largest body of a request to the API; one that writes rows may have 1 MiB in any case.",
+  ),
+  headerSeconds: wholeNumber(
+    "BERTH_HEADER_SECONDS",
+    15,
+    [1, 600],
+    "How long the head of a request may take to arrive.",
+  ),
+  requestSeconds: wholeNumber(
+    "BERTH_REQUEST_SECONDS",
+    30,
+    [1, 3600],
+    "How long the body of a request to the API may take to arrive.",
+  ),
+  packMib: wholeNumber("BERTH_PACK_MIB", 256, [1, 1024], "The largest pack that git may push."),
+  treeEntries: wholeNumber("BERTH_TREE_ENTRIES", 200_000, [100, 5_000_000], "Files in the tree of a pushed commit."),
+  treeMib: wholeNumber("BERTH_TREE_MIB", 1024, [1, 65_536], "What they may hold together."),
   keyFile: optionalText(
     "BERTH_KEY_FILE",
     "The key that seals secrets in the database; `secrets.key` in the data folder when unset.",
@@ -112,6 +133,12 @@ export const settings = {
   buildMemoryMib: wholeNumber("BERTH_BUILD_MEMORY_MIB", 2048, [64, 1_048_576], "Memory of one build."),
   buildProcesses: wholeNumber("BERTH_BUILD_PROCESSES", 1024, [16, 100_000], "Processes and threads of one build."),
   buildSeconds: wholeNumber("BERTH_BUILD_SECONDS", 900, [1, 86_400], "How long a build may take."),
+  buildLogMib: wholeNumber(
+    "BERTH_BUILD_LOG_MIB",
+    64,
+    [1, 1024],
+    "How long a build's log may get; the rest is cut off.",
+  ),
   silenceSeconds: wholeNumber(
     "BERTH_SILENCE_SECONDS",
     300,

@@ -25,6 +25,7 @@ import { readinessChecks } from "./readiness.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
 import type { Shutdown } from "./shutdown.ts";
+import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
 import { wire } from "./wire.ts";
 
 /** The platform, running. */
@@ -70,11 +71,7 @@ export async function startPlatform(
     checks: readinessChecks(world, reconcilers, git),
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
     operatorTexts: [metricsText(world, reconcilers)],
-    limits: {
-      readsPerMinute: config.readsPerMinute,
-      writesPerMinute: config.writesPerMinute,
-      outcomeDeadlineMs: outcomeDeadlineMs(config),
-    },
+    limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
   });
   shutdown.onEnd("the API", () => api.close());
   shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));
@@ -113,13 +110,14 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
 
 async function openGit(config: Config, parts: MachineParts, world: World): Promise<GitServers> {
   const paths = pathsIn(config.dataDir);
+  const limits = pushLimitsOf(config);
   const gate = createGitGate({
     db: world.db,
     wakeups: world.wakeups,
     repositories: world.ports.repositories,
     logStore: world.ports.logStore,
     owner: world.owner,
-    treeLimits: { entries: 200_000, bytes: 1024 ** 3 },
+    treeLimits: { entries: limits.tree_entries, bytes: limits.tree_bytes },
   });
   return createGitServers({
     gate,
@@ -129,11 +127,12 @@ async function openGit(config: Config, parts: MachineParts, world: World): Promi
     ssh: { host: config.listen, port: config.sshPort },
     log: world.log,
     gitBin: parts.git ?? "git",
+    limits: { packBytes: limits.pack_bytes },
   });
 }
 
 function surroundings(config: Config, world: World) {
-  return { ...world, addresses: addressesOf(config), version: packageJson.version };
+  return { ...world, addresses: addressesOf(config), version: packageJson.version, limits: pushLimitsOf(config) };
 }
 
 async function endWorld(config: Config, world: World): Promise<void> {

@@ -69,7 +69,7 @@ export async function wire(ground: Ground): Promise<World> {
         gitBin: required(ground.parts.git, "git"),
         log,
       }),
-      logStore: createDiskLogStore({ dir: paths.logs }),
+      logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: mibToBytes(config.buildLogMib) }),
       storages: storagesOf(config, paths.backups),
       dns: createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 }),
       notifiers: notifiersOf(config, log),
@@ -105,6 +105,7 @@ async function processFamily({ config, parts, log }: Ground) {
     uidBase: config.uidBase,
     packageEnv: packages.env,
     packageDirs: packages.dirs,
+    maxSourceBytes: mibToBytes(config.treeMib),
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });
   const runtime = await createProcessRuntime({

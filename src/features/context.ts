@@ -1,3 +1,4 @@
+import type { ApiLimits } from "../contract/limits.ts";
 import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
 import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
@@ -43,6 +44,8 @@ export interface Surroundings {
   readonly addresses: Addresses;
   readonly domains: DomainSettings;
   readonly version: string;
+  /** What this installation limits otherwise than the contract says. */
+  readonly limits?: Partial<ApiLimits>;
 }
 
 /** How users reach the platform; made from the configuration. */

@@ -36,6 +36,33 @@ after(() => api.close());
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   api.call("POST", "/v1/projects", { token: org.member, body, headers });
 
+test("a limit that is set otherwise is in force, and told by the capabilities", async () => {
+  const limits = { bodyBytes: 2 * 1024 * 1024, readsPerMinute: 7 };
+  const world = { ...api.world, limits: { pack_bytes: 1000 } };
+  const server = createHttpServer({ world, log: silentLog, checks: [], limits });
+  try {
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+    const base = `http://127.0.0.1:${port}`;
+    const told = (await (await fetch(`${base}/v1/capabilities`)).json()) as { limits: Record<string, number> };
+    const { request_body_bytes, row_body_bytes, reads_per_minute, pack_bytes, tree_entries } = told.limits;
+    assert.deepEqual(
+      [request_body_bytes, row_body_bytes, reads_per_minute, pack_bytes, tree_entries],
+      [limits.bodyBytes, limits.bodyBytes, 7, 1000, 200_000],
+    );
+    const send = (path: string, size: number) => {
+      const headers = { authorization: `Bearer ${org.owner}`, "content-type": "application/json" };
+      return fetch(`${base}${path}`, { method: "POST", headers, body: JSON.stringify({ x: "x".repeat(size) }) });
+    };
+    const rows = "/v1/projects/none/data/tables/public/t/rows";
+    assert.equal((await send("/v1/projects", 1.5 * 1024 * 1024)).status, 400);
+    assert.equal((await send("/v1/projects", 2.5 * 1024 * 1024)).status, 413);
+    assert.equal((await send(rows, 1.5 * 1024 * 1024)).status, 404);
+    assert.equal((await send(rows, 2.5 * 1024 * 1024)).status, 413);
+  } finally {
+    await server.close();
+  }
+});
+
 describe("what is malformed is refused before anything is looked up", () => {
   const cases: readonly (readonly [string, () => ReturnType<typeof create>, number, string])[] = [
     ["no JSON", () => create("{"), 400, "invalid_request"],

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { limits as apiLimits } from "../contract/limits.ts";
+import { limits as apiLimits, type ApiLimits } from "../contract/limits.ts";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 import { Refused, type Surroundings } from "../features/context.ts";
@@ -64,8 +64,9 @@ export interface HttpServer {
 
 /** The control port: the API of the contract, health checks, and what is mounted. */
 export function createHttpServer(options: HttpOptions): HttpServer {
-  const { world, log } = options;
+  const { log } = options;
   const limits: HttpLimits = { ...standard, ...options.limits };
+  const world = { ...options.world, limits: { ...options.world.limits, ...toldLimits(limits) } };
   const find = (text: string) => authenticate(world.db, text);
   const authenticator = createAuthenticator({
     wakeups: world.wakeups,
@@ -122,6 +123,19 @@ const standard: HttpLimits = {
   largeReadsPerToken: apiLimits.large_reads_per_token,
   stalledAnswerTimeoutMs: 30_000,
 };
+
+/** What clients are told of the limits in force. */
+function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
+  return {
+    request_body_bytes: limits.bodyBytes,
+    row_body_bytes: Math.max(apiLimits.row_body_bytes, limits.bodyBytes),
+    url_bytes: limits.urlBytes,
+    reads_per_minute: limits.readsPerMinute,
+    writes_per_minute: limits.writesPerMinute,
+    streams_per_token: limits.streamsPerToken,
+    large_reads_per_token: limits.largeReadsPerToken,
+  };
+}
 
 function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
   const app = fastify({
@@ -192,7 +206,8 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
   app.route({
     method: row.method,
     url: row.path,
-    ...(row.body_bytes === null ? {} : { bodyLimit: row.body_bytes }),
+    // The framework's own limit, which is a setting, may be the larger one.
+    ...(row.body_bytes === null ? {} : { bodyLimit: Math.max(row.body_bytes, app.initialConfig.bodyLimit ?? 0) }),
     async handler(request, reply) {
       const { params, query, body, headers, id, ip } = request;
       const done = await answer(options, row, {

@@ -4,7 +4,7 @@ import type { Handlers } from "../context.ts";
 
 export const selfDescription: Handlers<"self-description"> = {
   async capabilities(ctx) {
-    return capabilities(ctx.world.version);
+    return capabilities(ctx.world.version, ctx.world.limits);
   },
 
   async openapi(ctx) {

@@ -1,0 +1,26 @@
+import type { ApiLimits } from "../contract/limits.ts";
+import type { HttpLimits } from "../http/server.ts";
+import { mibToBytes, type Config } from "./config.ts";
+
+/** The settings that limit requests at the control port. */
+export function httpLimitsOf(config: Config): Partial<HttpLimits> {
+  return {
+    bodyBytes: config.bodyKib * 1024,
+    headersTimeoutMs: config.headerSeconds * 1000,
+    requestTimeoutMs: config.requestSeconds * 1000,
+    readsPerMinute: config.readsPerMinute,
+    writesPerMinute: config.writesPerMinute,
+  };
+}
+
+type PushLimits = Pick<ApiLimits, "pack_bytes" | "tree_entries" | "tree_bytes" | "build_log_bytes">;
+
+/** The settings that limit what is pushed and built. */
+export function pushLimitsOf(config: Config): PushLimits {
+  return {
+    pack_bytes: mibToBytes(config.packMib),
+    tree_entries: config.treeEntries,
+    tree_bytes: mibToBytes(config.treeMib),
+    build_log_bytes: mibToBytes(config.buildLogMib),
+  };
+}
