@@ -9,6 +9,8 @@ export interface Repositories {
   ensure(projectId: string): Promise<string>;
   /** What a pushed commit is, and whether it may be built; reads inside the push's quarantine. */
   inspect(projectId: string, commit: string, quarantine: Quarantine | null, limits: TreeLimits): Promise<Inspection>;
+  /** The commit that a pushed tag stands for, whatever it is made of; null when that is no commit. */
+  peel(projectId: string, tag: string, quarantine: Quarantine | null): Promise<string | null>;
   /**
    * Keeps the commit and all it needs outside of the quarantine, under a hidden ref named after `buildId`, so that it can be
    * built and, after a crash, still be found. Idempotent.

@@ -87,6 +87,10 @@ class LocalRepositories implements Repositories {
     return inspectCommit(this.#git, this.#place(projectId, quarantine), commitId(commit), limits);
   }
 
+  async peel(projectId: string, tag: string, quarantine: Quarantine | null): Promise<string | null> {
+    return this.#parse(projectId, commitId(tag), quarantine);
+  }
+
   async pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void> {
     const objects = join(this.#folder(projectId), "objects");
     if (quarantine !== null && existsSync(quarantine.GIT_QUARANTINE_PATH)) {
@@ -178,13 +182,13 @@ class LocalRepositories implements Repositories {
       this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
   }
 
-  async #parse(projectId: string, expression: string): Promise<string | null> {
-    const found = await run(this.#git.parse(expression), this.#limited(projectId));
+  async #parse(projectId: string, expression: string, quarantine: Quarantine | null = null): Promise<string | null> {
+    const found = await run(this.#git.parse(expression), this.#limited(projectId, quarantine));
     return found.exitCode === 0 ? found.stdout.trim() : null;
   }
 
-  #limited(projectId: string) {
-    return { ...this.#place(projectId), timeoutMs: commandTimeoutMs };
+  #limited(projectId: string, quarantine: Quarantine | null = null) {
+    return { ...this.#place(projectId, quarantine), timeoutMs: commandTimeoutMs };
   }
 
   #place(projectId: string, quarantine: Quarantine | null = null) {

@@ -1,5 +1,5 @@
 import { newId } from "../../kit/ids.ts";
-import type { Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
@@ -54,13 +54,11 @@ export async function receivePush(
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
   for (const line of target.notes) onLine(line);
+  const deployed = target.outcome === "deploy" ? target.ref : null;
+  const tooLarge = await inspectStored(receiving, push, deployed);
+  if (tooLarge !== null) return refuse(onLine, tooLarge.summary, tooLarge.hint);
   if (target.outcome === "stored") return { accepted: true, build: null };
-  const inspection = await receiving.repositories.inspect(
-    push.project_id,
-    target.ref.new,
-    push.quarantine,
-    receiving.treeLimits,
-  );
+  const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   for (const note of inspection.notes ?? []) onLine(`       ${note}`);
   return buildAndFollow(
@@ -69,6 +67,41 @@ export async function receivePush(
     { ref: target.ref, branch: target.branch, message: inspection.message },
     onLine,
   );
+}
+
+function inspect({ repositories, treeLimits }: Receiving, push: Push, commit: string): Promise<Inspection> {
+  return repositories.inspect(push.project_id, commit, push.quarantine, treeLimits);
+}
+
+// One tree within its limits takes up to a second, and a push may have a thousand.
+const inspectStoredMs = 60_000;
+
+/** Why the branches and tags that are only stored are refused, or null: what is cloned and fetched from here has the same limits. */
+async function inspectStored(receiving: Receiving, push: Push, deployed: PushedRef | null) {
+  const untilMs = Date.now() + inspectStoredMs;
+  const seen = new Set([deployed?.new]);
+  for (const ref of push.refs) {
+    if (ref.new === null || push.signal.aborted) continue;
+    const commit = await commitOf(receiving, push, { name: ref.name, new: ref.new });
+    if (commit === null || seen.has(commit)) continue;
+    seen.add(commit);
+    if (Date.now() > untilMs) return tooMany;
+    const inspection = await inspect(receiving, push, commit);
+    const name = ref.name.replace(/^refs\/(?:heads|tags)\//, "");
+    if (inspection.outcome === "refused") return { ...inspection, summary: `${name}: ${inspection.summary}` };
+  }
+  return null;
+}
+
+const tooMany = {
+  summary: "The push has more branches and tags than can be looked into at once.",
+  hint: "Push them in parts.",
+};
+
+/** A tag may stand for anything; only a commit has a tree that could be built. */
+async function commitOf(receiving: Receiving, push: Push, ref: { name: string; new: string }): Promise<string | null> {
+  if (!ref.name.startsWith("refs/tags/")) return ref.new;
+  return receiving.repositories.peel(push.project_id, ref.new, push.quarantine);
 }
 
 async function buildAndFollow(
