@@ -5,7 +5,6 @@ import type { GitCaller, GitGate } from "./gate.ts";
 /** A key that has proved itself. */
 export interface SshIdentity {
   readonly fingerprint: string;
-  readonly keyBlob: Buffer;
   readonly callers: readonly GitCaller[];
 }
 
@@ -20,12 +19,11 @@ function fingerprintOf(keyBlob: Buffer): string {
  */
 export async function authenticate(gate: GitGate, ctx: AuthContext): Promise<SshIdentity | "offered" | null> {
   if (ctx.method !== "publickey" || ctx.username !== "git") return null;
-  const keyBlob = ctx.key.data;
-  const fingerprint = fingerprintOf(keyBlob);
-  const callers = await gate.authenticateKey(fingerprint, keyBlob);
+  const fingerprint = fingerprintOf(ctx.key.data);
+  const callers = await gate.authenticateKey(fingerprint);
   if (callers.length === 0) return null;
   if (ctx.signature === undefined) return "offered";
-  return isSignedBy(ctx) ? { fingerprint, keyBlob, callers } : null;
+  return isSignedBy(ctx) ? { fingerprint, callers } : null;
 }
 
 function isSignedBy(ctx: PublicKeyAuthContext): boolean {

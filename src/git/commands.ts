@@ -54,6 +54,5 @@ function hookEnv(files: GitFiles, programs: GitPrograms, push: Push): Record<str
     BERTH_HOOK_SCRIPT: programs.hookScript,
     BERTH_HOOK_SOCKET: files.socketPath,
     BERTH_PUSH_ID: push.id,
-    BERTH_PUSH_RESULT: push.resultFile,
   };
 }

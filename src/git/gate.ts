@@ -7,9 +7,9 @@ import type { Quarantine } from "../ports/repositories.ts";
 export interface GitGate {
   /**
    * The callers that an SSH key stands for: one per organization that registered it, none when unknown or suspended.
-   * `fingerprint` is OpenSSH's (`SHA256:` and base64 without padding), `keyBlob` the key itself (RFC 4253 §6.6).
+   * `fingerprint` is OpenSSH's (`SHA256:` and base64 without padding).
    */
-  authenticateKey(fingerprint: string, keyBlob: Buffer): Promise<readonly GitCaller[]>;
+  authenticateKey(fingerprint: string): Promise<readonly GitCaller[]>;
   /** The caller an API token stands for, or null. */
   authenticateToken(token: string): Promise<GitCaller | null>;
   /** Finds a project for one caller; foreign and unknown projects are both `missing`. */
@@ -19,8 +19,8 @@ export interface GitGate {
    * May run for many minutes. `push.signal` aborts when the push can no longer succeed.
    */
   receive(push: PushRequest, onLine: (line: string) => void): Promise<PushDecision>;
-  /** Called once after an accepted push has ended, with the refs that git really moved (none, when it could not). */
-  completed(push: PushRequest, moved: readonly RefUpdate[]): Promise<void>;
+  /** Called once after an accepted push has ended, whether git could move its refs or not. */
+  completed(push: PushRequest): Promise<void>;
 }
 
 /** Who calls: a key or a token, in one organization. */
@@ -71,8 +71,6 @@ export interface PushRequest {
   readonly refs: readonly RefUpdate[];
   /** Null when the push brings no objects (a deletion). */
   readonly quarantine: Quarantine | null;
-  /** `git push -o`, as given. */
-  readonly options: readonly string[];
   /** Aborts when git has ended before the decision, so that no ref can move any more, or when the caller's right to push has. */
   readonly signal: AbortSignal;
 }

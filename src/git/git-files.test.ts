@@ -31,7 +31,7 @@ test("a socket that nobody listens on is removed, a living one is kept", async (
 test("written twice at once it is whole", async () => {
   const dir = join(root, "twice");
   await Promise.all([writeGitFiles(dir, 1000), writeGitFiles(dir, 1000)]);
-  assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "hooks", "pushes"]);
+  assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "hooks"]);
 });
 
 test("what a push has moved is on the disk when the pusher is told", async () => {

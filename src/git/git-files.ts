@@ -10,8 +10,6 @@ export interface GitFiles {
   readonly configFile: string;
   /** The unix socket that the hook talks to. */
   readonly socketPath: string;
-  /** Where post-receive writes which refs have moved, one file a push. */
-  readonly pushesDir: string;
 }
 
 // bind(2): sun_path has 108 bytes with the final NUL.
@@ -20,27 +18,22 @@ const longestSocketPath = 107;
 /** Makes the folder with configuration and hooks, replacing an older version's; removes sockets that nobody listens on. */
 export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<GitFiles> {
   const hooksDir = join(dir, "hooks");
-  const pushesDir = join(dir, "pushes");
-  for (const folder of [dir, hooksDir, pushesDir]) await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [dir, hooksDir]) await mkdir(folder, { recursive: true, mode: 0o700 });
   const configFile = join(dir, "gitconfig");
   await replace(configFile, configText(hooksDir, maxPackBytes), 0o600);
   await replace(join(hooksDir, "pre-receive"), preReceive, 0o700);
-  await replace(join(hooksDir, "post-receive"), postReceive, 0o700);
+  // An older version's, which would ask for what it no longer gets.
+  await rm(join(hooksDir, "post-receive"), { force: true });
   await removeDeadSockets(dir);
-  return { configFile, socketPath: newSocketPath(dir), pushesDir };
+  return { configFile, socketPath: newSocketPath(dir) };
 }
 
-// Both hooks read their place from the environment, so that two versions of Berth on one folder do not disturb each other.
+// The hook reads its place from the environment, so that two versions of Berth on one folder do not disturb each other.
 // The limits are those that bound git itself (see `boundedGit`); node reserves more address space than they allow.
 const preReceive = `#!/bin/sh
 ulimit -S -v unlimited 2>/dev/null
 ulimit -S -t unlimited 2>/dev/null
 exec "$BERTH_HOOK_NODE" "$BERTH_HOOK_SCRIPT"
-`;
-
-const postReceive = `#!/bin/sh
-umask 077
-exec cat >"$BERTH_PUSH_RESULT"
 `;
 
 // The fsck exceptions are the harmless faults of old repositories that GitHub and GitLab accept too.

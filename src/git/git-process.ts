@@ -130,12 +130,11 @@ async function finishPush(host: GitHost, push: Push): Promise<void> {
   try {
     const decision = push.decision === null ? null : await push.decision;
     if (push.request === null || !decision?.accepted) return;
-    const moved = await push.moved();
     if (decision.head !== undefined) await host.repositories.setHead(push.project.id, `refs/heads/${decision.head}`);
-    await host.gate.completed(push.request, moved);
+    await host.gate.completed(push.request);
   } catch (error) {
     host.log.error({ err: error, project_id: push.project.id }, "an accepted push could not be completed");
   } finally {
-    await host.pushes.end(push);
+    host.pushes.end(push);
   }
 }

@@ -82,7 +82,7 @@ async function prepareHost(options: GitServersOptions): Promise<GitHost> {
     hookScript,
     prlimitBin: findPrlimit(),
   };
-  return { gate, repositories, files, programs, pushes: new Pushes(files.pushesDir), limits, log, running: new Set() };
+  return { gate, repositories, files, programs, pushes: new Pushes(), limits, log, running: new Set() };
 }
 
 const killedMs = 6000;

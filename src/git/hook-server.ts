@@ -7,7 +7,7 @@ import type { GitGate, PushDecision, PushRequest } from "./gate.ts";
 import type { Push, Pushes } from "./pushes.ts";
 import { parseRefUpdates, refuseRefs } from "./ref-rules.ts";
 
-/** A thousand refs with long names and their push options fit twice over. */
+/** A thousand refs with long names fit twice over. */
 const largestQuestionBytes = 1024 * 1024;
 const refusal: PushDecision = { accepted: false };
 
@@ -87,21 +87,17 @@ async function decide({ gate, log }: Deciding, push: Push, { question, say }: As
   }
 }
 
-type Question = Pick<PushRequest, "refs" | "options" | "quarantine">;
+type Question = Pick<PushRequest, "refs" | "quarantine">;
 
 /** What the hook sent, checked: the quarantine must lie inside of the push's own repository. */
 function parseQuestion(push: Push, text: string): Question | null {
-  const { refs, options, quarantine } = JSON.parse(text) as {
-    refs: string;
-    options: string[];
-    quarantine?: Quarantine;
-  };
+  const { refs, quarantine } = JSON.parse(text) as { refs: string; quarantine?: Quarantine };
   const updates = parseRefUpdates(refs);
   if (updates === null) return null;
-  if (!quarantine) return { refs: updates, options, quarantine: null };
+  if (!quarantine) return { refs: updates, quarantine: null };
   const path = resolve(push.dir, quarantine.GIT_QUARANTINE_PATH);
   if (!path.startsWith(resolve(push.dir) + sep)) return null;
-  return { refs: updates, options, quarantine: { ...quarantine, GIT_QUARANTINE_PATH: path } };
+  return { refs: updates, quarantine: { ...quarantine, GIT_QUARANTINE_PATH: path } };
 }
 
 async function readBody(req: IncomingMessage): Promise<string> {

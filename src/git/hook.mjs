@@ -16,10 +16,8 @@ async function readStdin() {
 }
 
 function question(refs) {
-  const count = Number(env.GIT_PUSH_OPTION_COUNT ?? 0);
   return {
     refs,
-    options: Array.from({ length: count }, (_, index) => env[`GIT_PUSH_OPTION_${index}`] ?? ""),
     quarantine: env.GIT_QUARANTINE_PATH && {
       GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: env.GIT_ALTERNATE_OBJECT_DIRECTORIES,

@@ -9,6 +9,8 @@ export interface GitLimits {
   readonly connections: number;
   /** Connections that have not proved a key yet (OpenSSH's MaxStartups). */
   readonly unauthenticated: number;
+  /** Of them from one address, so that no stranger can keep the others out. */
+  readonly unauthenticatedPerAddress: number;
   readonly handshakeMs: number;
   /** Refused keys per connection. An agent offers all of its keys, one after the other. */
   readonly refusedKeys: number;
@@ -23,6 +25,7 @@ export const defaultGitLimits: GitLimits = {
   processesPerOrganization: 24,
   connections: 200,
   unauthenticated: 40,
+  unauthenticatedPerAddress: 10,
   handshakeMs: 20_000,
   refusedKeys: 12,
   channelsPerConnection: 10,

@@ -1,22 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
-import type { GitCaller, GitProject, PushDecision, PushRequest, RefUpdate } from "./gate.ts";
-import { parseRefUpdates } from "./ref-rules.ts";
+import type { GitCaller, GitProject, PushDecision, PushRequest } from "./gate.ts";
 
 /** Pushes between the start and the end of their git process, found by an id that nobody can guess. */
 export class Pushes {
-  readonly #dir: string;
   readonly #pushes = new Map<string, Push>();
-
-  constructor(dir: string) {
-    this.#dir = dir;
-  }
 
   /** Opens a push; its id goes to git's environment, and from there to the hook. */
   begin(project: GitProject, caller: GitCaller, dir: string): Push {
     const id = randomBytes(24).toString("base64url");
-    const push = new Push({ id, project, caller, dir, resultFile: join(this.#dir, id) });
+    const push = new Push({ id, project, caller, dir });
     this.#pushes.set(id, push);
     return push;
   }
@@ -26,9 +18,8 @@ export class Pushes {
   }
 
   /** Forgets a push whose git process has ended. */
-  async end(push: Push): Promise<void> {
+  end(push: Push): void {
     this.#pushes.delete(push.id);
-    await rm(push.resultFile, { force: true });
   }
 }
 
@@ -38,7 +29,6 @@ interface PushOrigin {
   readonly caller: GitCaller;
   /** The repository's folder. */
   readonly dir: string;
-  readonly resultFile: string;
 }
 
 /** One push: who pushes where, what the hook asked, and what was decided. */
@@ -47,7 +37,6 @@ export class Push implements PushOrigin {
   readonly project: GitProject;
   readonly caller: GitCaller;
   readonly dir: string;
-  readonly resultFile: string;
   /** What was put to the gate; null until then. */
   request: PushRequest | null = null;
   #decision: Promise<PushDecision> | null = null;
@@ -60,7 +49,6 @@ export class Push implements PushOrigin {
     this.project = origin.project;
     this.caller = origin.caller;
     this.dir = origin.dir;
-    this.resultFile = origin.resultFile;
   }
 
   /** Settles with the decision; never rejects. Null until the hook has asked, which it may do once. */
@@ -87,11 +75,5 @@ export class Push implements PushOrigin {
 
   get reason(): string | undefined {
     return this.#reason;
-  }
-
-  /** The refs that git has moved, as its post-receive hook wrote them. */
-  async moved(): Promise<RefUpdate[]> {
-    const text = await readFile(this.resultFile, "utf8").catch(() => "");
-    return parseRefUpdates(text) ?? [];
   }
 }

@@ -194,6 +194,21 @@ test("who connects and says nothing, or never proves a key, is cut off", async (
   await strict.close();
 });
 
+test("who comes often from one address and never proves a key keeps nobody else out", async () => {
+  const strict = await startGitHost(gate, { unauthenticatedPerAddress: 2 });
+  const hello = (localAddress: string) =>
+    new Promise<string>((done) => {
+      const socket = connect({ port: strict.servers.port, host: "127.0.0.1", localAddress });
+      socket.once("data", (data) => done(data.toString()));
+      socket.once("close", () => done("closed")).on("error", () => {});
+    });
+  assert.match(await hello("127.0.0.2"), /^SSH-2\.0/);
+  assert.match(await hello("127.0.0.2"), /^SSH-2\.0/);
+  assert.equal(await hello("127.0.0.2"), "closed");
+  assert.match(await hello("127.0.0.1"), /^SSH-2\.0/);
+  await strict.close();
+});
+
 test("ten pushes at once, over both ways in, all arrive", async () => {
   const trees = await Promise.all(Array.from({ length: 10 }, (_, i) => makeWorkTree(host.root, `parallel-${i}`)));
   const pushes = trees.map((dir, i) => {

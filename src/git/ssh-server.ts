@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import ssh2, { type Connection } from "ssh2";
+import { addressKey } from "../kit/address-key.ts";
 import type { GitHost } from "./git-process.ts";
 import { authenticate, type SshIdentity } from "./authenticate.ts";
 import { serveSshSession } from "./ssh-session.ts";
@@ -40,6 +41,7 @@ export function createSshServer(host: GitHost, hostKey: string): SshServer {
 /** One TCP connection, and whether it has proved a key. */
 interface Visitor {
   readonly socket: Socket;
+  readonly address: string;
   identity: SshIdentity | null;
 }
 
@@ -50,9 +52,12 @@ interface Reception {
 
 // The sockets are ours, not ssh2's, so that a peer that never says a word can be cut off.
 function meet({ limits }: GitHost, { sockets, ssh }: Reception, socket: Socket): void {
-  const strangers = [...sockets.values()].filter((visitor) => visitor.identity === null).length;
-  if (sockets.size >= limits.connections || strangers >= limits.unauthenticated) return void socket.destroy();
-  const visitor: Visitor = { socket, identity: null };
+  const address = addressKey(socket.remoteAddress ?? "");
+  const strangers = [...sockets.values()].filter((each) => each.identity === null);
+  const fromThere = strangers.filter((each) => each.address === address);
+  const isFull = sockets.size >= limits.connections || strangers.length >= limits.unauthenticated;
+  if (isFull || fromThere.length >= limits.unauthenticatedPerAddress) return void socket.destroy();
+  const visitor: Visitor = { socket, address, identity: null };
   const name = `${socket.remoteAddress} ${socket.remotePort}`;
   sockets.set(name, visitor);
   const handshake = setTimeout(() => visitor.identity ?? socket.destroy(), limits.handshakeMs);

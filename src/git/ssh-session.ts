@@ -63,7 +63,7 @@ async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line
 
 /** A connection may outlive a key: each session, and each second of it, asks anew. */
 async function currentAdmission(host: GitHost, identity: SshIdentity, wanted: Parameters<typeof admit>[2]) {
-  return admit(host.gate, await host.gate.authenticateKey(identity.fingerprint, identity.keyBlob), wanted);
+  return admit(host.gate, await host.gate.authenticateKey(identity.fingerprint), wanted);
 }
 
 async function connect(channel: ServerChannel, process: GitProcess): Promise<void> {

@@ -2,6 +2,7 @@ import { missingScope, refusal } from "../contract/access.ts";
 import { limits } from "../contract/limits.ts";
 import { changes, nameOf, type Row, type SuccessStatus } from "../contract/table.ts";
 import { Refused, type Caller, type ServerEvent, type Surroundings } from "../features/context.ts";
+import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
 import type { Authenticator } from "./authenticator.ts";
@@ -9,7 +10,7 @@ import { Call } from "./call.ts";
 import { claimKey, finders, type HeldKey } from "./handlers.ts";
 import type { OpenCount } from "./open-count.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./parse.ts";
-import { addressKey, type Rate, type RateLimiter } from "./rate-limiter.ts";
+import type { Rate, RateLimiter } from "./rate-limiter.ts";
 
 /** What a request is answered with; `text` is JSON, absent for 204. */
 export interface Answer {

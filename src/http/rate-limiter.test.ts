@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/world.ts";
-import { addressKey } from "./rate-limiter.ts";
+import { addressKey } from "../kit/address-key.ts";
 
 let api: TestApi;
 let org: TestOrganization;

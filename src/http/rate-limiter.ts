@@ -57,13 +57,3 @@ function tooMany(limit: number, seconds: number): Refused {
   const error = `More than ${limit} such requests in a minute. Try again in ${seconds} s.`;
   return new Refused("rate_limited", { error, retryAfterSeconds: seconds });
 }
-
-/** What counts as one address: of IPv6 the /64, which is what one subscriber has. */
-export function addressKey(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-  if (!plain.includes(":")) return plain;
-  const [head = "", tail] = plain.split("::");
-  const groups = head.split(":").filter((group) => group !== "");
-  const known = tail === undefined ? groups : [...groups, "0", "0", "0", "0"];
-  return `${known.slice(0, 4).join(":")}::/64`;
-}

@@ -75,31 +75,3 @@ test("a refused push that was pinned can be pushed again", async () => {
   assert.equal((await push("main")).exitCode, 0);
   assert.equal(await repositories.resolve(project.id, "refs/heads/main"), id);
 });
-
-test("of two pushes from the same commit the gate learns which one did not move the branch", async () => {
-  const url = `ssh://git@127.0.0.1:${servers.port}/main/demo.git`;
-  const trees = await Promise.all(
-    ["left", "right"].map(async (name) => {
-      const dir = join(root, "work", name);
-      await git(root, ["clone", "-q", url, dir], { keyFile });
-      await commitFile(root, dir, `${name}.txt`, name);
-      return dir;
-    }),
-  );
-  let meet: (() => void) | undefined;
-  const both = new Promise<void>((done) => (meet = done));
-  let waiting = 0;
-  gate.receive = async () => {
-    waiting += 1;
-    if (waiting === 2) meet?.();
-    await both;
-    return { accepted: true };
-  };
-  gate.moved.length = 0;
-  const results = await Promise.all(trees.map((dir) => tryGit(root, ["-C", dir, "push", url, "main"], { keyFile })));
-  assert.equal(results.filter((result) => result.exitCode === 0).length, 1);
-  assert.deepEqual(
-    gate.moved.map((refs) => refs.length).sort((a, b) => a - b),
-    [0, 1],
-  );
-});

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGitServers, type GitServersOptions } from "../../src/git/git-servers.ts";
-import type { GitCaller, GitGate, GitProject, PushRequest, RefUpdate } from "../../src/git/gate.ts";
+import type { GitCaller, GitGate, GitProject, PushRequest } from "../../src/git/gate.ts";
 import { run, runOk, systemPath, type ExecResult, type RunOptions } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 
@@ -37,7 +37,6 @@ export class ScriptedGate implements GitGate {
   readonly keys = new Map<string, readonly GitCaller[]>();
   readonly revoked = new Set<string>();
   readonly pushes: PushRequest[] = [];
-  readonly moved: (readonly RefUpdate[])[] = [];
   receive: GitGate["receive"] = async () => ({ accepted: true });
 
   authenticateKey = async (fingerprint: string) => this.keys.get(fingerprint) ?? [];
@@ -56,9 +55,8 @@ export class ScriptedGate implements GitGate {
     return { outcome: "found", project } as const;
   }
 
-  async completed(push: PushRequest, moved: readonly RefUpdate[]) {
+  async completed(push: PushRequest) {
     this.pushes.push(push);
-    this.moved.push(moved);
   }
 
   /** Registers a public key file's line for one or both organizations. */

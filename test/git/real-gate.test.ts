@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
+import { createGitGate } from "../../src/daemon/git-gate.ts";
+import { createGitServers, type GitServers } from "../../src/git/git-servers.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import { until } from "../../src/kit/until.ts";
+import type { Repositories } from "../../src/ports/repositories.ts";
+import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
+import { testDeployment, testProject } from "../support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/world.ts";
+
+let api: TestApi;
+let root: string;
+let org: TestOrganization;
+let repositories: Repositories;
+let servers: GitServers;
+const http = createServer((req, res) => void servers.httpHandler(req, res));
+
+before(async () => {
+  api = await testApi();
+  root = await mkdtemp(join(tmpdir(), "berth-gate-"));
+  org = await testOrganization(api.database.db, "acme");
+  repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
+  const { db, wakeups, ports } = api.world;
+  const gate = createGitGate({
+    ...{ db, wakeups, repositories, logStore: ports.logStore },
+    owner: formatIdentity(ownIdentity()),
+    treeLimits: { entries: 5, bytes: 1024 ** 2 },
+  });
+  const ssh = { host: "127.0.0.1", port: 0 };
+  const hostKeyFile = join(root, "ssh", "host");
+  servers = await createGitServers({ gate, repositories, dir: join(root, "git"), hostKeyFile, ssh, log: silentLog });
+  await servers.listen();
+  await new Promise<void>((done) => http.listen(0, "127.0.0.1", done));
+});
+after(async () => {
+  await servers.close(0);
+  http.close();
+  http.closeAllConnections();
+  await api.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+/** A project whose branch main deploys, and a work tree to push from. */
+async function projectOf(name: string) {
+  const project = await testProject(api.world, org, name);
+  const { port } = http.address() as AddressInfo;
+  const url = `http://x:${org.member}@127.0.0.1:${port}/git/acme/${name}.git`;
+  const work = await makeWorkTree(root, name);
+  const push = (...refs: string[]) => tryGit(root, ["-C", work, "push", url, ...refs]);
+  const { db } = api.database;
+  await db.updateTable("project").set({ deploy_branch: "main" }).where("id", "=", project.id).execute();
+  return { project, work, push };
+}
+
+/** Plays the builder and the runtime for the next build of a project; `meanwhile` happens while the pusher waits. */
+async function deployNext(projectId: string, meanwhile: () => Promise<unknown> = async () => {}): Promise<string> {
+  const { db } = api.database;
+  const queued = () =>
+    db
+      .selectFrom("build")
+      .select("id")
+      .where("project_id", "=", projectId)
+      .where("status", "=", "queued")
+      .executeTakeFirst();
+  const build = await until(queued, { timeoutMs: 20_000 });
+  assert.ok(build);
+  await meanwhile();
+  await testDeployment(
+    api.world,
+    { org_id: org.id, project_id: projectId },
+    {
+      ...{ build_id: build.id, number: 1, status: "active" },
+    },
+  );
+  await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build.id).execute();
+  return `refs/berth/builds/${build.id}`;
+}
+
+test("the pin of a push whose branch moved is let go", async () => {
+  const { project, work, push } = await projectOf("moved");
+  const [pushed, pin] = await Promise.all([push("main"), deployNext(project.id)]);
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.equal(
+    await repositories.resolve(project.id, "refs/heads/main"),
+    await git(root, ["-C", work, "rev-parse", "main"]),
+  );
+  assert.equal(await repositories.resolve(project.id, pin), null);
+});
+
+test("the pin of a push whose branch did not move stays: what serves is kept until it is mended", async () => {
+  const { project, work, push } = await projectOf("overtaken");
+  const commit = await git(root, ["-C", work, "rev-parse", "main"]);
+  const overtake = async () => {
+    const repository = await repositories.ensure(project.id);
+    const other = await makeWorkTree(root, "other");
+    await git(root, ["-C", other, "push", "-q", repository, "main"]);
+  };
+  const [pushed, pin] = await Promise.all([push("main"), deployNext(project.id, overtake)]);
+  assert.notEqual(pushed.exitCode, 0);
+  assert.equal(await repositories.resolve(project.id, pin), commit);
+});
+
+test("a branch or a tag that is only stored has the limits of what is built", async () => {
+  const { project, work, push } = await projectOf("stored");
+  await git(root, ["-C", work, "checkout", "-q", "-b", "large"]);
+  for (let index = 0; index < 6; index += 1) await commitFile(root, work, `${index}.txt`, "x");
+  await git(root, ["-C", work, "tag", "-m", "Large", "v1"]);
+  for (const [ref, says] of [
+    ["large", /large: The source has more than 5 files/],
+    ["v1", /v1: The source has more than 5 files/],
+  ] as const) {
+    const pushed = await push(ref);
+    assert.notEqual(pushed.exitCode, 0);
+    assert.match(pushed.stderr, says);
+  }
+  // A push is accepted or refused as a whole.
+  assert.match((await push("main", "large")).stderr, /large: The source/);
+  assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
+});
+
+test("a tag of something else than a commit is stored", async () => {
+  const { work, push } = await projectOf("tags");
+  const blob = await git(root, ["-C", work, "rev-parse", "main:hello.txt"]);
+  await git(root, ["-C", work, "tag", "key", blob]);
+  await git(root, ["-C", work, "tag", "-m", "Fine", "v1", "main"]);
+  const pushed = await push("key", "v1");
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+});
