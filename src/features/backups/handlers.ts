@@ -2,7 +2,7 @@ import type { Result } from "../../contract/routes.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
-import { Refused, type Context, type Handlers } from "../context.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
@@ -152,7 +152,7 @@ async function begun(
       return isWaiting && performance.now() < endMs ? undefined : { operation };
     },
   );
-  if (operation?.problem_code === "storage_full") throw refusal(operation);
+  if (operation?.problem_code === "storage_full") return refuse(ctx, operation);
   const row = await selectBackup(ctx.world.db, ctx.caller.org_id, asked.id);
   return { id: asked.id, status: row?.status ?? "running" };
 }
@@ -163,6 +163,9 @@ async function restored(
   backupId: string,
 ): Promise<Result<"backups.restore">> {
   const operation = await ended(ctx, awaited);
+  if (operation.problem_code === "backup_damaged") return ctx.fail("backup_damaged", said(operation));
+  if (operation.problem_code === "refused") return ctx.fail("conflict", said(operation));
+  if (operation.status === "failed") return refuse(ctx, operation);
   return { database: operation.database_name ?? "", backup_id: backupId };
 }
 
@@ -171,7 +174,8 @@ async function verified(
   awaited: AwaitedOutcome,
   backupId: string,
 ): Promise<Result<"backups.verify">> {
-  await ended(ctx, awaited);
+  const operation = await ended(ctx, awaited);
+  if (operation.status === "failed") return refuse(ctx, operation);
   const row = await selectBackup(ctx.world.db, ctx.caller.org_id, backupId);
   return {
     status: row?.verification ?? "failed",
@@ -183,26 +187,25 @@ async function verified(
 type Waiter = Pick<Context<"backups.get">, "world" | "caller">;
 type Operation = NonNullable<Awaited<ReturnType<typeof operationOf>>>;
 
+/** The operation once it is over, however it ended. */
 function ended(ctx: Waiter, awaited: AwaitedOutcome): Promise<Operation> {
   return awaitOutcome(ctx.world.wakeups, awaited, async () => {
     const operation = await operationOf(ctx.world.db, ctx.caller.org_id, awaited.id);
-    if (operation?.status === "failed") throw refusal(operation);
-    return operation?.status === "completed" ? operation : undefined;
+    return operation?.status === "running" ? undefined : operation;
   });
 }
 
-function refusal({ problem_code, problem }: Operation): Refused {
-  const more = { error: problem ?? "It failed." };
-  switch (problem_code) {
-    case "storage_full":
-      return new Refused("storage_full", more);
-    case "backup_damaged":
-      return new Refused("backup_damaged", more);
-    case "refused":
-      return new Refused("conflict", more);
-    default:
-      return new Refused("unavailable", more);
-  }
+interface Refusing {
+  readonly fail: (code: "storage_full" | "unavailable", more: RefusalText) => never;
+}
+
+/** Refuses with the reasons that every operation may have. */
+function refuse({ fail }: Refusing, operation: Operation): never {
+  return fail(operation.problem_code === "storage_full" ? "storage_full" : "unavailable", said(operation));
+}
+
+function said({ problem }: Operation): RefusalText {
+  return { error: problem ?? "It failed." };
 }
 
 function present(row: BackupRow): Result<"backups.list">["backups"][number] {

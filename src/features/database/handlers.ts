@@ -1,5 +1,5 @@
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
-import { Refused, type Context, type Handlers, type Surroundings } from "../context.ts";
+import type { Context, Handlers, Surroundings } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { requestDatabase, specOf } from "./database.ts";
 import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
@@ -33,7 +33,7 @@ function provisioned(
   return awaitOutcome(ctx.world.wakeups, awaited, async () => {
     const row = await databaseOf(ctx.world.db, owner.org_id, owner.project_id);
     if (row?.status === "failed")
-      throw new Refused("unavailable", {
+      return ctx.fail("unavailable", {
         error: row.failure?.summary ?? "The database could not be made.",
         hint: row.failure?.hint ?? "",
       });
