@@ -7,6 +7,10 @@ import type { MachineParts } from "./setup/machine.ts";
 /** How builds reach package registries: the operator's own settings of npm, pip and Go, and folders that they name. */
 export interface PackageSettings {
   readonly env: Readonly<Record<string, string>>;
+  /** The same with those that hold the operator's credentials, for the platform's own npm alone. */
+  readonly ownEnv: Readonly<Record<string, string>>;
+  /** The names of those that builds do not get for that. */
+  readonly withheld: readonly string[];
   readonly dirs: readonly string[];
   /** The package folder of npm; null when the machine has none. */
   readonly npmDir: string | null;
@@ -24,9 +28,17 @@ export async function readPackageSettings(config: Config, parts: MachineParts): 
   const given = Object.fromEntries(Object.entries(environment).filter(([name]) => perProgram.test(name)));
   const npm = await npmSettings(config, parts.npm);
   const pip = pipSettings(environment["HOME"]);
-  const env = { ...npm, ...pip, ...given };
+  const ownEnv: Record<string, string> = { ...npm, ...pip, ...given };
+  const withheld = Object.keys(ownEnv).filter((name) => holdsCredentials(ownEnv[name] as string));
+  const env = Object.fromEntries(Object.entries(ownEnv).filter(([name]) => !withheld.includes(name)));
   const links = (env["PIP_FIND_LINKS"] ?? "").split(/\s+/).filter((each) => isAbsolute(each) && existsSync(each));
-  return { env, dirs: links, npmDir: packageFolder(parts.npm), goRoot: await goRootOf(config, parts.go) };
+  const goRoot = await goRootOf(config, parts.go);
+  return { env, ownEnv, withheld, dirs: links, npmDir: packageFolder(parts.npm), goRoot };
+}
+
+/** Whether an address names a user or a token. A build is its project's own code, which would read it. */
+function holdsCredentials(value: string): boolean {
+  return /:\/\/[^/\s?#]*@|(?:^|[\s,|])[^/:@\s]+:[^/@\s]*@/.test(value);
 }
 
 /** Only what decides where packages come from; a token for a private registry stays with the operator. */

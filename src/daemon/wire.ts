@@ -92,6 +92,8 @@ async function processFamily({ config, parts, log }: Ground) {
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });
   const packages = await readPackageSettings(config, parts);
+  if (packages.withheld.length > 0)
+    log.warn({ settings: packages.withheld }, "builds do not get these package settings: they hold credentials");
   const builder = await createProcessBuilder({
     releasesDir: paths.releases,
     buildsDir: paths.builds,
@@ -104,6 +106,7 @@ async function processFamily({ config, parts, log }: Ground) {
     goRoot: packages.goRoot,
     uidBase: config.uidBase,
     packageEnv: packages.env,
+    ownPackageEnv: packages.ownEnv,
     packageDirs: packages.dirs,
     maxSourceBytes: mibToBytes(config.treeMib),
     ...(config.caFile === null ? {} : { caFile: config.caFile }),

@@ -151,7 +151,7 @@ export function builtFiles(app: string): BuiltFiles {
   };
 }
 
-function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, caFile }: ProcessBuilderOptions) {
+function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, ownPackageEnv, caFile }: ProcessBuilderOptions) {
   const patience = { npm_config_fetch_retries: "1", npm_config_fetch_retry_mintimeout: "1000" };
   const certificates = caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
   const env = {
@@ -160,7 +160,7 @@ function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, caFile }: Proce
     npm_config_cache: join(toolsDir, ".npm"),
     ...patience,
     ...certificates,
-    ...packageEnv,
+    ...(ownPackageEnv ?? packageEnv),
   };
   return { folder: toolsDir, nodeBin, npmDir, env };
 }

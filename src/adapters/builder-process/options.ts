@@ -21,6 +21,8 @@ export interface ProcessBuilderOptions {
   readonly uidBase: number;
   /** Settings of package managers for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Never a secret. */
   readonly packageEnv: Readonly<Record<string, string>>;
+  /** What the platform's own npm gets in their place; may hold secrets. */
+  readonly ownPackageEnv?: Readonly<Record<string, string>>;
   /** Folders that those settings name, such as one of `PIP_FIND_LINKS`; mounted read-only at the same path. */
   readonly packageDirs: readonly string[];
   /** A certificate (PEM file) that the platform's own npm trusts besides the system's; sandboxes have theirs. */
