@@ -17,7 +17,10 @@ describe("the files of applications", () => {
   const root = mkdtempSync(join(tmpdir(), "berth-power-cut-"));
   const swept: (readonly string[])[] = [];
   const sandbox = {
-    outOfMemory: () => false,
+    outOfMemory(id: string) {
+      if (id === "run-broken") throw new Error("too many open files");
+      return false;
+    },
     remove: async () => {},
     sweep: async (_: string, kept: readonly string[]) => void swept.push(kept),
     describe: () => ({ isolation: ["memory_limit"] }),
@@ -108,7 +111,9 @@ describe("the files of applications", () => {
   });
 
   it("keep nobody from starting the platform, and nothing is ended while one's sandbox is not known", async (t) => {
-    broken(start("dep_a"), "instance.json");
+    emptied(start("dep_a"), "instance.json");
+    // It cannot be thrown away, because its counts cannot be kept.
+    mkdirSync(join(stateDir, "attempts", "dep_a.new"));
     const ended = start("dep_b", { boot_id: "another" });
     const runtime = await open(t);
     assert.deepEqual((await runtime.list()).toSorted(), ["dep_a", "dep_b"]);
@@ -125,12 +130,19 @@ describe("the files of applications", () => {
     assert.deepEqual(swept.splice(0), [[]]);
   });
 
-  it("that cannot be read do not keep the others from being watched", async (t) => {
+  it("on a damaged disk count as emptied", () => {
+    const first = start("dep_a", { boot_id: "another" });
+    broken(start("dep_a"), "instance.json");
+    broken(first, "exit");
+    assert.equal(folders.latestOf("dep_a", 0)?.path, first.path);
+    assert.equal(settleExit(first, sandbox)?.code, null);
+  });
+
+  it("that cannot be looked at do not keep the others from being watched", async (t) => {
     const watch = watchInstances(options, folders);
     const ended: string[] = [];
     watch.listen((workloadId) => ended.push(workloadId));
-    const [bad, good] = [start("dep_a"), start("dep_b")];
-    broken(bad, "exit");
+    const [bad, good] = [start("dep_a", { sandbox_id: "run-broken" }), start("dep_b")];
     for (const folder of [bad, good]) watch.add(folder);
     watch.start();
     t.after(() => watch.stop());

@@ -25,9 +25,9 @@ export async function syncFolders(inner: string, outer: string): Promise<void> {
   }
 }
 
-/** Undefined when there is none. Other faults are thrown: what cannot be read now must not count as missing. */
+/** Undefined when there is none, empty when it cannot be read ever again. */
 export function readText(path: string): string | undefined {
-  return unlessMissing(() => readFileSync(path, "utf8"));
+  return readOr("", () => readFileSync(path, "utf8"));
 }
 
 /** The object in a JSON file; undefined when there is no such file, null when a power cut left something else of it. */
@@ -42,9 +42,9 @@ export function readObject(path: string): object | null | undefined {
   }
 }
 
-/** What lies in a folder; nothing when there is none. */
+/** What lies in a folder; nothing when there is none, or when it cannot be read ever again. */
 export function namesIn(folder: string): string[] {
-  return unlessMissing(() => readdirSync(folder)) ?? [];
+  return readOr([], () => readdirSync(folder)) ?? [];
 }
 
 /** The folders below a folder that have a number for a name. */
@@ -54,12 +54,16 @@ export function numbersIn(...path: readonly string[]): number[] {
     .map(Number);
 }
 
-function unlessMissing<T>(read: () => T): T | undefined {
+// Of these the file knows nothing: what cannot be read for now must not count as missing, or a running application as ended.
+const passing = new Set(["EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "EINTR"]);
+
+/** A damaged disk must not stop the care of all applications, so that what it holds no more counts as emptied. */
+function readOr<T>(damaged: T, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw error;
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    if (passing.has(code)) throw error;
+    return code === "ENOENT" || code === "ENOTDIR" ? undefined : damaged;
   }
 }
