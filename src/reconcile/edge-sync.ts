@@ -1,54 +1,73 @@
 import { nextRouteVersion, readyReplicas, servedProjects } from "../features/deployments/deployments.ts";
 import { servedHostnames } from "../features/domains/domains.ts";
-import type { Route, RouteTable, Target } from "../ports/edge.ts";
+import type { Edge, Route, RouteTable, Target } from "../ports/edge.ts";
 import type { Instance } from "../ports/runtime.ts";
 import type { World } from "./world.ts";
 
+interface Flight {
+  current: Promise<RouteTable>;
+  /** Begins when the current one has ended; undefined while nobody waits for it. */
+  next: Promise<RouteTable> | undefined;
+}
+
+// One table at a time on its way to an edge, whoever asks.
+const flights = new WeakMap<Edge, Flight>();
+
 /**
- * Brings the edge in line with the rows and resolves when it serves by them. The version is drawn before the rows are read,
- * so whatever was committed before the call is in a table at least this new.
+ * Brings the edge in line with the rows and resolves when it serves by them: whatever was committed before the call is in the
+ * table. Who calls while a table is on its way shares the next one with all others who do.
  */
-export async function syncEdge(world: World): Promise<RouteTable> {
+export function syncEdge(world: World): Promise<RouteTable> {
+  const { edge } = world.ports;
+  const flight = flights.get(edge);
+  if (flight === undefined) return takeOff(world);
+  flight.next ??= flight.current.then(
+    () => takeOff(world),
+    () => takeOff(world),
+  );
+  return flight.next;
+}
+
+function takeOff(world: World): Promise<RouteTable> {
+  const { edge } = world.ports;
+  const flight: Flight = { current: bring(world), next: undefined };
+  flights.set(edge, flight);
+  const land = () => void (flight.next === undefined && flights.delete(edge));
+  flight.current.then(land, land);
+  return flight.current;
+}
+
+/** The version is drawn before the rows are read, so that a table with a larger one is never the older. */
+async function bring(world: World): Promise<RouteTable> {
   const version = await nextRouteVersion(world.db);
   const projects = await servedProjects(world.db);
+  const ids = projects.flatMap(({ deployment_id }) => (deployment_id === null ? [] : [deployment_id]));
+  const ready = await readyReplicas(world.db, ids);
   const named = Map.groupBy(await servedHostnames(world.db), (domain) => domain.project_id);
-  const routes = await Promise.all(projects.map((project) => routesOf(world, project, named.get(project.project_id))));
+  const routes = await Promise.all(
+    projects.map(async (project) => {
+      const route = await routeOf(world, project, ready);
+      // One route for the project's own name and for each hostname that is served for it; all lead to the same.
+      const others = (named.get(project.project_id) ?? []).map(({ hostname }) => ({ ...route, hostname }));
+      return [route, ...others];
+    }),
+  );
   const table = { version, routes: routes.flat() };
   await world.ports.edge.apply(table);
   return table;
 }
 
 type Served = Awaited<ReturnType<typeof servedProjects>>[number];
+type Ready = Awaited<ReturnType<typeof readyReplicas>>;
 
-/** One route for the project's own name and for each hostname that is served for it; all lead to the same. */
-async function routesOf(
-  world: World,
-  project: Served,
-  domains: readonly { hostname: string }[] = [],
-): Promise<Route[]> {
-  const route = await routeOf(world, project);
-  return [route, ...domains.map(({ hostname }) => ({ ...route, hostname }))];
-}
-
-async function routeOf(world: World, project: Served): Promise<Route> {
-  const { hostname, project_id } = project;
+async function routeOf(world: World, project: Served, ready: Ready): Promise<Route> {
+  const { hostname, project_id, deployment_id } = project;
   if (project.suspended_at !== null) return { hostname, project_id, state: "suspended", targets: [] };
   if (project.deleted_at !== null) return { hostname, project_id, state: "deleted", targets: [] };
-  if (project.deployment_id === null) return { hostname, project_id, state: "empty", targets: [] };
-  return {
-    hostname,
-    project_id,
-    state: "serving",
-    targets: await targetsOf(world, project.deployment_id, project.replicas),
-  };
-}
-
-async function targetsOf(world: World, deploymentId: string, replicas: number): Promise<Target[]> {
-  const [instances, ready] = await Promise.all([
-    world.ports.runtime.observe(deploymentId),
-    readyReplicas(world.db, deploymentId),
-  ]);
-  return readyTargets(instances, ready, replicas);
+  if (deployment_id === null) return { hostname, project_id, state: "empty", targets: [] };
+  const instances = await world.ports.runtime.observe(deployment_id);
+  const targets = readyTargets(instances, ready.get(deployment_id) ?? new Map(), project.replicas);
+  return { hostname, project_id, state: "serving", targets };
 }
 
 /** The running replicas whose present start has passed its health check; those that a scale-down will end get nothing new. */

@@ -21,14 +21,17 @@ export async function servedProjects(db: Db) {
     .execute();
 }
 
-/** Which start of each replica passed its health check. */
-export async function readyReplicas(db: Db, deploymentId: string): Promise<ReadonlyMap<number, number>> {
-  const rows = await db
-    .selectFrom("replica")
-    .select(["ordinal", "ready_attempt"])
-    .where("deployment_id", "=", deploymentId)
-    .execute();
-  return new Map(rows.map((row) => [row.ordinal, row.ready_attempt]));
+/** Which start of each replica of these deployments passed its health check. */
+export async function readyReplicas(
+  db: Db,
+  deploymentIds: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> {
+  const { rows } = await sql<{ deployment_id: string; ordinal: number; ready_attempt: number }>`
+    select deployment_id, ordinal, ready_attempt from replica where deployment_id = any(${deploymentIds})`.execute(db);
+  const grouped = Map.groupBy(rows, (row) => row.deployment_id);
+  return new Map(
+    [...grouped].map(([id, replicas]) => [id, new Map(replicas.map((row) => [row.ordinal, row.ready_attempt]))]),
+  );
 }
 
 /** Grows over all control planes. */

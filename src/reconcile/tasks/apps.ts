@@ -19,6 +19,8 @@ import { isForGood, msUntilStart, newCrash, wanted, type Crash } from "./apps-ru
 import { waitUntilIdle } from "./drain.ts";
 
 const soonMs = 250;
+// A health check may take a second; many applications that come up at once must not wait for each other.
+const together = 8;
 
 /** Keeps every active deployment running with as many replicas as it ought to have, and ends what ought not to run. */
 export function appsTask(world: World): Task {
@@ -31,11 +33,11 @@ export function appsTask(world: World): Task {
     );
     ending.set(id, { firstOrdinal, done: told.finally(() => ending.delete(id)) });
   }
-  async function tendWorkload(id: string, row: WorkloadRow | undefined): Promise<number> {
+  async function tendWorkload(id: string, row: WorkloadRow | undefined, tellEdge: () => void): Promise<number> {
     switch (wanted(row)) {
       case "serve": {
         const begin = (firstOrdinal: number, work: () => Promise<void>) => end(id, work, firstOrdinal);
-        return keep(world, row as WorkloadRow, { from: ending.get(id)?.firstOrdinal, begin });
+        return keep(world, row as WorkloadRow, { from: ending.get(id)?.firstOrdinal, begin, tellEdge });
       }
       case "drain":
         end(id, () => drain(world, row as WorkloadRow));
@@ -54,12 +56,17 @@ export function appsTask(world: World): Task {
     async run() {
       const running = await world.ports.runtime.list();
       const rows = new Map((await workloadRows(world.db, running)).map((row) => [row.id, row as WorkloadRow]));
+      const waiting = [...new Set([...running, ...rows.keys()])];
+      const edge = edgeTeller(world);
       let againMs = Infinity;
-      for (const id of new Set([...running, ...rows.keys()])) {
-        // One application's trouble is no reason to neglect the others.
-        const waitMs = await tendWorkload(id, rows.get(id)).catch((error: unknown) => troubled(world, id, error));
-        againMs = Math.min(againMs, waitMs);
-      }
+      const work = async () => {
+        for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+          const waitMs = await tendWorkload(id, rows.get(id), edge.tell).catch(troubledBy(world, id));
+          againMs = Math.min(againMs, waitMs);
+        }
+      };
+      await Promise.all(Array.from({ length: together }, work));
+      await edge.told();
       return { detail: `${rows.size} deployments, ${ending.size} ending`, againMs };
     },
     async settle() {
@@ -81,11 +88,27 @@ interface Ending {
 interface Shrinking {
   readonly from: number | undefined;
   begin(firstOrdinal: number, work: () => Promise<void>): void;
+  /** The edge is told soon, and with it of whatever else changes meanwhile. */
+  tellEdge(): void;
 }
 
-function troubled(world: World, id: string, error: unknown): number {
-  world.log.error({ err: error, deployment: id }, "could not tend a workload; it will be tried again");
-  return Infinity;
+/** Lets the edge know while others are looked after: those who have something to tell at the same time share one table. */
+function edgeTeller(world: World) {
+  const telling = new Set<Promise<unknown>>();
+  const failed = (error: unknown) =>
+    world.log.error({ err: error }, "the edge did not take what changed; it will be tried again");
+  return {
+    tell: () => void telling.add(syncEdge(world).catch(failed)),
+    told: () => Promise.all(telling),
+  };
+}
+
+/** One application's trouble is no reason to neglect the others. */
+function troubledBy(world: World, id: string): (error: unknown) => number {
+  return (error) => {
+    world.log.error({ err: error, deployment: id }, "could not tend a workload; it will be tried again");
+    return Infinity;
+  };
 }
 
 /** Starts what is missing, restarts what crashed, ends what is too much, lets healthy replicas have traffic. Answers when to look again. */
@@ -98,17 +121,22 @@ async function keep(world: World, row: WorkloadRow, shrinking: Shrinking): Promi
   else if (kept.length < row.replicas && shrinking.from !== 0)
     await world.ports.runtime.apply(await workloadOf(world, row));
   const staying = kept.filter((instance) => instance.ordinal < (shrinking.from ?? Infinity));
-  const waits = await Promise.all(staying.map((instance) => tend(world, row, instance, known.get(instance.ordinal))));
+  const waits = await Promise.all(
+    staying.map((instance) => tend({ world, row, instance, known: known.get(instance.ordinal) }, shrinking.tellEdge)),
+  );
   return Math.min(...waits, staying.length < row.replicas ? soonMs : Infinity);
 }
 
-async function tend(
-  world: World,
-  row: WorkloadRow,
-  instance: Instance,
-  known: ReplicaRow | undefined,
-): Promise<number> {
-  if (instance.state === "running") return admit(world, row, instance, known);
+interface Replica {
+  readonly world: World;
+  readonly row: WorkloadRow;
+  readonly instance: Instance;
+  readonly known: ReplicaRow | undefined;
+}
+
+async function tend(replica: Replica, tellEdge: () => void): Promise<number> {
+  const { world, row, instance, known } = replica;
+  if (instance.state === "running") return admit(replica, tellEdge);
   const crash = newCrash(instance, known);
   if (crash === undefined) {
     const leftMs = msUntilStart(known, world.clock.now());
@@ -119,7 +147,7 @@ async function tend(
   await ingestOutput(world, outputOf(world, row));
   const first = await markCrashed(world.db, { org_id: row.org_id, deployment_id: row.id, ...crash });
   if (first) await tellCrash(world, row, crash);
-  await syncEdge(world);
+  tellEdge();
   return crash.pauseMs;
 }
 
@@ -141,12 +169,7 @@ async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<
 }
 
 /** A running replica gets traffic once it answers as its health check demands. */
-async function admit(
-  world: World,
-  row: WorkloadRow,
-  instance: Instance,
-  known: ReplicaRow | undefined,
-): Promise<number> {
+async function admit({ world, row, instance, known }: Replica, tellEdge: () => void): Promise<number> {
   if (known?.ready_attempt === instance.attempt || instance.address === null) return Infinity;
   const { timeoutMs } = world.settings.health;
   const found = await checkHealth({
@@ -162,7 +185,7 @@ async function admit(
     ordinal: instance.ordinal,
     attempt: instance.attempt,
   });
-  await syncEdge(world);
+  tellEdge();
   return Infinity;
 }
 
