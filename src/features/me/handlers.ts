@@ -1,4 +1,4 @@
-import type { Handlers } from "../context.ts";
+import { Refused, type Handlers } from "../context.ts";
 import { findToken } from "../tokens/tokens.ts";
 
 export const me: Handlers<"me"> = {
@@ -6,7 +6,7 @@ export const me: Handlers<"me"> = {
     const { caller, world } = ctx;
     const token = await findToken(ctx.tx, caller, caller.token_id);
     // Revoked a moment ago.
-    if (token === undefined) return ctx.fail("unavailable");
+    if (token === undefined) throw new Refused("unauthorized");
     const runtime = await world.ports.runtime.describe();
     const { network, isolation, missing } = runtime;
     return {

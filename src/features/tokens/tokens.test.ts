@@ -69,6 +69,17 @@ test("a new token never may more than its creator", async () => {
   assert.deepEqual([made.status, made.body["platform_admin"]], [201, false]);
 });
 
+test("a token that was revoked in this moment is told so, also while it is still remembered", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "remembered");
+  const { id, text } = await testToken(db, org.id, {});
+  assert.equal((await api.call("GET", "/v1/me", { token: text })).status, 200);
+  // Nobody is woken by it, so that the request comes in time.
+  await db.updateTable("api_token").set({ revoked_at: new Date() }).where("id", "=", id).execute();
+  const called = await api.call("GET", "/v1/me", { token: text });
+  assert.deepEqual([called.status, called.body["code"]], [401, "unauthorized"]);
+});
+
 test("a member's token makes none that outlives it; an owner's does, or an organization would lock itself out", async () => {
   const { db } = api.database;
   const org = await testOrganization(db, "outliving");
