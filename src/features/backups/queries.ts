@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { DailyState } from "./rules.ts";
 
 const columns = [
@@ -127,8 +128,9 @@ export async function dailyStates(db: Db, now: Date): Promise<readonly (DailySta
 }
 
 /** The newest automatic backup of one project, under a lock on the project: of two that ask, one sees what the other began. */
-export async function lockDaily(tx: Tx, { org_id, project_id }: { org_id: string; project_id: string }, now: Date) {
-  await sql`select 1 from project where org_id = ${org_id} and id = ${project_id} for update`.execute(tx);
+export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
+  const { org_id, project_id } = project;
+  await lockProject(tx, project);
   const row = await tx
     .selectFrom("backup")
     .select("created_at")

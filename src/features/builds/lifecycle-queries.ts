@@ -19,11 +19,6 @@ export interface NewBuild {
   readonly lease_owner: string | null;
 }
 
-/** Serialises numbering and supersession per project. */
-export async function lockProject(tx: Tx, orgId: string, projectId: string): Promise<void> {
-  await sql`select 1 from project where org_id = ${orgId} and id = ${projectId} for update`.execute(tx);
-}
-
 export async function supersedeQueued(tx: Tx, orgId: string, projectId: string): Promise<void> {
   await tx
     .updateTable("build")

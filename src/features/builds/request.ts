@@ -1,7 +1,8 @@
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { insertBuild, lockProject, supersedeQueued, type NewBuild } from "./lifecycle-queries.ts";
+import { lockProject } from "../projects/projects.ts";
+import { insertBuild, supersedeQueued, type NewBuild } from "./lifecycle-queries.ts";
 
 /** Queues a build; the project's earlier queued ones are superseded by it. */
 export async function requestBuild(
@@ -10,7 +11,7 @@ export async function requestBuild(
   wanted: Omit<NewBuild, "id"> & { id?: string },
 ): Promise<{ id: string; number: number }> {
   const id = wanted.id ?? newId("bld");
-  await lockProject(tx, wanted.org_id, wanted.project_id);
+  await lockProject(tx, wanted);
   await supersedeQueued(tx, wanted.org_id, wanted.project_id);
   const number = await insertBuild(tx, { ...wanted, id });
   await wakeups.send(tx, "builds", id);

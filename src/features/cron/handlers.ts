@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers } from "../context.ts";
-import { livingProject } from "../projects/projects.ts";
+import { livingProject, type ProjectKey } from "../projects/projects.ts";
 import * as queries from "./queries.ts";
 import { formatCursor, nameImports, parseCursor, storedSchedule } from "./rules.ts";
 
@@ -106,12 +106,7 @@ export const cron: Handlers<"cron"> = {
   },
 };
 
-interface OfProject {
-  readonly org_id: string;
-  readonly project_id: string;
-}
-
-async function projectOf(ctx: Pick<Context<"cron.list">, "tx" | "caller" | "fail">, slug: string): Promise<OfProject> {
+async function projectOf(ctx: Pick<Context<"cron.list">, "tx" | "caller" | "fail">, slug: string): Promise<ProjectKey> {
   const { org_id, id } = await livingProject(ctx, slug);
   return { org_id, project_id: id };
 }
@@ -122,7 +117,7 @@ type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;
 /** Makes the job as wanted. A due minute that nobody has dealt with yet stays due unless the schedule changes. */
 async function put(
   ctx: PutContext,
-  project: OfProject,
+  project: ProjectKey,
   wanted: WantedJob,
   old: queries.JobRow | undefined,
 ): Promise<"created" | "changed" | "same"> {

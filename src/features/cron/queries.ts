@@ -1,11 +1,7 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
+import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { RunCursor } from "./rules.ts";
-
-interface OfProject {
-  readonly org_id: string;
-  readonly project_id: string;
-}
 
 const jobColumns = [
   "cron_job.id",
@@ -31,7 +27,7 @@ const runColumns = [
   "response_excerpt",
 ] as const;
 
-const jobs = (db: Db | Tx, { org_id, project_id }: OfProject) =>
+const jobs = (db: Db | Tx, { org_id, project_id }: ProjectKey) =>
   db
     .selectFrom("cron_job")
     .leftJoinLateral(
@@ -51,21 +47,25 @@ const jobs = (db: Db | Tx, { org_id, project_id }: OfProject) =>
     .where("cron_job.project_id", "=", project_id);
 
 /** A page of a project's jobs with the newest run of each, newest job first; `beforeId` is the last one of the page before. */
-export async function listJobs(db: Db | Tx, project: OfProject, page: { beforeId: string | undefined; limit: number }) {
+export async function listJobs(
+  db: Db | Tx,
+  project: ProjectKey,
+  page: { beforeId: string | undefined; limit: number },
+) {
   let query = jobs(db, project);
   if (page.beforeId !== undefined) query = query.where("cron_job.id", "<", page.beforeId);
   return query.orderBy("cron_job.id", "desc").limit(page.limit).execute();
 }
 
 /** One job with its newest run. */
-export async function selectJob(db: Db | Tx, project: OfProject, name: string) {
+export async function selectJob(db: Db | Tx, project: ProjectKey, name: string) {
   return jobs(db, project).where("cron_job.name", "=", name).executeTakeFirst();
 }
 
 export type JobRow = NonNullable<Awaited<ReturnType<typeof selectJob>>>;
 
 /** Every job of the project, oldest first, by what an import compares. */
-export async function namedJobs(db: Db | Tx, { org_id, project_id }: OfProject) {
+export async function namedJobs(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("cron_job")
     .select(["name", "schedule", "path"])
@@ -76,14 +76,9 @@ export async function namedJobs(db: Db | Tx, { org_id, project_id }: OfProject) 
 }
 
 /** Makes changes to a project's jobs wait for each other, and answers how many jobs there are. */
-export async function lockJobs(tx: Tx, { org_id, project_id }: OfProject): Promise<number> {
-  await tx
-    .selectFrom("project")
-    .select("id")
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .forNoKeyUpdate()
-    .execute();
+export async function lockJobs(tx: Tx, project: ProjectKey): Promise<number> {
+  const { org_id, project_id } = project;
+  await lockProject(tx, project);
   const { count } = await tx
     .selectFrom("cron_job")
     .select(sql<number>`count(*)`.as("count"))
@@ -93,7 +88,7 @@ export async function lockJobs(tx: Tx, { org_id, project_id }: OfProject): Promi
   return count;
 }
 
-export interface NewJob extends OfProject {
+export interface NewJob extends ProjectKey {
   readonly id: string;
   readonly name: string;
   readonly schedule: string;
@@ -109,7 +104,7 @@ export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
 /** What a change may set; `next_run_at` where the schedule changed. */
 export type JobChange = Pick<NewJob, "schedule" | "path" | "enabled"> & Partial<Pick<NewJob, "next_run_at">>;
 
-export async function updateJob(tx: Tx, project: OfProject, name: string, change: JobChange): Promise<void> {
+export async function updateJob(tx: Tx, project: ProjectKey, name: string, change: JobChange): Promise<void> {
   await tx
     .updateTable("cron_job")
     .set({ ...change, updated_at: sql`now()` })
@@ -120,7 +115,7 @@ export async function updateJob(tx: Tx, project: OfProject, name: string, change
 }
 
 /** Deletes the job with its runs; its id when there was one. */
-export async function deleteJob(tx: Tx, project: OfProject, name: string): Promise<string | undefined> {
+export async function deleteJob(tx: Tx, project: ProjectKey, name: string): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("cron_job")
     .where("org_id", "=", project.org_id)
@@ -132,7 +127,7 @@ export async function deleteJob(tx: Tx, project: OfProject, name: string): Promi
 }
 
 /** The job's id, locked until the transaction ends, so that two askers see each other's runs. */
-export async function lockJob(tx: Tx, project: OfProject, name: string) {
+export async function lockJob(tx: Tx, project: ProjectKey, name: string) {
   return tx
     .selectFrom("cron_job")
     .select("id")
@@ -156,7 +151,7 @@ export async function isRunning(tx: Tx, orgId: string, jobId: string): Promise<b
   return open !== undefined;
 }
 
-export interface ManualRun extends OfProject {
+export interface ManualRun extends ProjectKey {
   readonly id: string;
   readonly job_id: string;
   readonly scheduled_at: Date;

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
+import { lockProject } from "../projects/projects.ts";
 
 /** Good deployments whose images are kept for rollbacks, beside the one that serves. Semantics, §6. */
 const keptGood = 5;
@@ -26,7 +27,7 @@ export async function giveUpImages(
 ): Promise<readonly string[]> {
   if (images.length === 0) return [];
   return db.transaction().execute(async (tx) => {
-    await sql`select 1 from project where org_id = ${project.org_id} and id = ${project.id} for update`.execute(tx);
+    await lockProject(tx, { org_id: project.org_id, project_id: project.id });
     const building = await tx
       .selectFrom("build")
       .select("id")

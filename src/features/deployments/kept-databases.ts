@@ -1,9 +1,5 @@
 import type { Tx } from "../../store/database.ts";
-
-interface OfProject {
-  readonly org_id: string;
-  readonly project_id: string;
-}
+import type { ProjectKey } from "../projects/projects.ts";
 
 const onItsWay = ["pending", "starting", "active"] as const;
 
@@ -11,7 +7,7 @@ const onItsWay = ["pending", "starting", "active"] as const;
  * What serves or is on its way keeps this database, which is live until now, whatever becomes live: started again after a crash it must
  * not write into another one than before.
  */
-export async function keepDatabase(tx: Tx, { org_id, project_id }: OfProject, name: string): Promise<void> {
+export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<void> {
   await tx
     .updateTable("deployment")
     .set({ database_name: name })
@@ -23,7 +19,7 @@ export async function keepDatabase(tx: Tx, { org_id, project_id }: OfProject, na
 }
 
 /** Whether something that serves or is on its way keeps this database. */
-export async function isDatabaseUsed(tx: Tx, { org_id, project_id }: OfProject, name: string): Promise<boolean> {
+export async function isDatabaseUsed(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<boolean> {
   const row = await tx
     .selectFrom("deployment")
     .select("id")

@@ -4,6 +4,7 @@ import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { lockProject } from "../projects/projects.ts";
 
 const shown = [
   "id",
@@ -44,13 +45,7 @@ export type Standing =
 
 /** Serialises numbering and switching per project, and says whether it may be served now. */
 export async function lockStanding(tx: Tx, orgId: string, projectId: string): Promise<Standing> {
-  const project = await tx
-    .selectFrom("project")
-    .select(["port", "health_path", "deleted_at"])
-    .where("org_id", "=", orgId)
-    .where("id", "=", projectId)
-    .forUpdate()
-    .executeTakeFirst();
+  const project = await lockProject(tx, { org_id: orgId, project_id: projectId });
   if (project === undefined || project.deleted_at !== null) return { standing: "project_deleted" };
   // Read after the lock was got, because waiting for it may have taken long.
   const { suspended_at } = await tx

@@ -1,16 +1,12 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-
-interface OfProject {
-  readonly org_id: string;
-  readonly project_id: string;
-}
+import { lockProject, type ProjectKey } from "../projects/projects.ts";
 
 /** A hostname with what must be proven for it. */
 export type DomainRow = Awaited<ReturnType<typeof domainsOf>>[number];
 
 /** The project's hostnames, newest first. `ownZones`: zones in which the platform itself has names. */
-export async function domainsOf(db: Db | Tx, { org_id, project_id }: OfProject, ownZones: readonly string[]) {
+export async function domainsOf(db: Db | Tx, { org_id, project_id }: ProjectKey, ownZones: readonly string[]) {
   return shown(db, ownZones)
     .where("domain.org_id", "=", org_id)
     .where("domain.project_id", "=", project_id)
@@ -21,7 +17,7 @@ export async function domainsOf(db: Db | Tx, { org_id, project_id }: OfProject, 
 /** One of the project's hostnames. */
 export async function domainOf(
   db: Db | Tx,
-  { org_id, project_id }: OfProject,
+  { org_id, project_id }: ProjectKey,
   domain: { readonly hostname: string; readonly ownZones: readonly string[] },
 ): Promise<DomainRow | undefined> {
   return shown(db, domain.ownZones)
@@ -80,16 +76,10 @@ function needsTxt(ownZones: readonly string[]) {
 }
 
 /** Lets changes to a project's hostnames wait for each other and counts them; undefined when the project is deleted. */
-export async function lockDomains(tx: Tx, { org_id, project_id }: OfProject): Promise<number | undefined> {
-  const project = await tx
-    .selectFrom("project")
-    .select("id")
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .where("deleted_at", "is", null)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
-  if (project === undefined) return undefined;
+export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number | undefined> {
+  const { org_id, project_id } = project;
+  const locked = await lockProject(tx, project);
+  if (locked === undefined || locked.deleted_at !== null) return undefined;
   const { count } = await tx
     .selectFrom("domain")
     .select(sql<number>`count(*)`.as("count"))
@@ -108,7 +98,7 @@ export async function holderOf(db: Db | Tx, hostname: string) {
     .executeTakeFirst();
 }
 
-export interface NewDomain extends OfProject {
+export interface NewDomain extends ProjectKey {
   readonly id: string;
   readonly hostname: string;
   readonly zone: string;
@@ -150,7 +140,7 @@ export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<st
 /** Detaches the hostname; the id of its row when the project had it. */
 export async function deleteDomain(
   tx: Tx,
-  { org_id, project_id }: OfProject,
+  { org_id, project_id }: ProjectKey,
   hostname: string,
 ): Promise<string | undefined> {
   const done = await tx

@@ -1,9 +1,9 @@
 import { isSystemVariable, mask } from "../../contract/env.ts";
 import type { Context, Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
-import { livingProject } from "../projects/projects.ts";
+import { livingProject, lockProject, type ProjectKey } from "../projects/projects.ts";
 import { markVariablesChanged } from "./env.ts";
-import { deleteVariable, lockVariables, selectVariables, upsertVariable } from "./queries.ts";
+import { deleteVariable, selectVariables, upsertVariable } from "./queries.ts";
 import { fits, secretName, sizeOf, systemKeys } from "./rules.ts";
 
 export const env: Handlers<"env"> = {
@@ -44,21 +44,16 @@ export const env: Handlers<"env"> = {
 };
 
 type ChangeContext = Context<"env.set"> | Context<"env.delete">;
-interface OfProject {
-  readonly org_id: string;
-  readonly project_id: string;
-}
-
-async function changeable(ctx: ChangeContext, params: { slug: string; key: string }): Promise<OfProject> {
+async function changeable(ctx: ChangeContext, params: { slug: string; key: string }): Promise<ProjectKey> {
   const { org_id, id } = await livingProject(ctx, params.slug);
   if (isSystemVariable(params.key))
     return ctx.fail("system_variable", { error: `The platform sets ${params.key} itself.` });
   const project = { org_id, project_id: id };
-  await lockVariables(ctx.tx, project);
+  await lockProject(ctx.tx, project);
   return project;
 }
 
-async function announce(ctx: ChangeContext, project: OfProject, key: string): Promise<undefined> {
+async function announce(ctx: ChangeContext, project: ProjectKey, key: string): Promise<undefined> {
   ctx.note({ project_id: project.project_id, target: key });
   await markVariablesChanged(ctx.world.wakeups, ctx.tx, project);
   return undefined;

@@ -1,13 +1,9 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-
-interface OfProject {
-  readonly org_id: string;
-  readonly project_id: string;
-}
+import type { ProjectKey } from "../projects/projects.ts";
 
 /** The project's own variables, by key, sealed. */
-export async function selectVariables(db: Db | Tx, { org_id, project_id }: OfProject) {
+export async function selectVariables(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("project_variable")
     .select(["key", "sealed_value", "size_bytes", "updated_at"])
@@ -17,18 +13,7 @@ export async function selectVariables(db: Db | Tx, { org_id, project_id }: OfPro
     .execute();
 }
 
-/** Makes changes to a project's variables wait for each other. */
-export async function lockVariables(tx: Tx, { org_id, project_id }: OfProject): Promise<void> {
-  await tx
-    .selectFrom("project")
-    .select("id")
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .forNoKeyUpdate()
-    .execute();
-}
-
-export interface SealedVariable extends OfProject {
+export interface SealedVariable extends ProjectKey {
   readonly key: string;
   readonly sealed_value: Buffer;
   readonly size_bytes: number;
@@ -46,7 +31,7 @@ export async function upsertVariable(tx: Tx, variable: SealedVariable): Promise<
 }
 
 /** True when there was one. */
-export async function deleteVariable(tx: Tx, { org_id, project_id }: OfProject, key: string): Promise<boolean> {
+export async function deleteVariable(tx: Tx, { org_id, project_id }: ProjectKey, key: string): Promise<boolean> {
   const done = await tx
     .deleteFrom("project_variable")
     .where("org_id", "=", org_id)
@@ -57,7 +42,7 @@ export async function deleteVariable(tx: Tx, { org_id, project_id }: OfProject, 
 }
 
 /** Marks that the running application has older variables; false when nothing runs and nothing is about to. */
-export async function setVariablesMark(tx: Tx, { org_id, project_id }: OfProject): Promise<boolean> {
+export async function setVariablesMark(tx: Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
   const done = await tx
     .updateTable("project")
     .set({ variables_changed_at: sql`now()` })

@@ -55,8 +55,10 @@ async function show(ctx: AnyContext, slug: string) {
 }
 
 async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRow> {
-  const project = await queries.lockProjectBySlug(ctx.tx, ctx.caller.org_id, slug);
-  return project ?? ctx.fail("not_found");
+  const { org_id } = ctx.caller;
+  const found = await queries.selectProject(ctx.tx, org_id, slug);
+  const locked = found && (await queries.lockProject(ctx.tx, { org_id, project_id: found.id }));
+  return locked ?? ctx.fail("not_found");
 }
 
 async function insert(ctx: Context<"projects.create">, body: { slug: string; name: string }): Promise<string> {

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { sql } from "kysely";
 import { testApi, testOrganization, type TestApi } from "../../../test/support/world.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Tx } from "../../store/database.ts";
+import { lockProject } from "./projects.ts";
 
 let api: TestApi;
 before(async () => {
@@ -142,4 +146,30 @@ test("every change leaves one activity row of its actor, a refused one none", as
       { action: "project.deleted", target: "seen", detail: {}, actor_name: "test" },
     ],
   );
+});
+
+test("a locked project makes those wait who want to lock it too, and nobody who only refers to it", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "locking");
+  const created = await create(org.member, "held");
+  const key = { org_id: org.id, project_id: String(created.body["id"]) };
+  const impatient = <T>(work: (tx: Tx) => Promise<T>) =>
+    db.transaction().execute(async (tx) => {
+      await sql`set local lock_timeout = '100ms'`.execute(tx);
+      return work(tx);
+    });
+  const refer = (tx: Tx) =>
+    tx
+      .insertInto("activity")
+      .values({ id: newId("evt"), ...key, actor_name: "test", action: "test" })
+      .execute();
+  await db.transaction().execute(async (tx) => {
+    assert.equal((await lockProject(tx, key))?.slug, "held");
+    await assert.rejects(
+      impatient((other) => lockProject(other, key)),
+      { code: "55P03" },
+    );
+    await impatient(refer);
+  });
+  assert.equal(await impatient((tx) => lockProject(tx, { ...key, org_id: "org_other" })), undefined);
 });

@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Caller, RefusalText, Surroundings } from "../context.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
-export { type ProjectRow } from "./queries.ts";
+export { lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
 
 /** The caller's project of this slug, deleted or not. One of another organization is as missing as one that never was. */
 export async function findProject(

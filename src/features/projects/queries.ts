@@ -65,13 +65,18 @@ export async function selectProject(db: Db | Tx, orgId: string, slug: string) {
 
 export type ProjectRow = NonNullable<Awaited<ReturnType<typeof selectProject>>>;
 
-/** The project alone, locked until the transaction ends. */
-export async function lockProjectBySlug(tx: Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
-  const query = tx
-    .selectFrom("project")
-    .select(columns)
-    .where("project.org_id", "=", orgId)
-    .where("project.slug", "=", slug);
+/** What belongs to a project, and may be asked for with its organization alone. */
+export interface ProjectKey {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+/**
+ * The project alone, locked until the transaction ends: numbering, limits and switches of one project wait for each other. What
+ * only refers to the project, such as a line of its activity, does not wait.
+ */
+export async function lockProject(tx: Tx, { org_id, project_id }: ProjectKey): Promise<ProjectRow | undefined> {
+  const query = tx.selectFrom("project").select(columns).where("org_id", "=", org_id).where("id", "=", project_id);
   return query.forNoKeyUpdate().executeTakeFirst();
 }
 
