@@ -82,15 +82,6 @@ function imageRules(builder: () => Builder): void {
     assert.deepEqual(await builder().images(one), [image.image_ref]);
     assert.deepEqual(await builder().images(other), []);
   });
-
-  it("forgetting a project's caches leaves its images, and is repeatable", async () => {
-    const project_id = newId("prj");
-    const image = imageOf((await attempt(builder(), site, { project_id })).outcome);
-    await builder().forget(project_id);
-    await builder().forget(project_id);
-    assert.deepEqual(await builder().images(project_id), [image.image_ref]);
-    assert.equal(imageOf((await attempt(builder(), site, { project_id })).outcome).image_ref, image.image_ref);
-  });
 }
 
 function outcomeRules(builder: () => Builder): void {

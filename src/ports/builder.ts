@@ -10,8 +10,6 @@ export interface Builder {
   build(request: BuildRequest): Promise<BuildOutcome>;
   /** Images that exist here, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
-  /** Throws the project's caches away. */
-  forget(projectId: string): Promise<void>;
 }
 
 export interface BuildRequest {

@@ -19,34 +19,12 @@ export interface LogStoreFixture {
 export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
   describe("log store", () => {
     let fixture: LogStoreFixture;
-    let store: LogStore;
     before(async () => {
       fixture = await make();
-      store = fixture.store;
     });
 
     describe("build logs", () => buildRules(() => fixture));
     describe("runtime logs", () => runtimeRules(() => fixture));
-
-    it("forgets everything of a destroyed project and nothing of others", async () => {
-      const [gone, kept] = [newId("prj"), newId("prj")];
-      const [goneBuild, keptBuild] = [newId("bld"), newId("bld")];
-      for (const [project, build] of [
-        [gone, goneBuild],
-        [kept, keptBuild],
-      ] as const) {
-        await store.appendRuntime(project, [lineOf("x")], { instance: instanceOf(project), cursor: "5" });
-        await store.appendBuild(build, ["y"]);
-      }
-      await store.destroy(gone, [goneBuild]);
-      await store.destroy(gone, [goneBuild]);
-      assert.deepEqual((await store.readRuntime(gone, { limit: 10 })).lines, []);
-      assert.equal((await store.readBuild(goneBuild, 0, 100)).text, "");
-      assert.equal(await store.readPosition(instanceOf(gone)), null);
-      assert.equal((await store.readRuntime(kept, { limit: 10 })).lines.length, 1);
-      assert.equal((await store.readBuild(keptBuild, 0, 100)).text, "y\n");
-      assert.equal(await store.readPosition(instanceOf(kept)), "5");
-    });
   });
 }
 

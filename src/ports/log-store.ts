@@ -25,8 +25,6 @@ export interface LogStore {
   readPosition(instance: InstanceKey): Promise<string | null>;
   /** Nothing more of a workload's output is going to be read. Its lines stay. Idempotent. */
   forgetPositions(workloadId: string): Promise<void>;
-  /** Deletes everything of a project for good. */
-  destroy(projectId: string, buildIds: readonly string[]): Promise<void>;
 }
 
 /** Up to where an instance's output has been stored. */

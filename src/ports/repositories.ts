@@ -22,8 +22,6 @@ export interface Repositories {
   archive(projectId: string, commit: string): Readable;
   /** The commit a full ref name such as `refs/heads/main` points at, or null. */
   resolve(projectId: string, ref: string): Promise<string | null>;
-  /** The full id of a stored commit named by its id or an unambiguous beginning of it (7 or more hex digits), or null. */
-  findCommit(projectId: string, commit: string): Promise<string | null>;
   /** Moves a branch if it still points at `from` (null: does not exist); false when it does not. */
   moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean>;
   /**
@@ -35,8 +33,6 @@ export interface Repositories {
   setHead(projectId: string, ref: string): Promise<void>;
   /** Deletes what crashed pushes left behind and packs what many pushes scattered. */
   sweep(): Promise<void>;
-  /** Deletes the repository for good. Idempotent. */
-  destroy(projectId: string): Promise<void>;
 }
 
 /** git's own variables of a push in progress (git-receive-pack(1), "Quarantine environment"). */

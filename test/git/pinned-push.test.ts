@@ -70,7 +70,7 @@ test("a refused push that was pinned can be pushed again", async () => {
     return { accepted: false };
   };
   assert.notEqual((await push("main")).exitCode, 0);
-  assert.equal(await repositories.findCommit(project.id, id), id);
+  await git(root, ["-C", await repositories.ensure(project.id), "cat-file", "-e", id]);
   gate.receive = async () => ({ accepted: true });
   assert.equal((await push("main")).exitCode, 0);
   assert.equal(await repositories.resolve(project.id, "refs/heads/main"), id);

@@ -51,10 +51,6 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
-    forget: async (projectId) => {
-      await upkeep.of(projectId);
-      await removeTree(join(options.cachesDir, projectId));
-    },
     settle: () => upkeep.all(),
   };
 }

@@ -1,4 +1,4 @@
-import { open, rm, type FileHandle } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 
@@ -34,11 +34,6 @@ export async function readBuildLog(
   } finally {
     await file.close();
   }
-}
-
-/** Deletes a build's log. Idempotent. */
-export async function removeBuildLog(path: string): Promise<void> {
-  await rm(path, { force: true });
 }
 
 /** The file of a build's log. */

@@ -1,9 +1,9 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogStore } from "../../ports/log-store.ts";
-import { appendBuildLog, buildLogFile, readBuildLog, removeBuildLog } from "./build-logs.ts";
+import { appendBuildLog, buildLogFile, readBuildLog } from "./build-logs.ts";
 import { createTurns } from "./turns.ts";
-import { intendPosition, projectOfPositions, readPositionState } from "./positions.ts";
+import { intendPosition, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 
 export interface DiskLogStoreOptions {
@@ -53,15 +53,6 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
     readPosition: async (instance) =>
       (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
     forgetPositions: (workloadId) => rm(positionsDir(workloadId), { recursive: true, force: true }),
-    destroy: (projectId, buildIds) =>
-      inTurn(projectId, async () => {
-        for (const buildId of buildIds) await inTurn(buildId, () => removeBuildLog(buildFile(buildId)));
-        await rm(logDir(projectId), { recursive: true, force: true });
-        for (const workload of await readdir(positions).catch(() => [])) {
-          const dir = join(positions, workload);
-          if ((await projectOfPositions(dir)) === projectId) await rm(dir, { recursive: true, force: true });
-        }
-      }),
   };
 }
 

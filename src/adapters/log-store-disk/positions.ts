@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IngestPosition } from "../../ports/log-store.ts";
 import type { InstanceKey } from "../../ports/runtime.ts";
@@ -60,15 +60,6 @@ export async function readPositionState(
   // A file that rotation has deleted was full, so the batch was in it long ago.
   if (stored === undefined || digest(stored) === batch.sha256) return { cursor };
   return { cursor: before, interrupted: batch };
-}
-
-/** The project whose positions lie in a workload's folder; undefined when there are none. */
-export async function projectOfPositions(dir: string): Promise<string | undefined> {
-  for (const name of await readdir(dir).catch(() => [])) {
-    const intention = await readIntention(join(dir, name));
-    if (intention !== undefined) return intention.project_id;
-  }
-  return undefined;
 }
 
 async function readIntention(path: string): Promise<Intention | undefined> {

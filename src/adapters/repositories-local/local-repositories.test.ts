@@ -29,15 +29,11 @@ repositoriesSuite("repositories-local", async (): Promise<RepositoriesSubject> =
   return { repositories, git, close: async () => {} };
 });
 
-test("sweep removes old quarantines, old locks and half deleted repositories, and nothing young", async () => {
+test("sweep removes old quarantines, old locks and half made repositories, and nothing young", async () => {
   const dir = join(root, "sweep");
   const repositories = await createLocalRepositories({ dir, log: silentLog });
   const repository = await repositories.ensure("prj_swept");
-  const old = [
-    join(repository, "objects", "tmp_objdir-incoming-old"),
-    join(dir, ".new-old"),
-    join(dir, ".deleted-old"),
-  ];
+  const old = [join(repository, "objects", "tmp_objdir-incoming-old"), join(dir, ".new-old")];
   const young = join(repository, "objects", "tmp_objdir-incoming-new");
   for (const folder of [...old, young]) await mkdir(folder);
   const lock = join(repository, "refs", "heads", "main.lock");

@@ -131,10 +131,6 @@ class LocalRepositories implements Repositories {
     return this.#parse(projectId, refName(ref));
   }
 
-  async findCommit(projectId: string, commit: string): Promise<string | null> {
-    return /^[0-9a-f]{7,40}$/.test(commit) ? this.#parse(projectId, commit) : null;
-  }
-
   async moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean> {
     const old = from === null ? noCommit : commitId(from);
     const moved = await run(this.#git.updateRef(refName(ref), commitId(to), old), this.#limited(projectId));
@@ -158,20 +154,8 @@ class LocalRepositories implements Repositories {
       if (!entry.isDirectory()) continue;
       const dir = join(this.#dir, entry.name);
       if (entry.name.startsWith(".new-")) await sweepDraft(dir, moment());
-      else if (entry.name.startsWith(".deleted-")) await rm(dir, { recursive: true, force: true });
       else if (!entry.name.startsWith(".")) await this.#tidy(dir);
     }
-  }
-
-  async destroy(projectId: string): Promise<void> {
-    const doomed = join(this.#dir, `.deleted-${randomBytes(6).toString("hex")}`);
-    try {
-      await rename(this.#folder(projectId), doomed);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      return;
-    }
-    await rm(doomed, { recursive: true, force: true });
   }
 
   async #tidy(dir: string): Promise<void> {
