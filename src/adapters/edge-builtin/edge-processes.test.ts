@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -163,6 +163,27 @@ describe("the edge process", () => {
     await stage.serve({ "slow.test": [await stage.app(() => {})] });
     const answer = await stage.ask({ host: "slow.test" });
     assert.deepEqual([answer.status, answer.headers["x-berth-error"]], [504, "app_timeout"]);
+  });
+
+  test("a refused upgrade whose answer stops in its middle ends in time", async () => {
+    restart({ upstreamTimeoutMs: 150 });
+    const app = await stage.app((_req, res) => void res.writeHead(200, { "content-length": 100 }).write("half"));
+    await stage.serve({ "half.test": [app] });
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    const answer = await stage.raw(`GET / HTTP/1.1\r\nHost: half.test\r\n${upgrade}`);
+    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*\r\n\r\nhalf$/);
+  });
+
+  test("the log says why an application was a 502, once", async () => {
+    const dead = await stage.deadTarget();
+    await stage.serve({ "why.test": [dead] });
+    // A connection kept from before might lead to a process that was replaced earlier, and that one says it too.
+    const ask = () => stage.ask({ host: "why.test", agent: new Agent() });
+    for (let i = 0; i < 3; i += 1) assert.equal((await ask()).status, 502);
+    const lines = (await readFile(join(stateDir, "edge.log"), "utf8")).split("\n");
+    const told = lines.filter((line) => line.includes("prj_why.test"));
+    assert.equal(told.length, 1, told.join("\n"));
+    assert.match(told[0] as string, new RegExp(`app_unreachable: ${dead.host}:${dead.port}: .*ECONNREFUSED`));
   });
 
   async function requestsOf(project: string): Promise<number> {

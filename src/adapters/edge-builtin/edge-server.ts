@@ -3,9 +3,11 @@ import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exchange } from "./exchange.ts";
 import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
+import { hasBody } from "./request-body.ts";
 import { readTarget, requestHead, type Client, type RequestHead } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
 import { probeHeader, type EdgeSettings } from "./edge-settings.ts";
+import { FailureLog } from "./failure-log.ts";
 import { Tunnel } from "./tunnel.ts";
 import { ProjectUsage } from "./usage.ts";
 
@@ -25,6 +27,7 @@ export class EdgeServer {
   readonly #running = new Set<Exchange | Tunnel>();
   readonly #sockets = new Set<Socket>();
   readonly #clients = new WeakMap<Socket, Client>();
+  readonly #failures = new FailureLog();
   #port = 0;
   #draining = false;
   #closed: Promise<void> | undefined;
@@ -132,7 +135,7 @@ export class EdgeServer {
       return typeof found === "string" ? undefined : found.route.usage.count(status, 0);
     }
     const { route } = found;
-    const exchange = new Exchange({ request, response, route, head, expectsContinue, done: this.#done });
+    const exchange = new Exchange({ request, response, route, head, expectsContinue, ...this.#common });
     this.#running.add(exchange);
     exchange.start();
   }
@@ -143,15 +146,13 @@ export class EdgeServer {
     if (typeof found === "string") return refuse(socket, found, accept);
     const { route, target } = found;
     // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
-    const hasBody =
-      request.headers["transfer-encoding"] !== undefined || (request.headers["content-length"] ?? "0") !== "0";
-    const head = hasBody ? undefined : requestHead(request, target, this.#client(socket), true);
+    const head = hasBody(request) ? undefined : requestHead(request, target, this.#client(socket), true);
     const page = pageFor(route) ?? (head === undefined ? "bad_request" : undefined);
     if (head === undefined || page !== undefined) {
       route.usage.count(pageStatus(page as PageCode), 0);
       return refuse(socket, page as PageCode, accept);
     }
-    const tunnel = new Tunnel({ request, socket, early, route, head, done: this.#done });
+    const tunnel = new Tunnel({ request, socket, early, route, head, ...this.#common });
     this.#running.add(tunnel);
     tunnel.start();
   }
@@ -165,8 +166,9 @@ export class EdgeServer {
     return { route: isOurs ? { ...route, usage: new ProjectUsage("") } : route, target };
   }
 
-  readonly #done = (ended: Exchange | Tunnel): void => {
-    this.#running.delete(ended);
+  readonly #common = {
+    failures: this.#failures,
+    done: (ended: Exchange | Tunnel): void => void this.#running.delete(ended),
   };
 
   #client(socket: Socket): Client {

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Attempts } from "./attempts.ts";
+import type { FailureLog } from "./failure-log.ts";
 import { sendPage, type PageCode } from "./pages.ts";
-import { RequestBody } from "./request-body.ts";
+import { hasBody, RequestBody } from "./request-body.ts";
 import type { ResponseHead } from "./response-reader.ts";
 import type { LiveRoute } from "./live-routes.ts";
-import { pickTarget, type EdgeTarget } from "./target.ts";
+import type { EdgeTarget } from "./target.ts";
 import type { ConnectionUser, UpstreamConnection } from "./upstream-connection.ts";
 
 /** One client request and the way its answer is fetched. */
@@ -15,11 +17,11 @@ export interface ExchangeInput {
   readonly head: string;
   /** The client waits for `100 Continue` before it sends its body. */
   readonly expectsContinue: boolean;
+  readonly failures: FailureLog;
   /** Called once, when nothing more will happen. */
   readonly done: (exchange: Exchange) => void;
 }
 
-const mostAttempts = 4;
 // RFC 9110 §9.2.2: these may be sent again when a connection dies before its answer.
 const repeatable = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
 // What may not be repeated goes only over a connection that was in use just now: a replica hardly closes that one.
@@ -33,31 +35,30 @@ export class Exchange implements ConnectionUser {
   readonly #input: ExchangeInput;
   readonly #startedAtMs = this.activeAtMs;
   readonly #body: RequestBody | undefined;
-  #target: EdgeTarget | undefined;
-  #tried: EdgeTarget[] | undefined;
-  #attempts = 0;
+  readonly #attempts: Attempts;
   #connection: UpstreamConnection | undefined;
   #headSent = false;
   #finished = false;
 
   constructor(input: ExchangeInput) {
     this.#input = input;
+    this.#attempts = new Attempts(input.route);
     this.#body = hasBody(input.request) ? new RequestBody(input.request, (bytes) => this.#uploaded(bytes)) : undefined;
   }
 
   start(): void {
     // Covers the client that goes away; after a finished answer it is a no-op.
     this.#input.response.on("close", () => this.#clientClosed());
-    this.#attempt();
+    this.#attempt("no replica");
   }
 
   /** Ends an exchange in which nothing has moved for too long. */
   expire(): void {
     if (this.connecting && this.#connection !== undefined) {
       this.#connection.destroy();
-      this.connectFailed();
+      this.connectFailed("no connection in time");
     } else if (this.#body !== undefined && !this.#body.complete && !this.#headSent) this.#fail("request_timeout");
-    else this.#fail("app_timeout");
+    else this.#fail("app_timeout", this.#headSent ? "stopped in the middle of its answer" : "no answer in time");
   }
 
   connected(connection: UpstreamConnection): void {
@@ -71,13 +72,11 @@ export class Exchange implements ConnectionUser {
     this.#body.pump(connection);
   }
 
-  connectFailed(): void {
+  connectFailed(reason: string): void {
     if (this.#finished) return;
-    const target = this.#target as EdgeTarget;
-    target.refused();
-    (this.#tried ??= []).push(target);
-    this.#leave();
-    if (this.#attempts >= mostAttempts || !this.#attempt()) this.#fail("app_unreachable");
+    const where = this.#attempts.target?.key;
+    this.#attempts.refused();
+    this.#attempt(`${where}: ${reason}`);
   }
 
   information(): void {
@@ -87,12 +86,12 @@ export class Exchange implements ConnectionUser {
   head(head: ResponseHead): void {
     const { response, route } = this.#input;
     this.activeAtMs = performance.now();
-    if (head.status === 101) return this.broken();
+    if (head.status === 101) return this.broken("switched protocols without being asked");
     try {
       response.writeHead(head.status, head.reason, head.headers);
     } catch {
       // A field that Node refuses to send on, such as a control character in a value.
-      return this.#fail("app_bad_response");
+      return this.#fail("app_bad_response", "a field of its head is malformed");
     }
     this.#headSent = true;
     route.usage.count(head.status, this.activeAtMs - this.#startedAtMs);
@@ -119,32 +118,27 @@ export class Exchange implements ConnectionUser {
     this.#finish();
   }
 
-  broken(): void {
+  broken(reason: string): void {
     const connection = this.#connection;
     const replay = connection?.reused === true && !connection.answered && this.#isRepeatable();
     this.#connection = undefined;
     if (this.#finished) return;
-    if (!replay) return this.#fail("app_bad_response");
-    this.#acquire(this.#target as EdgeTarget, -1);
+    if (!replay) return this.#fail("app_bad_response", reason);
+    this.#acquire(this.#attempts.target as EdgeTarget, -1);
   }
 
   drained(): void {
     this.#body?.resume();
   }
 
-  /** True when there was another replica to try. */
-  #attempt(): boolean {
-    const { route } = this.#input;
-    const target = pickTarget(route.targets, route.turn++, this.#tried ?? []);
-    if (target === undefined) return false;
-    this.#target = target;
-    target.open += 1;
+  /** Goes to another replica, or fails for this reason when there is none. */
+  #attempt(reason: string): void {
+    const target = this.#attempts.next();
+    if (target === undefined) return this.#fail("app_unreachable", reason);
     this.#acquire(target, this.#isRepeatable() ? Number.POSITIVE_INFINITY : freshEnoughMs);
-    return true;
   }
 
   #acquire(target: EdgeTarget, idleAtMostMs: number): void {
-    this.#attempts += 1;
     this.connecting = true;
     this.activeAtMs = performance.now();
     const connection = target.acquire(this, idleAtMostMs);
@@ -170,8 +164,9 @@ export class Exchange implements ConnectionUser {
     this.#finish();
   }
 
-  #fail(code: PageCode): void {
-    const { request, response, route } = this.#input;
+  #fail(code: PageCode, reason?: string): void {
+    const { request, response, route, failures } = this.#input;
+    if (reason !== undefined) failures.note(route.usage.projectId, code, reason);
     this.#connection?.destroy();
     this.#connection = undefined;
     this.#body?.stop();
@@ -186,22 +181,12 @@ export class Exchange implements ConnectionUser {
     this.#finish();
   }
 
-  #leave(): void {
-    if (this.#target !== undefined) this.#target.open -= 1;
-    this.#target = undefined;
-  }
-
   #finish(): void {
     if (this.#finished) return;
     this.#finished = true;
-    this.#leave();
+    this.#attempts.leave();
     this.#input.done(this);
   }
-}
-
-function hasBody(request: IncomingMessage): boolean {
-  const length = request.headers["content-length"];
-  return (length !== undefined && length !== "0") || request.headers["transfer-encoding"] !== undefined;
 }
 
 function pairs(flat: readonly string[]): [string, string][] {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import type { EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { awaitLastUsage, callEdge, connectEdge } from "./call-edge.ts";
+import { complain } from "./complain.ts";
 import { dropPrivileges } from "./drop-privileges.ts";
 import { listenControl, type ControlServer } from "./listen-control.ts";
 import { writeRecord } from "./edge-record.ts";
@@ -167,11 +168,6 @@ function carryOnAfterFaults(): void {
     complain(error.stack ?? error.message);
     if (faults > mostFaultsAMinute) process.exit(70);
   });
-}
-
-/** To the log: stderr is appended to it. */
-function complain(text: string): void {
-  process.stderr.write(`${new Date().toISOString()} ${text}\n`);
 }
 
 await main(process.argv.slice(2));

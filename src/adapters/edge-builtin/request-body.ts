@@ -71,3 +71,8 @@ function trailers(raw: readonly string[]): string {
     if (!notInTrailers.test(raw[i] as string)) text += `${raw[i]}: ${raw[i + 1]}\r\n`;
   return text;
 }
+
+/** Whether a request says that a body follows its head. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return (headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined;
+}

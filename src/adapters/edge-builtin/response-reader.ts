@@ -10,7 +10,8 @@ export interface ResponseHead {
 
 /** Gets the pieces of one response in order: any `information`, one `head`, any `body`, then `end` or `broken`. */
 export interface ResponseSink {
-  information(head: ResponseHead): void;
+  /** A 1xx came: the answer is on its way. */
+  information(): void;
   head(head: ResponseHead): void;
   body(chunk: Buffer): void;
   end(trailers: string[]): void;
@@ -133,7 +134,7 @@ export class ResponseReader {
       this.#state = "tunnel";
       this.#sink.head(head);
     } else if (head.status < 200) {
-      this.#sink.information(head);
+      this.#sink.information();
     } else {
       this.#frame(head.status);
       this.#sink.head(head);

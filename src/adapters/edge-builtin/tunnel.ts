@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { Attempts } from "./attempts.ts";
+import type { FailureLog } from "./failure-log.ts";
 import { pageStatus, rawPage, type PageCode } from "./pages.ts";
 import type { ResponseHead } from "./response-reader.ts";
 import type { LiveRoute } from "./live-routes.ts";
-import { pickTarget, type EdgeTarget } from "./target.ts";
 import type { ConnectionUser, UpstreamConnection } from "./upstream-connection.ts";
 
 /** A request to upgrade (WebSocket or another protocol) and what its tunnel needs. */
@@ -14,10 +15,10 @@ export interface TunnelInput {
   readonly early: Buffer;
   readonly route: LiveRoute;
   readonly head: string;
+  readonly failures: FailureLog;
   readonly done: (tunnel: Tunnel) => void;
 }
 
-const mostAttempts = 4;
 // How long the other half of a tunnel may stay open after one side has ended.
 const halfOpenMs = 30_000;
 
@@ -27,29 +28,31 @@ export class Tunnel implements ConnectionUser {
   connecting = true;
   readonly #input: TunnelInput;
   readonly #startedAtMs = this.activeAtMs;
-  readonly #tried: EdgeTarget[] = [];
-  #target: EdgeTarget | undefined;
+  readonly #attempts: Attempts;
   #connection: UpstreamConnection | undefined;
   #answered = false;
+  #established = false;
   #finished = false;
 
   constructor(input: TunnelInput) {
     this.#input = input;
+    this.#attempts = new Attempts(input.route);
   }
 
   start(): void {
     const { socket } = this.#input;
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#clientClosed());
-    if (!this.#attempt()) this.#fail("app_unreachable");
+    this.#attempt("no replica");
   }
 
-  /** Ends an upgrade that gets no answer; an established tunnel has no time limit. */
+  /** Ends an upgrade that gets no answer, or a refusal that stops in its middle; an established tunnel has no time limit. */
   expire(): void {
-    if (this.#answered) return;
+    if (this.#established) return;
     this.#connection?.destroy();
-    if (this.connecting) this.connectFailed();
-    else this.#fail("app_timeout");
+    if (this.connecting) this.connectFailed("no connection in time");
+    else if (this.#answered) this.broken("stopped in the middle of its answer");
+    else this.#fail("app_timeout", "no answer in time");
   }
 
   connected(connection: UpstreamConnection): void {
@@ -58,19 +61,22 @@ export class Tunnel implements ConnectionUser {
     connection.send("GET", this.#input.head, false);
   }
 
-  connectFailed(): void {
+  connectFailed(reason: string): void {
     if (this.#finished) return;
-    this.#target?.refused();
-    if (this.#target !== undefined) this.#tried.push(this.#target);
-    this.#leave();
-    if (this.#tried.length >= mostAttempts || !this.#attempt()) this.#fail("app_unreachable");
+    const where = this.#attempts.target?.key;
+    this.#attempts.refused();
+    this.#attempt(`${where}: ${reason}`);
   }
 
-  information(): void {}
+  information(): void {
+    this.activeAtMs = performance.now();
+  }
 
   head(head: ResponseHead): void {
     const { socket, route } = this.#input;
     this.#answered = true;
+    this.#established = head.status === 101;
+    this.activeAtMs = performance.now();
     route.usage.count(head.status, performance.now() - this.#startedAtMs);
     const lines = Array.from(
       { length: head.headers.length / 2 },
@@ -83,6 +89,7 @@ export class Tunnel implements ConnectionUser {
   }
 
   body(chunk: Buffer): void {
+    this.activeAtMs = performance.now();
     this.#input.route.usage.bytesOut += chunk.length;
     if (this.#input.socket.write(chunk)) return;
     this.#connection?.pause();
@@ -94,25 +101,22 @@ export class Tunnel implements ConnectionUser {
     this.#finish();
   }
 
-  broken(): void {
+  broken(reason: string): void {
     if (this.#answered) this.#input.socket.destroy();
-    else this.#fail("app_bad_response");
+    else this.#fail("app_bad_response", reason);
     this.#finish();
   }
 
   drained(): void {}
 
-  #attempt(): boolean {
-    const { route } = this.#input;
-    const target = pickTarget(route.targets, route.turn++, this.#tried);
-    if (target === undefined) return false;
-    this.#target = target;
-    target.open += 1;
+  /** Goes to another replica, or fails for this reason when there is none. */
+  #attempt(reason: string): void {
+    const target = this.#attempts.next();
+    if (target === undefined) return this.#fail("app_unreachable", reason);
     this.connecting = true;
     this.activeAtMs = performance.now();
     // Always a new connection: it ends with the tunnel and can't be a stale one.
     this.#connection = target.acquire(this, -1);
-    return true;
   }
 
   #join(): void {
@@ -146,8 +150,9 @@ export class Tunnel implements ConnectionUser {
     this.#finish();
   }
 
-  #fail(code: PageCode): void {
-    const { request, socket, route } = this.#input;
+  #fail(code: PageCode, reason: string): void {
+    const { request, socket, route, failures } = this.#input;
+    failures.note(route.usage.projectId, code, reason);
     this.#answered = true;
     this.#connection?.destroy();
     route.usage.count(pageStatus(code), performance.now() - this.#startedAtMs);
@@ -155,15 +160,10 @@ export class Tunnel implements ConnectionUser {
     this.#finish();
   }
 
-  #leave(): void {
-    if (this.#target !== undefined) this.#target.open -= 1;
-    this.#target = undefined;
-  }
-
   #finish(): void {
     if (this.#finished) return;
     this.#finished = true;
-    this.#leave();
+    this.#attempts.leave();
     this.#input.done(this);
   }
 }

@@ -6,7 +6,7 @@ export interface ConnectionUser extends ResponseSink {
   /** Usable: at once when the connection was kept alive. */
   connected(connection: UpstreamConnection): void;
   /** Could not be opened: nothing was sent. */
-  connectFailed(error: Error): void;
+  connectFailed(reason: string): void;
   /** Has room again after `write` answered false. */
   drained(): void;
 }
@@ -99,8 +99,8 @@ export class UpstreamConnection implements ResponseSink {
     return { socket: this.socket, rest: this.#reader.takeRest() };
   }
 
-  information(head: ResponseHead): void {
-    this.#user?.information(head);
+  information(): void {
+    this.#user?.information();
   }
 
   head(head: ResponseHead): void {
@@ -147,7 +147,7 @@ export class UpstreamConnection implements ResponseSink {
       this.destroy();
     } else if (!this.#open) {
       this.destroy();
-      user.connectFailed(error ?? new Error("closed"));
+      user.connectFailed(error?.message ?? "closed");
     } else if (error === undefined && !this.#reader.idle) {
       this.#reader.close();
     } else {
