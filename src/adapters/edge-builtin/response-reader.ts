@@ -1,3 +1,8 @@
+// Why not undici, which reads well: a request then costs 60 % more. Against nginx with the same upstream (docs/performance.md) undici came to
+// 0.39-0.43 of its rate, this reader with its connections to 0.6-0.7. And the rule of reuse is ours to state: a connection is kept only when
+// its answer ended exactly where it said and the request was sent whole, and a request that may not be repeated never goes over one that was
+// idle for long. What is accepted here, Node's own client reads alike: response-reader.property.test.ts.
+
 /** What an upstream's response head says, with hop-by-hop fields taken out (RFC 9110 §7.6.1). */
 export interface ResponseHead {
   readonly status: number;
@@ -35,6 +40,8 @@ const maxChunkLineBytes = 1024;
 const endOfHead = Buffer.from("\r\n\r\n");
 const endOfLine = Buffer.from("\r\n");
 const nothing = Buffer.alloc(0);
+// RFC 9110 §5: a token, a colon, and what Node sends on as a value; no folded lines, no lone CR or LF. It would throw at trailers of another kind.
+const soundFields = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/;
 const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: (.*))?$/;
 
 /** Reads HTTP/1.x responses off one connection, one after the other. Strict: what it doesn't understand is `broken`. */
@@ -121,7 +128,7 @@ export class ResponseReader {
 
   #readHead(rest: Buffer): number {
     const end = rest.indexOf(endOfHead);
-    if (end > maxHeadBytes || (end === -1 && rest.length > maxHeadBytes)) return this.#break("response head too large");
+    if (isBeyond(maxHeadBytes, rest, end, endOfHead)) return this.#break("response head too large");
     if (end === -1) return 0;
     const head = this.#parseHead(rest.toString("latin1", 0, end));
     if (head === undefined) return this.#break("malformed response head");
@@ -168,8 +175,7 @@ export class ResponseReader {
 
   #readChunkSize(rest: Buffer): number {
     const end = rest.indexOf(endOfLine);
-    if (end > maxChunkLineBytes || (end === -1 && rest.length > maxChunkLineBytes))
-      return this.#break("chunk line too long");
+    if (isBeyond(maxChunkLineBytes, rest, end, endOfLine)) return this.#break("chunk line too long");
     if (end === -1) return 0;
     const size = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?$/i.exec(rest.toString("latin1", 0, end))?.[1];
     if (size === undefined) return this.#break("malformed chunk size");
@@ -188,14 +194,13 @@ export class ResponseReader {
   #readTrailers(rest: Buffer): number {
     if (rest.length >= 2 && rest[0] === 13 && rest[1] === 10) return this.#ended([], 2);
     const end = rest.indexOf(endOfHead);
-    if (end === -1) return rest.length > maxHeadBytes ? this.#break("trailers too large") : 0;
+    if (isBeyond(maxHeadBytes, rest, end, endOfHead)) return this.#break("trailers too large");
+    if (end === -1) return 0;
+    const text = rest.toString("latin1", 0, end);
+    if (!soundFields.test(text)) return this.#break("malformed trailers");
     const trailers: string[] = [];
-    const sound = eachField(
-      rest.toString("latin1", 0, end),
-      0,
-      (name, value) => !isFraming(name.toLowerCase()) && trailers.push(name, value),
-    );
-    return sound ? this.#ended(trailers, end + 4) : this.#break("malformed trailers");
+    eachField(text, (name, value) => !isFraming(name.toLowerCase()) && trailers.push(name, value));
+    return this.#ended(trailers, end + 4);
   }
 
   #ended(trailers: string[], used: number): number {
@@ -218,24 +223,23 @@ export class ResponseReader {
   #parseHead(text: string): ResponseHead | undefined {
     const lineEnd = text.indexOf("\r\n");
     const start = statusLine.exec(lineEnd === -1 ? text : text.slice(0, lineEnd));
-    if (start === null) return undefined;
+    const fieldLines = lineEnd === -1 ? "" : text.slice(lineEnd + 2);
+    if (start === null || !soundFields.test(fieldLines)) return undefined;
     this.#length = -1;
     this.#chunked = false;
     this.keepAlive = start[1] === "1";
     this.keepAliveHintMs = undefined;
     const head = { status: Number(start[2]), reason: start[3] ?? "", headers: [] as string[], upgrade: "" };
     const fields = new HopByHop();
-    const sound =
-      lineEnd === -1 ||
-      eachField(text, lineEnd + 2, (name, value) => void (fields.take(name, value) || head.headers.push(name, value)));
-    if (!sound || !this.#applyFraming(fields)) return undefined;
+    eachField(fieldLines, (name, value) => void (fields.take(name, value) || head.headers.push(name, value)));
+    if (!this.#applyFraming(fields)) return undefined;
     head.upgrade = fields.upgrade;
     if (fields.named !== undefined || this.#chunked) dropFields(head.headers, fields.named, this.#chunked);
     return head;
   }
 
   #applyFraming(fields: HopByHop): boolean {
-    if (fields.lengthConflict) return false;
+    if (fields.lengthFault) return false;
     if (fields.transferEncoding !== "" && fields.transferEncoding !== "chunked") return false;
     this.#chunked = fields.transferEncoding === "chunked";
     this.#length = fields.length;
@@ -246,12 +250,17 @@ export class ResponseReader {
   }
 }
 
+/** Whether what ends with `mark` is longer than `most`, also as long as only a part of the mark may have come. */
+function isBeyond(most: number, rest: Buffer, end: number, mark: Buffer): boolean {
+  return end === -1 ? rest.length >= most + mark.length : end > most;
+}
+
 /** Takes hop-by-hop fields out of a head and remembers what they said. */
 class HopByHop {
   upgrade = "";
   transferEncoding = "";
   length = -1;
-  lengthConflict = false;
+  lengthFault = false;
   close = false;
   keep = false;
   hintMs: number | undefined;
@@ -287,7 +296,8 @@ class HopByHop {
 
   #takeLength(value: string): void {
     const length = /^\d{1,15}$/.test(value) ? Number(value) : -1;
-    this.lengthConflict ||= length === -1 || (this.length !== -1 && this.length !== length);
+    // Also the same one twice, which clients refuse.
+    this.lengthFault ||= length === -1 || this.length !== -1;
     this.length = length;
   }
 
@@ -324,19 +334,14 @@ function parseHint(value: string): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-/** Calls `take` with each `name: value` line from `from` on; false when a line is none. */
-function eachField(text: string, from: number, take: (name: string, value: string) => void): boolean {
-  let start = from;
+/** Calls `take` with the name and value of each line of `soundFields`. */
+function eachField(text: string, take: (name: string, value: string) => void): void {
+  let start = 0;
   while (start < text.length) {
     const next = text.indexOf("\r\n", start);
     const end = next === -1 ? text.length : next;
     const colon = text.indexOf(":", start);
-    if (colon <= start || colon >= end) return false;
-    const before = text.charCodeAt(colon - 1);
-    const first = text.charCodeAt(start);
-    if (before === 32 || before === 9 || first === 32 || first === 9) return false;
     take(text.slice(start, colon), text.slice(colon + 1, end).trim());
     start = end + 2;
   }
-  return true;
 }
