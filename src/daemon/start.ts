@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
+import { raiseRouteVersion } from "../features/deployments/deployments.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
@@ -62,6 +63,7 @@ export async function startPlatform(
   say("Trying out what this machine isolates");
   const world = await wire({ config, parts, database, wakeups, log });
   shutdown.onEnd("applications, edge and databases", () => endWorld(config, world));
+  await raiseRouteVersion(world.db);
   const isNew = await ensureFirstOrganization(world.db, pathsIn(config.dataDir).adminToken);
   const git = await openGit(config, parts, world);
   const reconcilers = createReconcilers(world, () => (git.port > 0 ? { host: config.listen, port: git.port } : null));

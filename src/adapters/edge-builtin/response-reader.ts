@@ -1,7 +1,7 @@
 // Why not undici, which reads well: a request then costs 60 % more. Against nginx with the same upstream (docs/performance.md) undici came to
 // 0.39-0.43 of its rate, this reader with its connections to 0.6-0.7. And the rule of reuse is ours to state: a connection is kept only when
 // its answer ended exactly where it said and the request was sent whole, and a request that may not be repeated never goes over one that was
-// idle for long. What is accepted here, Node's own client reads alike: response-reader.property.test.ts.
+// idle for long. What is accepted here, Node's own client reads alike: response-reader-properties.test.ts.
 
 /** What an upstream's response head says, with hop-by-hop fields taken out (RFC 9110 §7.6.1). */
 export interface ResponseHead {

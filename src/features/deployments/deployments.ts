@@ -34,6 +34,7 @@ export {
   nextRouteVersion,
   outputOwners,
   pushedDeployments,
+  raiseRouteVersion,
   readyReplicas,
   replicasOf,
   sealedSecretsOf,

@@ -40,6 +40,22 @@ export async function nextRouteVersion(db: Db): Promise<number> {
   return (row.rows[0] as { version: number }).version;
 }
 
+// Far more than are drawn while one statement runs.
+const versionsInAStatement = 1000;
+
+/**
+ * To be called at the start of a control plane: lifts the next version above the present time in milliseconds, of which fewer are drawn than
+ * pass. An edge ignores older versions than it has, for ever if the database was reset or restored from a backup meanwhile.
+ */
+export async function raiseRouteVersion(db: Db): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended('route_version', 0))`.execute(tx);
+    await sql`
+      select setval('route_version', wanted) from route_version, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as wanted) as present
+      where last_value + ${sql.lit(versionsInAStatement)} < wanted`.execute(tx);
+  });
+}
+
 /** What is known of one replica of a deployment. */
 export interface ReplicaRow {
   readonly ordinal: number;
