@@ -23,7 +23,7 @@ export interface FollowedBuild {
 
 interface Verdict {
   readonly accepted: boolean;
-  readonly note?: string;
+  readonly notes?: readonly string[];
 }
 
 const readLogEveryMs = 40;
@@ -65,7 +65,8 @@ async function untilDecided(following: Following, build: FollowedBuild, { bell, 
     if (build.signal.aborted && verdict === undefined) await cancel(following, build);
     offset = await pump(logStore, build.id, offset, onLine);
     if (verdict !== undefined) {
-      if (verdict.note !== undefined) onLine(verdict.note);
+      await addToLog(logStore, build.id, verdict.notes ?? [], onLine);
+      await pump(logStore, build.id, offset, onLine);
       return { accepted: verdict.accepted };
     }
     if (Date.now() - renewedAt > renewEveryMs) {
@@ -90,6 +91,16 @@ const pushEnded: Failure = {
   log_tail: [],
 };
 
+/** Adds to the log what its follower is to see too. When it cannot be stored, he alone sees it. */
+export async function addToLog(
+  logStore: LogStore,
+  buildId: string,
+  lines: readonly string[],
+  onLine: (line: string) => void,
+): Promise<void> {
+  if (lines.length > 0) await logStore.appendBuild(buildId, lines).catch(() => lines.forEach((line) => onLine(line)));
+}
+
 async function pump(
   logStore: LogStore,
   buildId: string,
@@ -108,7 +119,8 @@ async function pump(
 async function verdictOf(db: Db, { org_id, id }: FollowedBuild): Promise<Verdict | undefined> {
   const progress = await progressOf(db, org_id, id);
   if (progress === undefined) return { accepted: false };
-  if (progress.build === "superseded") return { accepted: false, note: " !     A newer push took this one's place." };
+  if (progress.build === "superseded")
+    return { accepted: false, notes: [" !     A newer push took this one's place."] };
   if (progress.build === "failed" || progress.build === "cancelled") return { accepted: false };
   if (progress.build !== "succeeded") return undefined;
   switch (progress.deployment) {

@@ -3,7 +3,7 @@ import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../por
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { followBuild } from "./follow-build.ts";
+import { addToLog, followBuild } from "./follow-build.ts";
 import { requestBuild } from "./request.ts";
 import { deployRef, type PushedRef } from "./rules.ts";
 
@@ -53,20 +53,18 @@ export async function receivePush(
     return refuse(onLine, "The project is deleted.", "Undelete it first: berth projects undelete");
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
-  for (const line of target.notes) onLine(line);
   const deployed = target.outcome === "deploy" ? target.ref : null;
   const tooLarge = await inspectStored(receiving, push, deployed);
   if (tooLarge !== null) return refuse(onLine, tooLarge.summary, tooLarge.hint);
-  if (target.outcome === "stored") return { accepted: true, build: null };
+  if (target.outcome === "stored") {
+    for (const line of target.notes) onLine(line);
+    return { accepted: true, build: null };
+  }
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
-  for (const note of inspection.notes ?? []) onLine(`       ${note}`);
-  return buildAndFollow(
-    receiving,
-    push,
-    { ref: target.ref, branch: target.branch, message: inspection.message },
-    onLine,
-  );
+  const notes = [...target.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
+  const { ref, branch } = target;
+  return buildAndFollow(receiving, push, { ref, branch, notes, message: inspection.message }, onLine);
 }
 
 function inspect({ repositories, treeLimits }: Receiving, push: Push, commit: string): Promise<Inspection> {
@@ -107,12 +105,13 @@ async function commitOf(receiving: Receiving, push: Push, ref: { name: string; n
 async function buildAndFollow(
   receiving: Receiving,
   push: Push,
-  target: { ref: PushedRef & { new: string }; branch: string; message: string },
+  target: { ref: PushedRef & { new: string }; branch: string; message: string; notes: readonly string[] },
   onLine: (line: string) => void,
 ): Promise<PushVerdict> {
   const { db, repositories, owner } = receiving;
   const id = newId("bld");
   await repositories.pin(push.project_id, id, target.ref.new, push.quarantine);
+  await addToLog(receiving.logStore, id, target.notes, onLine);
   await db.transaction().execute((tx) =>
     requestBuild(tx, receiving.wakeups, {
       id,

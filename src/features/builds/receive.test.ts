@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { testProject } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
+import { until } from "../../kit/until.ts";
+import type { LogStore } from "../../ports/log-store.ts";
+import type { Repositories } from "../../ports/repositories.ts";
+import { receivePush } from "./receive.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let dir: string;
+
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), "berth-logs-"));
+  api = await testApi();
+  org = await testOrganization(api.database.db, "acme");
+});
+after(async () => {
+  await api.close();
+  await rm(dir, { recursive: true });
+});
+
+const repositories = {
+  inspect: async () => ({ outcome: "fine", message: "Change", notes: ["Submodules are not fetched."] }),
+  pin: async () => {},
+  unpin: async () => {},
+} as unknown as Repositories;
+
+const ref = (name: string) => ({ name: `refs/heads/${name}`, old: null, new: "a".repeat(40) });
+const shown = [
+  "       feature is stored; only main deploys: git push <remote> feature:main",
+  "       Submodules are not fetched.",
+  " !     A newer push took this one's place.",
+];
+
+/** A push of two branches that a newer one supersedes: what its pusher was told, and its build. */
+async function supersededPush(logStore: LogStore) {
+  const { db, wakeups } = api.world;
+  const project = await testProject(api.world, org);
+  const lines: string[] = [];
+  const receiving = { db, wakeups, repositories, logStore, owner: "here", treeLimits: { entries: 1, bytes: 1 } };
+  const told = receivePush(
+    receiving,
+    {
+      ...{ org_id: org.id, project_id: project.id, actor: "ada", quarantine: null },
+      refs: [ref("main"), ref("feature")],
+      signal: new AbortController().signal,
+    },
+    (line) => void lines.push(line),
+  );
+  const queued = () =>
+    db.selectFrom("build").select("id").where("project_id", "=", project.id).where("status", "=", "queued").execute();
+  assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: 10_000 }));
+  await db.updateTable("build").set({ status: "superseded" }).where("project_id", "=", project.id).execute();
+  const { accepted, build } = await told;
+  return { accepted, id: build?.id ?? "", lines };
+}
+
+test("what the pusher sees is the stored log, with the notes on his push and that a newer one took its place", async () => {
+  const logStore = createDiskLogStore({ dir });
+  const { accepted, id, lines } = await supersededPush(logStore);
+  const { text } = await logStore.readBuild(id, 0, 100_000);
+  assert.deepEqual([accepted, text], [false, `${shown.join("\n")}\n`]);
+  assert.deepEqual(lines, shown);
+});
+
+test("the pusher is told also what could not be stored", async () => {
+  const appendBuild = () => Promise.reject(new Error("ENOSPC"));
+  const { accepted, lines } = await supersededPush({ ...createDiskLogStore({ dir }), appendBuild });
+  assert.deepEqual([accepted, lines], [false, shown]);
+});
