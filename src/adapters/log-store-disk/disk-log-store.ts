@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogStore } from "../../ports/log-store.ts";
 import { appendBuildLog, buildLogFile, readBuildLog } from "./build-logs.ts";
-import { createTurns } from "./turns.ts";
+import { createTurns } from "../../kit/turns.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 

@@ -12,6 +12,7 @@ import type {
 } from "../../ports/runtime.ts";
 import { createAttempts } from "../../kit/attempts.ts";
 import { silentLog } from "../../kit/log.ts";
+import { createTurns } from "../../kit/turns.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
@@ -25,7 +26,6 @@ import { startInstance } from "./start-instance.ts";
 import { storageSize } from "./storage-size.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
-import { workloadLocks } from "./workload-locks.ts";
 
 export interface ProcessRuntime extends Runtime {
   /** Stops watching; the instances go on. */
@@ -53,7 +53,8 @@ class SandboxedProcesses implements ProcessRuntime {
   readonly #options: ProcessRuntimeOptions;
   readonly #folders: InstanceFolders;
   readonly #watch: InstanceWatch;
-  readonly #locked = workloadLocks();
+  // One action at a time for each workload.
+  readonly #locked = createTurns();
   #sweeping: NodeJS.Timeout | undefined;
 
   constructor(options: ProcessRuntimeOptions, folders: InstanceFolders, watch: InstanceWatch) {
