@@ -12,8 +12,6 @@ export interface Storage {
   put(key: string, content: Readable, signal?: AbortSignal): Promise<{ readonly size_bytes: number }>;
   /** The file as a stream. Rejects with `StorageMissing` when there is none. */
   open(key: string, signal?: AbortSignal): Promise<Readable>;
-  /** Its size; undefined when there is none. */
-  stat(key: string): Promise<{ readonly size_bytes: number } | undefined>;
   /** Deletes the file for good, and what an interrupted `put` under this key left behind. Idempotent. */
   delete(key: string): Promise<void>;
   /**

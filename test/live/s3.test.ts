@@ -46,6 +46,6 @@ describe("storage in a real S3 server", { skip: missingForSwift, timeout: 180_00
 
   it("says that nobody answers", async () => {
     const storage = createS3Storage({ ...server, bucket, prefix, endpoint: "http://127.0.0.1:1" });
-    await assert.rejects(storage.stat("x"), /cannot be reached/);
+    await assert.rejects(storage.open("x"), /cannot be reached/);
   });
 });

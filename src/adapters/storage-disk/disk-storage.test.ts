@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { describe, it, test } from "node:test";
 import { run } from "../../kit/exec.ts";
 import { storageSuite } from "../../ports/storage.suite.ts";
-import { StorageFull } from "../../ports/storage.ts";
+import { StorageFull, StorageMissing } from "../../ports/storage.ts";
 import { createDiskStorage } from "./disk-storage.ts";
 
 storageSuite(async () => {
@@ -49,7 +49,7 @@ describe("a disk that is full", () => {
       assert.ok(((await storage.free()) ?? 0) <= 1024 * 1024);
       const content = Readable.from(Array.from({ length: 30 }, () => randomBytes(100_000)));
       await assert.rejects(storage.put("too/large", content), StorageFull);
-      assert.equal(await storage.stat("too/large"), undefined);
+      await assert.rejects(storage.open("too/large"), StorageMissing);
       assert.deepEqual(await readdir(join(dir, ".unfinished")), []);
     } finally {
       await run({ file: "umount", args: [dir] });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm, stat, statfs, type FileHandle } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, statfs, type FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { StorageFull, StorageMissing, type Storage } from "../../ports/storage.ts";
@@ -11,10 +11,6 @@ export function createDiskStorage(options: { readonly dir: string }): Storage {
   return {
     put: (key, content, signal) => put(dir, key, { content, signal }),
     open: (key) => openFile(dir, key),
-    async stat(key) {
-      const found = await stat(fileOf(dir, key)).catch(ignoreMissing);
-      return found && { size_bytes: found.size };
-    },
     delete: (key) => remove(dir, key),
     sweep: (isBusy) => sweep(dir, isBusy),
     async free() {

@@ -9,7 +9,7 @@ export interface BucketAddress extends Signer {
 }
 
 export interface BucketRequest {
-  readonly method: "GET" | "PUT" | "POST" | "DELETE" | "HEAD";
+  readonly method: "GET" | "PUT" | "POST" | "DELETE";
   /** Below the bucket, without a leading slash. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;

@@ -12,10 +12,6 @@ export function createS3Storage(options: S3StorageOptions): Storage {
   return {
     put: async (key, content, signal) => put(options, keyOf(options, key), { content, signal }),
     open: (key, signal) => open(options, key, signal),
-    async stat(key) {
-      const response = await send(options, { method: "HEAD", key: keyOf(options, key), expected: [404] });
-      return response.status === 404 ? undefined : { size_bytes: Number(response.headers.get("content-length")) };
-    },
     async delete(key) {
       const name = keyOf(options, key);
       await send(options, { method: "DELETE", key: name, expected: [404] });
