@@ -110,6 +110,26 @@ describe("a build", () => {
     assert.deepEqual(await visit(test, imageOf(outcome)), { status: 200, text: "site" });
   });
 
+  it("does not get a package folder below /tmp back once it has put a link on the way to it", async () => {
+    const packages = join(test.root, "packages");
+    await mkdir(packages, { recursive: true });
+    await writeFile(join(packages, "a.whl"), "a");
+    const builder = await createProcessBuilder({ ...test.options, packageDirs: [packages] });
+    const look = (name: string) =>
+      `console.log("${name}", require("fs").existsSync(${JSON.stringify(`${packages}/a.whl`)}))`;
+    const move = `const fs = require("fs"); fs.renameSync(${JSON.stringify(test.root)}, "/tmp/moved"); fs.symlinkSync("/tmp/moved", ${JSON.stringify(test.root)});`;
+    const { lines, outcome } = await attempt(builder, {
+      "package.json": JSON.stringify({
+        scripts: { postinstall: "node first.js", build: "node second.js", start: "node ." },
+      }),
+      "first.js": `${look("first")}; ${move}`,
+      "second.js": look("second"),
+    });
+    imageOf(outcome);
+    const seen = lines.filter((line) => /^ +(?:first|second) /.test(line)).map((line) => line.trim());
+    assert.deepEqual(seen, ["first true", "second false"], lines.join("\n"));
+  });
+
   it("that a crash interrupted leaves nothing once the builder starts again", async () => {
     await mkdir(join(test.options.buildsDir, "bld_crashed/app"), { recursive: true });
     const again = await createProcessBuilder(test.options);

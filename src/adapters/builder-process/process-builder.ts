@@ -23,7 +23,7 @@ import {
 import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
 import { removeTree } from "./steps/remove-tree.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
-import { home, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
+import { home, isBelowTmp, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
 
@@ -189,7 +189,8 @@ function remarks(tree: SourceTree): string[] {
 async function stepContext(run: Run, prepared: Prepared): Promise<InstallContext> {
   const { options, request, workspace } = run;
   const compiled = await run.code.bind(prepared.tools, workspace.hostUid);
-  if (compiled) await makeBelowTmp(workspace, compiled.target);
+  const belowTmp = [...(compiled ? [compiled.target] : []), ...options.packageDirs.filter(isBelowTmp)];
+  for (const target of belowTmp) await makeBelowTmp(workspace, target);
   return {
     ...{ sandbox: options.sandbox, workspace, buildId: request.build_id, tools: prepared.tools },
     ...{

@@ -2,7 +2,7 @@ import { closeSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemPath, type Command } from "../exec.ts";
 import { certificateVariables } from "./certificates.ts";
-import { fileSystemArguments } from "./file-system.ts";
+import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { hiddenFile } from "./hidden-file.ts";
 import type { Marks } from "./marks.ts";
 import type { OpenedNetwork } from "./network.ts";
@@ -52,6 +52,7 @@ const defaultMemoryBytes = 64 * 1024 * 1024;
 
 /** Makes the command line that enters the sandbox. Its descriptors carry the environment, so that no argument holds a secret. */
 export function compose(plan: Composition): Composed {
+  if (isMounted(plan)) refuseLinkedTargets(mounts(plan));
   const fds = new Descriptors(plan.stateDir);
   try {
     const words = [

@@ -1,4 +1,5 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import type { SandboxBind } from "./spec.ts";
 
 /** Numbers of the descriptors that carry made-up files into bubblewrap. */
@@ -97,6 +98,27 @@ function binds(list: readonly SandboxBind[]): string[] {
     args.push(bind.writable ? "--bind" : "--ro-bind", bind.source, bind.target);
   }
   return args;
+}
+
+/**
+ * Throws when a target below a writable bind leads over a link: whoever may write there has chosen where it leads, and bubblewrap would
+ * follow it. What is missing it makes itself.
+ */
+export function refuseLinkedTargets(list: readonly SandboxBind[]): void {
+  for (const { target } of list) {
+    for (const other of list) {
+      if (!other.writable || !target.startsWith(`${other.target}/`)) continue;
+      if (leadsOverLink(other.source, target.slice(other.target.length + 1)))
+        throw new Error(`a link lies on the way to ${target} in the sandbox`);
+    }
+  }
+}
+
+function leadsOverLink(root: string, path: string): boolean {
+  const names = path.split("/");
+  return names.some((_, index) =>
+    lstatSync(join(root, ...names.slice(0, index + 1)), { throwIfNoEntry: false })?.isSymbolicLink(),
+  );
 }
 
 /** Below /usr or another bind nothing can be made: the mount point has to exist there. */

@@ -28,7 +28,7 @@ export interface SandboxSpec {
 
 export interface SandboxBind {
   readonly source: string;
-  /** An absolute path; its parents are made. A target below another bind must exist there. */
+  /** An absolute path; its parents are made. A target below another bind must exist there, below a writable one with no link on the way. */
   readonly target: string;
   readonly writable: boolean;
 }

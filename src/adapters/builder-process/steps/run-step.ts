@@ -9,7 +9,7 @@ import type { Step, Tool } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
 import { classify, tellingLine } from "./classify.ts";
 import { unreachable } from "./unreachable.ts";
-import { home, isPlain, type Workspace } from "./workspace.ts";
+import { home, isBelowTmp, isPlain, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
 export interface StepContext {
@@ -187,13 +187,15 @@ function binds({ workspace, tools, packageDirs, compiledCode }: StepContext): Sa
     { source: workspace.home, target: "/home/app", writable: true },
     { source: workspace.cache, target: "/cache", writable: true },
     ...tools.map(({ source, target }) => ({ source, target, writable: false })),
-    ...packageDirs.map((folder) => ({ source: folder, target: folder, writable: false })),
+    ...packageDirs
+      .filter((folder) => isStillThere(workspace, folder))
+      .map((folder) => ({ source: folder, target: folder, writable: false })),
   ];
 }
 
 /** bubblewrap would follow a link that an earlier step has put in its place, out of the sandbox. */
 function isStillThere({ tmp }: Workspace, target: string): boolean {
-  return isPlain(tmp, relative("/tmp", target), "folder");
+  return !isBelowTmp(target) || isPlain(tmp, relative("/tmp", target), "folder");
 }
 
 const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1" };

@@ -45,6 +45,8 @@ export async function makeWorkspace(places: WorkspacePlaces): Promise<Workspace>
   return workspace;
 }
 
+export const isBelowTmp = (target: string): boolean => target.startsWith("/tmp/");
+
 /** Makes what shall be mounted at a path below /tmp a place there, before any command of the project has run. */
 export async function makeBelowTmp({ tmp, hostUid }: Workspace, target: string): Promise<void> {
   let folder = tmp;
