@@ -109,6 +109,7 @@ test("a second kill while the first one is being recovered from changes nothing"
 test("a killed edge comes back by itself", { timeout: 60_000 }, async () => {
   const edge = listProcesses().find((each) => each.commandLine.includes(`${platform.dataDir}/edge/`));
   assert.ok(edge, "the edge is a process of its own");
+  assert.notEqual(edge.uid, 0, "and never root's");
   process.kill(edge.pid, "SIGKILL");
   await eventually(() => !listProcesses().some((each) => each.pid === edge.pid), "the edge has ended");
   await eventually(
