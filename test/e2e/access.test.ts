@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { run, runOk, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
@@ -62,6 +63,42 @@ test("a suspended organization serves 503, its tokens and pushes are refused, it
   assert.equal((await platform.visit("shop")).body, "open for business");
   assert.equal(await activeId(), deployment);
 });
+
+const missingForSsh = ["ssh", "ssh-keygen"].find((name) => !existsSync(`/usr/bin/${name}`));
+
+test(
+  "a registered key pushes over SSH, and no more once the token that registered it is revoked",
+  {
+    skip: missingForSsh && `${missingForSsh} is not installed`,
+  },
+  async () => {
+    const key = join(app.dir, ".git", "key");
+    await runOk({ file: "ssh-keygen", args: ["-q", "-t", "ed25519", "-N", "", "-f", key] });
+    const made = await callAs<{ token: string; id: string }>(owner, "POST", "/v1/api-tokens", { name: "laptop" });
+    const registered = await callAs(made.body.token, "POST", "/v1/ssh-keys", {
+      name: "laptop",
+      public_key: readFileSync(`${key}.pub`, "utf8").trim(),
+    });
+    assert.equal(registered.status, 201, JSON.stringify(registered.body));
+    const { body: shop } = await callAs<{ git: { ssh: string } }>(owner, "GET", "/v1/projects/shop");
+    const pushOverSsh = async (text: string) => {
+      await app.commit(nodeApp(text));
+      const known =
+        "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o BatchMode=yes";
+      const env = { PATH: systemPath, HOME: app.dir, GIT_SSH_COMMAND: `ssh -i ${key} ${known}` };
+      const push = { file: "git", args: ["push", shop.git.ssh, "HEAD:refs/heads/main"] };
+      return run(push, { cwd: app.dir, env, timeoutMs: 120_000 });
+    };
+    const pushed = await pushOverSsh("pushed over SSH");
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    assert.equal((await platform.visit("shop")).body, "pushed over SSH");
+
+    assert.equal((await callAs(owner, "DELETE", `/v1/api-tokens/${made.body.id}`)).status, 204);
+    const refused = await pushOverSsh("pushed by nobody");
+    assert.notEqual(refused.exitCode, 0);
+    assert.equal((await platform.visit("shop")).body, "pushed over SSH");
+  },
+);
 
 test("on a laptop the link of a decision is in the outbox, for the operator's eyes only, and in the log", async () => {
   const made = await callAs<{ token: string }>(owner, "POST", "/v1/api-tokens", { name: "agent", approval_mode: true });
