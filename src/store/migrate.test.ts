@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, test } from "node:test";
@@ -52,6 +52,14 @@ test("a file that fails leaves nothing behind and is tried again", async () => {
   await assert.rejects(migrate({ connection, folder }), /0002-two\.sql failed/);
   await writeFile(join(folder, "0002-two.sql"), "create table two (id integer)");
   assert.deepEqual(await migrate({ connection, folder }), ["0002-two.sql"]);
+});
+
+test("every number of the platform's own migrations is used once, without a gap", async () => {
+  const names = (await readdir(join(import.meta.dirname, "../../sql"))).filter((name) => /^\d{4}-/.test(name)).sort();
+  assert.deepEqual(
+    names.map((name) => Number(name.slice(0, 4))),
+    names.map((_, index) => index + 1),
+  );
 });
 
 async function onServer(config: pg.ClientConfig, text: string): Promise<unknown[]> {
