@@ -61,7 +61,8 @@ export async function startPlatform(
   say("Starting the control plane's database");
   const { database, wakeups } = await openStore(config, parts, shutdown, log);
   say("Trying out what this machine isolates");
-  const world = await wire({ config, parts, database, wakeups, log });
+  const { world, leaveMachine } = await wire({ config, parts, database, wakeups, log });
+  if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
   shutdown.onEnd("applications, edge and databases", () => endWorld(config, world));
   await raiseRouteVersion(world.db);
   const isNew = await ensureFirstOrganization(world.db, pathsIn(config.dataDir).adminToken);

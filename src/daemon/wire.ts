@@ -36,11 +36,12 @@ export interface Ground {
 }
 
 /** The composition root: every port gets its adapter here, and nowhere else. */
-export async function wire(ground: Ground): Promise<World> {
+export async function wire(ground: Ground): Promise<Wired> {
   const { config, database, wakeups, log } = ground;
   const paths = pathsIn(config.dataDir);
-  const instances = postgresHost(ground);
-  return {
+  const { instances, databaseGroups } = postgresHost(ground);
+  const { builder, runtime, sandbox } = await processFamily(ground);
+  const world = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
     wakeups,
@@ -48,7 +49,8 @@ export async function wire(ground: Ground): Promise<World> {
     log,
     owner: formatIdentity(ownIdentity()),
     ports: {
-      ...(await processFamily(ground)),
+      builder,
+      runtime,
       edge: createBuiltinEdge({
         listenHost: config.listen,
         listenPort: config.edgePort,
@@ -78,6 +80,20 @@ export async function wire(ground: Ground): Promise<World> {
     domains: domainSettingsOf(config),
     appUrl: addressesOf(config).appUrl,
   };
+  const leaveMachine = async () => {
+    runtime.close();
+    await builder.settle();
+    await sandbox.sweep("build", []);
+    await sandbox.dismantle();
+    databaseGroups.dismantle();
+  };
+  return { world, leaveMachine };
+}
+
+interface Wired {
+  readonly world: World;
+  /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
+  readonly leaveMachine: () => Promise<void>;
 }
 
 /** Builder and runtime of one family: what the one makes, the other runs, in the same sandbox. */
@@ -119,26 +135,28 @@ async function processFamily({ config, parts, log }: Ground) {
     uidBase: config.uidBase,
     log,
   });
-  return { builder, runtime };
+  return { builder, runtime, sandbox };
 }
 
 function postgresHost({ config, parts }: Ground) {
   const { postgresBin } = parts;
   const { databases } = pathsIn(config.dataDir);
+  const databaseGroups = openControlGroups(databases, {
+    memoryBytes: mibToBytes(config.databaseMemoryMib),
+    processes: config.databaseProcesses,
+    cpus: config.databaseCpus,
+  });
   // Without the server's programs everything but databases works, and asking for one says why not.
-  return createLocalPostgresHost({
+  const instances = createLocalPostgresHost({
     binDir: postgresBin ?? "/nonexistent",
     bwrap: parts.bwrap,
     dir: databases,
-    groups: openControlGroups(databases, {
-      memoryBytes: mibToBytes(config.databaseMemoryMib),
-      processes: config.databaseProcesses,
-      cpus: config.databaseCpus,
-    }),
+    groups: databaseGroups,
     pgDump: parts.pgDump,
     pgRestore: parts.pgRestore,
     uidBase: config.isRoot ? config.databaseUidBase : null,
   });
+  return { instances, databaseGroups };
 }
 
 function settingsOf(config: Config): World["settings"] {

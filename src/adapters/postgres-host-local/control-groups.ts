@@ -8,7 +8,7 @@ import { findProcesses } from "./find-processes.ts";
 /** Control groups with the same limits for every instance below one folder; on a machine that lets us write none, they do nothing. */
 export interface ControlGroups {
   of(id: string): ControlGroup;
-  /** Removes the empty parents. Only when no instance has a group: for tests. */
+  /** Removes the empty parents. Only when no instance has a group. */
   dismantle(): void;
 }
 

@@ -72,7 +72,8 @@ class SandboxedProcesses implements ProcessRuntime {
     for (const workloadId of this.#folders.workloads())
       if (!(await attempt(workloadId, () => this.#adoptWorkload(workloadId, running)))) isComplete = false;
     // Nobody knows the sandboxes of what could not be read, and they may be in use.
-    if (isComplete) await this.#options.sandbox.sweep("run", running);
+    const left = isComplete ? await this.#options.sandbox.sweep("run", running) : [];
+    if (left.length > 0) log.warn({ sandboxes: left }, "what a crash left of applications could not be removed");
     log.info({ adopted: running.length }, "adopted running applications");
   }
 

@@ -88,7 +88,10 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     remove,
     sweep: async (family, keep) => {
       const ids = new Set([...cgroups.ids(), ...driver.ids(), ...(hasGroups ? [] : marks.ids())]);
-      for (const id of ids) if (id.startsWith(`${family}-`) && !keep.includes(id)) await remove(id);
+      const left: string[] = [];
+      for (const id of ids)
+        if (id.startsWith(`${family}-`) && !keep.includes(id)) await remove(id).catch(() => left.push(id));
+      return left;
     },
     dismantle: async () => {
       cgroups.dismantle();

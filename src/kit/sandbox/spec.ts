@@ -100,9 +100,9 @@ export interface Sandbox {
   kill(id: string, sparedPid?: number): void;
   /** Frees the control group and the network of an ended sandbox, killing what is left. Idempotent. */
   remove(id: string): Promise<void>;
-  /** Removes every sandbox of a family (`run`, `build` …) but those named: what a crash left behind. */
-  sweep(family: string, keep: readonly string[]): Promise<void>;
-  /** Takes back the rules and groups made for all sandboxes. Only when none lives: for tests and for leaving a machine. */
+  /** Removes every sandbox of a family (`run`, `build` …) but those named: what a crash left behind. Answers with those that would not go. */
+  sweep(family: string, keep: readonly string[]): Promise<readonly string[]>;
+  /** Takes back the rules and groups made for all sandboxes. Only when none lives. */
   dismantle(): Promise<void>;
 }
 

@@ -60,10 +60,11 @@ class Scheduler {
     this.#lastMs = now.getTime();
     if (performance.now() - this.#tendedAt < periodMs) return;
     this.#tendedAt = performance.now();
+    // Its own first: after a suspend of the machine their leases have run out too.
+    await this.calls.tend();
     await releaseDeadLeases(db, "cron_run");
     const lost = await closeLostRuns(db, now);
     if (lost > 0) log.warn({ runs: lost }, "closed cron runs whose scheduler ended in the middle");
-    await this.calls.tend();
   }
 
   /** Takes everything that is due, and says how many jobs were. */
