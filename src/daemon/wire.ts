@@ -125,6 +125,7 @@ async function processFamily({ config, parts, log }: Ground) {
     ownPackageEnv: packages.ownEnv,
     packageDirs: packages.dirs,
     maxSourceBytes: mibToBytes(config.treeMib),
+    log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });
   const runtime = await createProcessRuntime({

@@ -25,7 +25,8 @@ export const defaultGitLimits: GitLimits = {
   processesPerOrganization: 24,
   connections: 200,
   unauthenticated: 40,
-  unauthenticatedPerAddress: 10,
+  // Half of all: behind a proxy or an office's router many share one.
+  unauthenticatedPerAddress: 20,
   handshakeMs: 20_000,
   refusedKeys: 12,
   channelsPerConnection: 10,

@@ -10,6 +10,7 @@ import {
   type ServerEvent,
   type Waiting,
 } from "../features/context.ts";
+import { linkSignals } from "../kit/link-signals.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { watchCaller, type CallerWatch } from "./caller-watch.ts";
 import { answerTo } from "./errors.ts";
@@ -147,15 +148,15 @@ export class Call {
   /** Not only as long as the client is there: what came of it is kept for whoever asks again with its key. */
   async #inTime(waiting: Waiting<unknown>): Promise<unknown> {
     const { closing, outcomeDeadlineMs } = this.#options;
-    const over = new AbortController();
+    // What is being changed at this moment is soon done, and must not be told as not done.
+    const over = waiting.changesLate === true ? linkSignals() : linkSignals(closing);
     const late = { error: "It takes longer than expected and goes on. Look again in a moment." };
     const timer = setTimeout(() => over.abort(new Refused("unavailable", late)), outcomeDeadlineMs);
-    // What is being changed at this moment is soon done, and must not be told as not done.
-    const signal = waiting.changesLate === true ? over.signal : AbortSignal.any([closing, over.signal]);
     try {
-      return await Promise.race([this.#done(waiting, signal), aborted(signal)]);
+      return await Promise.race([this.#done(waiting, over.signal), aborted(over.signal)]);
     } finally {
       clearTimeout(timer);
+      over.release();
     }
   }
 

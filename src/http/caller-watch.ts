@@ -1,4 +1,5 @@
 import { Refused } from "../features/context.ts";
+import { linkSignals } from "../kit/link-signals.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { Authenticator } from "./authenticator.ts";
 
@@ -21,7 +22,7 @@ export interface Watched {
 const lookEveryMs = 1000;
 
 export function watchCaller({ authenticator, wakeups, token, ends }: Watched): CallerWatch {
-  const over = new AbortController();
+  const over = linkSignals(...ends);
   const look = async () => {
     const found = await authenticator.authenticate(token ?? "");
     if (found === undefined) over.abort(new Refused("unauthorized"));
@@ -32,8 +33,9 @@ export function watchCaller({ authenticator, wakeups, token, ends }: Watched): C
   const timer = token === undefined ? undefined : setInterval(check, lookEveryMs);
   const stop = token === undefined ? () => {} : wakeups.on("tokens", check);
   return {
-    signal: AbortSignal.any([over.signal, ...ends]),
+    signal: over.signal,
     end() {
+      over.release();
       clearInterval(timer);
       stop();
     },

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { linkSignals } from "../kit/link-signals.ts";
 import { isKnownDead } from "../kit/processes.ts";
 import type { Db, Tx } from "./database.ts";
 
@@ -54,7 +55,7 @@ export async function holdLease<T>(
   stop: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const lost = new AbortController();
+  const lost = linkSignals(stop);
   const beat = async () => {
     // A database that is away for a moment is no loss: the lease outlasts several beats, and the fence guards the rest.
     const kept = await renewLease(db, lease).catch(() => true);
@@ -62,9 +63,10 @@ export async function holdLease<T>(
   };
   const timer = setInterval(() => void beat(), heartbeatMs);
   try {
-    return await work(AbortSignal.any([stop, lost.signal]));
+    return await work(lost.signal);
   } finally {
     clearInterval(timer);
+    lost.release();
   }
 }
 

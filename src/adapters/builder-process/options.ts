@@ -1,3 +1,4 @@
+import type { Log } from "../../kit/log.ts";
 import type { Sandbox } from "../../kit/sandbox/sandbox.ts";
 
 export interface ProcessBuilderOptions {
@@ -27,6 +28,7 @@ export interface ProcessBuilderOptions {
   readonly packageDirs: readonly string[];
   /** A certificate (PEM file) that the platform's own npm trusts besides the system's; sandboxes have theirs. */
   readonly caFile?: string;
+  readonly log?: Log;
   /** The most a source tree may hold unpacked. Default 1 GiB. */
   readonly maxSourceBytes?: number;
 }

@@ -1,5 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "./build-log.ts";
 import { BuildRefused, toFailure } from "./failure-codes.ts";
@@ -43,20 +44,21 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   await sweepLeftovers(options);
   const upkeep = createUpkeep();
   const spares = await openSpares(options.cachesDir);
-  const { sandbox, uidBase } = options;
-  const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase });
+  const { sandbox, uidBase, log = silentLog } = options;
+  const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
   return {
     build: (request) => build(options, request, { upkeep, spares, code }),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
-    settle: () => upkeep.all(),
+    settle: async () => void (await Promise.all([upkeep.all(), code.settle()])),
   };
 }
 
 async function sweepLeftovers(options: ProcessBuilderOptions): Promise<void> {
-  await options.sandbox.sweep("build", []);
+  const left = await options.sandbox.sweep("build", []);
+  if (left.length > 0) options.log?.warn({ sandboxes: left }, "what a crash left of builds could not be removed");
   for (const name of await readdir(options.buildsDir)) await removeTree(join(options.buildsDir, name));
 }
 
@@ -142,7 +144,7 @@ async function makeImage(run: Run): Promise<Image> {
   announce(run.log, detected, prepared);
   for (const remark of remarks(tree)) run.log.detail(remark);
   const context = await stepContext(run, prepared);
-  run.after.push(() => run.code.make(prepared.tools));
+  run.after.push(async () => run.code.make(prepared.tools));
   const installed = await installAndBuild(context, prepared.plan);
   const start = chooseStart(run, detected, prepared);
   const isSite = start?.how === "static" && detected.procfile.release === null;

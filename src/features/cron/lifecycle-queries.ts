@@ -13,12 +13,12 @@ export interface DueJob {
   readonly busy: boolean;
 }
 
-/** Locks the jobs that are longest due; those that another scheduler deals with are passed over. */
+/** Locks due jobs; those that another scheduler deals with are passed over. Those due just now come before the backlog of a downtime. */
 export async function lockDueJobs(tx: Tx, now: Date, limit: number): Promise<readonly DueJob[]> {
   const due = await sql<DueJob>`select j.id, j.schedule, j.next_run_at, exists (
       select from cron_run r where r.job_id = j.id and r.status = 'running' and r.trigger = 'schedule'
         and (r.started_at is null or r.lease_until > now())) as busy
-    from cron_job j where j.next_run_at <= ${now} order by j.next_run_at, j.id limit ${limit} for update of j skip locked`.execute(
+    from cron_job j where j.next_run_at <= ${now} order by j.next_run_at desc, j.id limit ${limit} for update of j skip locked`.execute(
     tx,
   );
   return due.rows;

@@ -57,7 +57,7 @@ export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promis
 export async function selectRestarts(db: Db | Tx, key: MetricsKey) {
   const { rows } = await sql<{ at: string; ordinal: number; restarts: number }>`
     select date_bin(make_interval(secs => ${key.bucket_seconds}), created_at, 'epoch'::timestamptz) as at,
-      (detail->>'replica')::integer as ordinal, count(*)::integer as restarts
+      coalesce((detail->>'replica')::integer, 0) as ordinal, count(*)::integer as restarts
     from activity where project_id = ${key.project_id} and org_id = ${key.org_id} and created_at >= ${key.from}
       and action in ('replica.crashed', 'replica.out_of_memory')
     group by 1, 2`.execute(db);

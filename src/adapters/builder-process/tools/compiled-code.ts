@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
+import type { Log } from "../../../kit/log.ts";
 import type { Sandbox, SandboxBind } from "../../../kit/sandbox/sandbox.ts";
 import { removeTree } from "../steps/remove-tree.ts";
 import type { Toolchain } from "./toolchain.ts";
@@ -12,8 +14,10 @@ import type { Toolchain } from "./toolchain.ts";
 export interface CompiledCode {
   /** What a build with these tools mounts, for the user it runs as; null when it is not made yet. */
   bind(tools: readonly Toolchain[], uid: number): Promise<SandboxBind | null>;
-  /** Makes it unless it is there. */
-  make(tools: readonly Toolchain[]): Promise<void>;
+  /** Begins to make it unless it is there, is being made, or could not be made since the start. */
+  make(tools: readonly Toolchain[]): void;
+  /** Resolves when nothing is being made. */
+  settle(): Promise<void>;
 }
 
 // Node's default, below os.tmpdir(): `<version>-<processor>-<hash of V8's flags>-<user>`.
@@ -24,13 +28,14 @@ const exercise =
   "npm pack --silent ./dependency && npm install --silent ./dependency-1.0.0.tgz && npm ci --silent && npm run --silent build";
 
 /** Kept in `folder`, `<npm's version>-on-<Node's version>/`; `uid` is a user that owns no project. */
-export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: number }): CompiledCode {
+export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: number; log: Log }): CompiledCode {
   const placeOf = (tools: readonly Toolchain[]) => {
     const [node, npm] = ["node", "npm"].map((name) => tools.find((tool) => tool.name === name)?.version);
     return node !== undefined && npm !== undefined ? join(options.folder, `${npm}-on-${node}`) : null;
   };
-  const under = new Map<string, Promise<void>>();
+  const tried = new Map<string, Promise<void>>();
   const makeAt = async (place: string, tools: readonly Toolchain[]) => {
+    if (await stat(place).catch(() => null)) return;
     const draft = `${place}.making`;
     await removeTree(draft);
     try {
@@ -38,7 +43,6 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
       await rename(join(draft, "made"), place);
     } finally {
       await removeTree(draft);
-      under.delete(place);
     }
   };
   return {
@@ -48,13 +52,13 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
       if (place === null || tag === undefined) return null;
       return { source: join(place, tag), target: `${cacheInside}/${tag}-${uid}`, writable: false };
     },
-    async make(tools) {
+    make(tools) {
       const place = placeOf(tools);
-      if (place === null || (await stat(place).catch(() => null))) return;
-      const making = under.get(place) ?? makeAt(place, tools);
-      under.set(place, making);
-      await making;
+      if (place === null || tried.has(place)) return;
+      const failed = (error: unknown) => options.log.warn({ err: error }, "builds start npm without its compiled code");
+      tried.set(place, makeAt(place, tools).catch(failed));
     },
+    settle: async () => void (await Promise.all(tried.values())),
   };
 }
 
@@ -73,7 +77,12 @@ async function compile(
   if (process.geteuid?.() === 0) await runOk({ file: "chown", args: ["-R", `${owner}:${owner}`, app, tmp] });
   const { exitCode, stderr } = await sandbox.run(
     {
-      ...{ id: `build-compiled-code-${process.pid}`, uid, argv: ["/bin/sh", "-c", exercise], limits },
+      ...{
+        id: `build-compiled-code-${randomBytes(4).toString("hex")}`,
+        uid,
+        argv: ["/bin/sh", "-c", exercise],
+        limits,
+      },
       env: { npm_config_cache: "/tmp/npm", npm_config_update_notifier: "false" },
       app: { source: app, writable: true },
       storageDir: null,
