@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { run, runOk, start, systemPath, type Command } from "../exec.ts";
-import { dockerRules } from "./docker-firewall.ts";
+import { dockerRules, outwardDevices } from "./docker-firewall.ts";
 import { openLeases } from "./leases.ts";
 import { pastaNetwork } from "./pasta-network.ts";
 import { asUserWithTun, pastaLacks } from "./test-open-tun.ts";
@@ -105,6 +105,12 @@ test("with Docker, sandboxes are let through to uplinks and answers back, not to
       "DOCKER-USER -o b12ab-+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
     ],
   );
+});
+
+test("Docker's own devices and those of sandboxes are no uplinks, all others are", () => {
+  const outward = ["eth0", "enp3s0", "wlan0", "eth0.10", "bond0", "br0", "br-lan", "wg0", "tailscale0", "tun0"];
+  const inward = ["lo", "docker0", "docker_gwbridge", "br-0a1b2c3d4e5f", "veth12ab3cd", "b12ab-583", "bprobe4711"];
+  assert.deepEqual(outwardDevices([...inward, ...outward]), outward);
 });
 
 const asking = [

@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { run } from "../exec.ts";
 
 /** A rule of iptables(8), without the words that add or delete it. */
 type Rule = readonly string[];
 
 /**
- * Docker sets the policy of the forward chain to drop and leaves one chain to others. Lets sandboxes out there through this machine's uplinks
+ * Docker sets the policy of the forward chain to drop and leaves one chain to others. Lets sandboxes out there through this machine's devices
  * and answers back in: what goes to Docker's bridges is left to Docker, which opens published ports only.
  */
 export async function admitThroughDocker(interfacePrefix: string, outward: readonly string[]): Promise<void> {
@@ -37,16 +37,20 @@ export function dockerRules(interfacePrefix: string, outward: readonly string[])
   ];
 }
 
-/** This machine's ways to other machines: its network cards, and the devices of its default routes. */
+// `ip link` names them so; other bridges, VLANs and tunnels are the operator's.
+const docker = /^(docker.*|br-[0-9a-f]{12}|veth.*)$/;
+const ours = /^(b[0-9a-f]{4}-\d+|bprobe\d+)$/;
+
+/** Of a machine's network devices those that lead to other machines: cards, VLANs, bridges, VPNs. Not Docker's, nor those of sandboxes. */
+export function outwardDevices(names: readonly string[]): string[] {
+  return names.filter((name) => name !== "lo" && !docker.test(name) && !ours.test(name));
+}
+
+/** The `outwardDevices` of this machine. */
 export function uplinks(): string[] {
-  const cards = readdirSync("/sys/class/net").filter((name) => existsSync(`/sys/class/net/${name}/device`));
-  const gateways = readFileSync("/proc/net/route", "utf8")
-    .split("\n")
-    .slice(1)
-    .map((line) => line.split("\t"))
-    .filter(([, destination, , , , , , mask]) => destination === "00000000" && mask === "00000000")
-    .map(([name]) => name as string);
-  return [...new Set([...cards, ...gateways])];
+  const entries = readdirSync("/sys/class/net", { withFileTypes: true });
+  // A file, such as bonding_masters, is no device.
+  return outwardDevices(entries.filter((entry) => !entry.isFile()).map(({ name }) => name));
 }
 
 const outwardRule = (interfacePrefix: string, name: string): Rule => [
