@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { capLog } from "../../kit/cap-log.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
@@ -221,6 +222,7 @@ class ControlledEdge implements BuiltinEdge {
   }
 
   #check(): void {
+    capLog(edgePaths(this.#options.stateDir).log);
     const dead = this.#current !== undefined && !isAlive(this.#current.identity);
     if (!dead || this.#restarting || Date.now() < this.#nextStartMs()) return;
     this.#restarting = true;

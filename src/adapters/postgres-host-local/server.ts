@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { capLog } from "../../kit/cap-log.ts";
 import { isAlive } from "../../kit/processes.ts";
 import { confinementWorks, type Confinement } from "./confinement.ts";
 import type { ControlGroup } from "./control-groups.ts";
@@ -45,8 +46,6 @@ export interface LocalServer {
   /** The version of the programs, such as `15.14`. */
   engineVersion(): Promise<string>;
 }
-
-const logLimitBytes = 4 * 1024 * 1024;
 
 /** A PostgreSQL server in a folder: a project's, or the control plane's own. Nothing happens before `ensure`. */
 export function createLocalServer(options: LocalServerOptions): LocalServer {
@@ -125,11 +124,4 @@ function isRunning(options: LocalServerOptions): boolean {
   if (known && isAlive(known)) return true;
   const { mark } = instanceFiles(options.dir);
   return existsSync(mark) && findProcesses(readFileSync(mark, "utf8"), uidOf(options)).postmaster !== undefined;
-}
-
-// The server appends, so that its log can be cut under it.
-function capLog(log: string): void {
-  if (!existsSync(log) || statSync(log).size <= logLimitBytes) return;
-  copyFileSync(log, `${log}.1`);
-  truncateSync(log);
 }
