@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chown, cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, describe, test } from "node:test";
-import { run } from "../../kit/exec.ts";
+import { pathToFileURL } from "node:url";
+import { run, runOk } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
@@ -24,14 +25,14 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
   afterEach(() => edge?.stop(0));
   after(() => rm(dataDir, { recursive: true, force: true }));
 
-  async function begin(options: Partial<BuiltinEdgeOptions> = {}): Promise<EdgeRecord> {
+  async function begin(options: Partial<BuiltinEdgeOptions> = {}, create = createBuiltinEdge): Promise<EdgeRecord> {
     edge?.detach();
-    edge = createBuiltinEdge({
+    edge = create({
       ...{ listenHost: "127.0.0.1", listenPort: 0, stateDir, uid, setpriv, log: silentLog },
       ...options,
     });
     await edge.apply({ version: 1, routes: [] });
-    return readRecord(stateDir) as EdgeRecord;
+    return readRecord(options.stateDir ?? stateDir) as EdgeRecord;
   }
 
   test("is an ordinary user's in every thread, without capabilities and groups", async () => {
@@ -49,6 +50,25 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
     const third = await until(() => replaced(second), { timeoutMs: 20_000 });
     assert.ok(third, "it is started again");
     assertPowerless(third.identity.pid);
+  });
+
+  test("starts where its program and its folder are another user's, and so do its successors", async () => {
+    const home = join(dataDir, "home");
+    await cp(join(import.meta.dirname, "../.."), join(home, "src"), { recursive: true });
+    await symlink(process.execPath, join(home, "node"));
+    await runOk({ file: "chown", args: ["-hR", "12345:12345", home] });
+    await runOk({ file: "chmod", args: ["-R", "go=", home] });
+    const module = join(home, "src/adapters/edge-builtin/builtin-edge.ts");
+    const copy = (await import(pathToFileURL(module).href)) as { createBuiltinEdge: typeof createBuiltinEdge };
+    const create = copy.createBuiltinEdge;
+    const there = { stateDir: join(home, "edge"), nodeBin: join(home, "node") };
+    await mkdir(there.stateDir, { mode: 0o700 });
+    await chown(there.stateDir, 12345, 12345);
+    const first = await begin(there, create);
+    assertPowerless(first.identity.pid);
+    const second = await begin({ ...there, upstreamTimeoutMs: 100_000 }, create);
+    assert.equal(second.port, first.port);
+    assertPowerless(second.identity.pid);
   });
 
   test("takes a port that only root may take", async (t) => {
@@ -83,8 +103,8 @@ function assertPowerless(pid: number): void {
     const said = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, "m").exec(status)?.[1];
     const ids = Array(4).fill(uid).join("\t");
     assert.deepEqual(
-      [said("Uid"), said("Gid"), said("Groups"), said("CapEff"), said("CapPrm")],
-      [ids, ids, "", none, none],
+      [said("Uid"), said("Gid"), said("Groups"), said("CapEff"), said("CapPrm"), said("CapAmb")],
+      [ids, ids, "", none, none, none],
     );
     if (setpriv !== null) assert.deepEqual([said("CapBnd"), said("NoNewPrivs")], [none, "1"]);
   }

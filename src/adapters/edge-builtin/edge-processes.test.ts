@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { Agent } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -186,6 +186,29 @@ describe("the edge process", () => {
     assert.match(told[0] as string, new RegExp(`app_unreachable: ${dead.host}:${dead.port}: .*ECONNREFUSED`));
   });
 
+  test("the log does not grow without bound, and goes on after a cut", async () => {
+    const dead = await stage.deadTarget();
+    await stage.serve({ "long.test": [dead] });
+    const log = join(stateDir, "edge.log");
+    await appendFile(log, "a line of many\n".repeat(300_000));
+    await stage.until(async () => (await stat(log)).size < 1_000_000);
+    assert.equal((await stage.ask({ host: "long.test" })).status, 502);
+    await stage.until(async () => /^\d{4}-.*prj_long.test/m.test(await readFile(log, "utf8")));
+  });
+
+  test("one of an earlier version hands over its listening socket and its last counts", async () => {
+    await (await stage.edge()).stop(0);
+    const earlier = startEarlierEdge(stateDir);
+    await once(earlier.stdout, "data");
+    const { port } = record();
+    restart();
+    await stage.serve({ "earlier.test": [await stage.app(say("later"))] });
+    assert.notEqual(record().identity.pid, earlier.pid);
+    assert.equal(record().port, port);
+    assert.equal((await stage.ask({ host: "earlier.test" })).body, "later");
+    await stage.until(async () => (await requestsOf("prj_earlier")) === 7);
+  });
+
   async function requestsOf(project: string): Promise<number> {
     const counted = (await (await stage.edge()).measure()).filter((each) => each.project_id === project);
     return counted.reduce((sum, each) => sum + each.requests, 0);
@@ -219,5 +242,37 @@ function startControlPlane(stateDir: string, table: RouteTable) {
   const code = `import { createBuiltinEdge } from ${adapter}; import { silentLog } from ${log};
     const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: ${JSON.stringify(stateDir)}, uid: ${uid}, log: silentLog });
     await edge.apply(${JSON.stringify(table)}); console.log("applied"); setInterval(() => {}, 1000);`;
+  return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
+}
+
+/** What an edge process did that was told how to start its successor and handed its counts over itself. */
+function startEarlierEdge(stateDir: string) {
+  const from = (name: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, name)));
+  const code = `import { createServer } from "node:net"; import { mkdirSync } from "node:fs";
+    import { startDetached } from ${from("../../kit/exec.ts")}; import { identify } from ${from("../../kit/processes.ts")};
+    import { callEdge } from ${from("call-edge.ts")}; import { listenControl } from ${from("listen-control.ts")};
+    import { readRecord, writeRecord } from ${from("edge-record.ts")};
+    import { controlSocket, edgeCommand, edgeEnv, edgePaths } from ${from("edge-settings.ts")};
+    const stateDir = ${JSON.stringify(stateDir)};
+    const counts = [{ counter: "earlier", project_id: "prj_earlier", requests: 7, by_class: { 2: 7 }, bytes_in: 0, bytes_out: 0, latency_buckets: [], latency_sum_ms: 0 }];
+    const server = createServer().listen(0, "127.0.0.1", async () => {
+      mkdirSync(edgePaths(stateDir).run, { recursive: true });
+      await listenControl(controlSocket(stateDir, process.pid), {
+        "GET /status": () => ({ version: 0, connections: 0, draining: false }),
+        "POST /successor": async ({ node_bin, inherit }) => {
+          const command = edgeCommand(node_bin, stateDir, [String(process.pid), ...(inherit ? ["inherit"] : [])]);
+          const options = { env: edgeEnv(stateDir), fds: inherit ? [server._handle.fd] : [] };
+          return { pid: await startDetached(command, edgePaths(stateDir).log, options) };
+        },
+        "POST /drain": () => void server.close(async () => {
+          const { identity } = readRecord(stateDir);
+          if (identity.pid !== process.pid) await callEdge(controlSocket(stateDir, identity.pid), "POST", "/usage", counts);
+          process.exit(0);
+        }),
+      });
+      const { port } = server.address();
+      writeRecord(stateDir, { identity: identify(process.pid), fingerprint: "earlier", listen_host: "127.0.0.1", listen_port: 0, port, started_at: "" });
+      console.log("ready");
+    });`;
   return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
 }

@@ -89,12 +89,15 @@ export class EdgeProcesses {
     return this.#ready(pid);
   }
 
-  /** As root: from the start only what it takes to listen and to become another user, and never a way back, for successors as well. */
+  /**
+   * As root: from the start only what it takes to listen, to become another user, and to open its program and its folder where others own
+   * the way to them; and never a way back. For successors as well.
+   */
   async #confinement(): Promise<string[]> {
     const { setpriv } = this.#programs;
     if (setpriv === null || this.#settings.uid === null || process.getuid?.() !== 0) return [];
     // Two steps: a capability must be in the bounding set to become inheritable.
-    const keep = [setpriv, "--inh-caps=-all,+net_bind_service,+setuid,+setgid", "--"];
+    const keep = [setpriv, "--inh-caps=-all,+net_bind_service,+setuid,+setgid,+dac_override", "--"];
     const words = [...keep, setpriv, "--no-new-privs", "--bounding-set=-all", "--"];
     const tried = await run({ file: setpriv, args: [...words.slice(1), "true"] }).catch(() => undefined);
     return tried?.exitCode === 0 ? words : [];
@@ -111,7 +114,9 @@ export class EdgeProcesses {
     this.#prepare();
     const socket = controlSocket(state_dir, old.identity.pid);
     try {
-      const started = await callEdge(socket, "POST", "/successor");
+      // An edge process of an earlier version has to be told; later ones know it.
+      const told = { node_bin: this.#programs.node, inherit: true };
+      const started = await callEdge(socket, "POST", "/successor", told);
       return await this.#ready((started as { pid: number }).pid);
     } catch (error) {
       if (error instanceof EdgeStartFailed) throw error;

@@ -97,6 +97,8 @@ class EdgeProcess {
       "GET /open": () => this.#routes.open(),
       "GET /usage": () => this.#usage.show(),
       "GET /last-usage": () => this.#lastUsage.promise,
+      // So a process of an earlier version leaves its last counts.
+      "POST /usage": (body: unknown) => this.#usage.keep(body as EdgeUsage[]),
       "POST /successor": async () => ({ pid: await this.#successors?.start() }),
       "POST /drain": (body: unknown) => {
         const { limit_ms, hurry } = body as { limit_ms: number; hurry: boolean };
