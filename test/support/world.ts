@@ -47,6 +47,8 @@ export interface Called {
 export interface TestApiOptions {
   readonly ports?: Partial<Surroundings["ports"]>;
   readonly clock?: Surroundings["clock"];
+  /** Where the vault's key is; left out, in a folder that goes with the API. */
+  readonly keyFile?: string;
   readonly http?: Partial<Pick<HttpOptions, "checks" | "mounts" | "limits" | "log">>;
 }
 
@@ -54,7 +56,8 @@ export interface TestApiOptions {
 export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await testDatabase();
   const folder = await mkdtemp(join(tmpdir(), "berth-api-"));
-  const world = { ...(await makeWorld(database, folder, options.ports ?? {})), clock: options.clock ?? systemClock };
+  const made = await makeWorld(database, options.keyFile ?? join(folder, "key"), options.ports ?? {});
+  const world = { ...made, clock: options.clock ?? systemClock };
   const limits = { ...unlimited, ...options.http?.limits };
   const server = createHttpServer({ world, log: silentLog, checks: [], ...options.http, limits });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -79,12 +82,12 @@ const unlimited = { readsPerMinute: 1e9, writesPerMinute: 1e9, refusedPerMinute:
 
 async function makeWorld(
   database: TestDatabase,
-  folder: string,
+  keyFile: string,
   ports: Partial<Surroundings["ports"]>,
 ): Promise<Surroundings> {
   return {
     db: database.db,
-    vault: openVault({ keyFile: join(folder, "key") }),
+    vault: openVault({ keyFile }),
     wakeups: await openWakeups({ connection: database.connection, log: silentLog }),
     clock: systemClock,
     ports: {

@@ -7,7 +7,6 @@ import { decisionPath, quietNotifier } from "../../../test/support/approvals.ts"
 import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/world.ts";
 import { silentLog } from "../../kit/log.ts";
 import { rotateVault } from "../../store/rotate-vault.ts";
-import { openVault } from "../../store/vault.ts";
 import type { World } from "../world.ts";
 import { approvalsTask } from "./approvals.ts";
 
@@ -43,13 +42,14 @@ test("requests whose time is over become expired, and kept answers are forgotten
   assert.deepEqual(rows, [{ status: "expired" }]);
 });
 
-test("messages that wait and kept answers survive a change of the vault's key", async () => {
+test("messages that wait and kept answers survive a change of the vault's key", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "berth-rotation-"));
   const keyFile = join(folder, "key");
-  // The platform under test seals with a key of its own; this one stands in for it.
-  const vault = openVault({ keyFile });
-  const rotated = await testApi({ ports: { notifiers: [quietNotifier] } });
-  Object.assign(rotated.world, { vault });
+  const rotated = await testApi({ ports: { notifiers: [quietNotifier] }, keyFile });
+  t.after(async () => {
+    await rotated.close();
+    await rm(folder, { recursive: true });
+  });
   const { db } = rotated.database;
   const org = await testOrganization(db, "acme");
   const { text: token } = await testToken(db, org.id, { role: "owner", approval_mode: true });
@@ -62,6 +62,4 @@ test("messages that wait and kept answers survive a change of the vault's key", 
   const again = await write();
   assert.deepEqual([again.headers.get("idempotency-replayed"), again.text], ["true", first.text]);
   assert.match(await decisionPath(rotated, (asked.body["approval"] as { id: string }).id), /^\/decide\/[\w-]{43}$/);
-  await rotated.close();
-  await rm(folder, { recursive: true });
 });
