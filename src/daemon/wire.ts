@@ -82,7 +82,7 @@ export async function wire(ground: Ground): Promise<Wired> {
   };
   const leaveMachine = async () => {
     runtime.close();
-    await builder.settle();
+    await builder.close();
     await sandbox.sweep("build", []);
     await sandbox.dismantle();
     databaseGroups.dismantle();

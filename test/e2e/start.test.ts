@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
@@ -68,6 +69,7 @@ test("Ctrl-C ends everything; the next start brings the same applications back",
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   await first.interrupt();
   await nothingRuns(ground);
+  assert.deepEqual(leftInKernel(ground), []);
   for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
   const second = await startInTerminal(ground);
   await eventually(async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept", "the application is back");
@@ -193,6 +195,15 @@ function asPlatform(ground: Ground): Pick<TestPlatform, "api" | "token" | "call"
       return { status: response.status, body: (await response.json()) as T };
     },
   };
+}
+
+/** What the platform made in the kernel for its sandboxes bears the name of its folder. */
+function leftInKernel({ dataDir }: Ground): readonly string[] {
+  const folders = ["sandbox", "databases"].map((name) => join(dataDir, name));
+  const tags = folders.map((folder) => createHash("sha256").update(folder).digest("hex").slice(0, 8));
+  const groups = tags.flatMap((tag) => [`berth-${tag}`, `berth-databases-${tag}`]);
+  const roots = readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name));
+  return roots.flatMap((root) => groups.map((group) => join(root, group))).filter((path) => existsSync(path));
 }
 
 async function nothingRuns({ dataDir }: Ground): Promise<void> {

@@ -99,6 +99,23 @@ describe("Node applications", { skip: withoutRegistry }, () => {
       imageOf((await attempt(test.builder, { ...files, "note.txt": comment })).outcome);
   });
 
+  it("find their dependencies as they were installed, whatever an earlier build wrote into them", async () => {
+    const build = `const file = "node_modules/is-number/index.js"; console.log("size", require("fs").statSync(file).size); require("fs").appendFileSync(file, "// more");`;
+    const files = { ...serverOfBuilt, "build.js": `${build}\n${serverOfBuilt["build.js"]}` };
+    const sizes: (string | undefined)[] = [];
+    for (const comment of ["1", "2", "3"]) {
+      const { lines } = await attempt(test.builder, { ...files, "note.txt": comment }, { project_id: "prj_written" });
+      sizes.push(lines.find((line) => /size \d+/.test(line)));
+      if (comment === "3")
+        assert.ok(
+          lines.some((line) => line.includes("nothing changed")),
+          lines.join("\n"),
+        );
+    }
+    assert.ok(sizes[0] !== undefined);
+    assert.deepEqual(sizes, [sizes[0], sizes[0], sizes[0]]);
+  });
+
   it("keep the caches of their build tools from build to build, and out of the image", async () => {
     await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
     const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });

@@ -31,6 +31,8 @@ export type { ProcessBuilderOptions } from "./options.ts";
 export interface ProcessBuilder extends Builder {
   /** Resolves when what ended builds left is put away: their folders, their networks, what the next build will use again. */
   settle(): Promise<void>;
+  /** Resolves when nothing of it runs any more: what ended builds left is put away, further preparations are given up. */
+  close(): Promise<void>;
 }
 
 /**
@@ -52,7 +54,14 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
-    settle: async () => void (await Promise.all([upkeep.all(), code.settle()])),
+    settle: async () => {
+      await upkeep.all();
+      await code.settle();
+    },
+    close: async () => {
+      await upkeep.all();
+      await code.stop();
+    },
   };
 }
 

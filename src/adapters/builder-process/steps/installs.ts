@@ -19,7 +19,10 @@ export interface KeptInstalls {
   linkProduction(key: string, target: string): Promise<boolean>;
   /** What `hashTree` said of the kept production folder, or null when that is not known. */
   hashed(key: string): Promise<HashedFolder | null>;
-  /** Keeps a folder as it is now, once what it answers is called, for which nobody needs to wait: what is kept is on the disk before. */
+  /**
+   * Keeps a folder as it is now, once what it answers is called, for which nobody needs to wait: what is kept is on the disk before.
+   * Files are linked. When one of them was written to meanwhile it is not kept, and from the next time on files of this key are copied.
+   */
   keep(key: string, variant: "full" | "production", source: string): Promise<() => Promise<void>>;
   keepHashed(key: string, hashed: HashedFolder): Promise<void>;
 }
@@ -57,9 +60,15 @@ export function keptInstalls(projectCacheDir: string, spares: Spares): KeptInsta
       if (await exists(place(key, variant))) return async () => {};
       await mkdir(join(root, key), { recursive: true, mode: 0o700 });
       const making = place(key, `.making-${variant}`);
+      const isWritten = place(key, "is-written-by-builds");
       await removeTree(making);
-      await copyTree(source, making, ["--link"]);
+      await copyTree(source, making, [(await exists(isWritten)) ? "--reflink=auto" : "--link"]);
+      const keptAtMs = Date.now() + 1;
       return async () => {
+        if (await wasWritten(making, keptAtMs)) {
+          await removeTree(making);
+          return writeFile(isWritten, "");
+        }
         await syncFileSystem(making);
         await rename(making, place(key, variant));
         await dropOld(root);
@@ -79,6 +88,13 @@ function parseHashed(text: string): HashedFolder | null {
   } catch {
     return null;
   }
+}
+
+/** By the time of the content: that of the link count changes with every link that comes and goes. */
+async function wasWritten(folder: string, sinceMs: number): Promise<boolean> {
+  const since = `@${(sinceMs / 1000).toFixed(3)}`;
+  const found = await runOk({ file: "find", args: [folder, "-type", "f", "-newermt", since, "-print", "-quit"] });
+  return found.stdout !== "";
 }
 
 async function copyTree(source: string, target: string, how: readonly string[]): Promise<void> {

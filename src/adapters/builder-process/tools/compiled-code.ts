@@ -18,6 +18,8 @@ export interface CompiledCode {
   make(tools: readonly Toolchain[]): void;
   /** Resolves when nothing is being made. */
   settle(): Promise<void>;
+  /** Gives up what is being made. */
+  stop(): Promise<void>;
 }
 
 // Node's default, below os.tmpdir(): `<version>-<processor>-<hash of V8's flags>-<user>`.
@@ -33,13 +35,14 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
     const [node, npm] = ["node", "npm"].map((name) => tools.find((tool) => tool.name === name)?.version);
     return node !== undefined && npm !== undefined ? join(options.folder, `${npm}-on-${node}`) : null;
   };
+  const stopping = new AbortController();
   const tried = new Map<string, Promise<void>>();
   const makeAt = async (place: string, tools: readonly Toolchain[]) => {
     if (await stat(place).catch(() => null)) return;
     const draft = `${place}.making`;
     await removeTree(draft);
     try {
-      await compile(options, tools, draft);
+      await compile({ ...options, signal: stopping.signal }, tools, draft);
       await rename(join(draft, "made"), place);
     } finally {
       await removeTree(draft);
@@ -55,16 +58,22 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
     make(tools) {
       const place = placeOf(tools);
       if (place === null || tried.has(place)) return;
-      const failed = (error: unknown) => options.log.warn({ err: error }, "builds start npm without its compiled code");
+      const failed = (error: unknown) => {
+        if (!stopping.signal.aborted) options.log.warn({ err: error }, "builds start npm without its compiled code");
+      };
       tried.set(place, makeAt(place, tools).catch(failed));
     },
     settle: async () => void (await Promise.all(tried.values())),
+    stop: async () => {
+      stopping.abort();
+      await Promise.all(tried.values());
+    },
   };
 }
 
 /** Leaves `made/<tag>/` in the draft folder; an empty `made/` for a Node that keeps no compiled code. */
 async function compile(
-  { sandbox, uid }: { sandbox: Sandbox; uid: number },
+  { sandbox, uid, signal }: { sandbox: Sandbox; uid: number; signal: AbortSignal },
   tools: readonly Toolchain[],
   draft: string,
 ): Promise<void> {
@@ -93,7 +102,7 @@ async function compile(
       path: tools.map((tool) => `${tool.target}/bin`),
       network: { kind: "none" },
     },
-    { timeoutMs: 120_000 },
+    { timeoutMs: 120_000, signal },
   );
   if (exitCode !== 0) throw new Error(`npm's code could not be compiled: ${stderr.slice(-500)}`);
   for (const name of await readdir(join(tmp, "node-compile-cache")).catch(() => [])) {
