@@ -22,7 +22,10 @@ describe("the files of applications", () => {
       return false;
     },
     remove: async () => {},
-    sweep: async (_: string, kept: readonly string[]) => void swept.push(kept),
+    sweep: async (_: string, kept: readonly string[]) => {
+      swept.push(kept);
+      return [];
+    },
     describe: () => ({ isolation: ["memory_limit"] }),
   } as unknown as Sandbox;
   let stateDir: string;
