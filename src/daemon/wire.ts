@@ -21,6 +21,7 @@ import type { Wakeups } from "../store/wakeups.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
+import { pushLimitsOf } from "./limits.ts";
 import { notifiersOf } from "./notifiers.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
@@ -39,6 +40,7 @@ export interface Ground {
 export async function wire(ground: Ground): Promise<Wired> {
   const { config, database, wakeups, log } = ground;
   const paths = pathsIn(config.dataDir);
+  const limits = pushLimitsOf(config);
   const { instances, databaseGroups } = postgresHost(ground);
   const { builder, runtime, sandbox } = await processFamily(ground);
   const world = {
@@ -71,7 +73,7 @@ export async function wire(ground: Ground): Promise<Wired> {
         gitBin: required(ground.parts.git, "git"),
         log,
       }),
-      logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: mibToBytes(config.buildLogMib) }),
+      logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
       storages: storagesOf(config, paths.backups),
       dns: createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 }),
       notifiers: notifiersOf(config, log),
