@@ -106,8 +106,7 @@ function abandon(dataDir: string, error: unknown): never {
 
 /** `berthd start` in a process of its own; nothing is waited for. */
 export function launch(env: Record<string, string>, { uid, hasTun = false }: Place = {}) {
-  const here = checkoutFor(uid);
-  const node = here === checkout ? globalThis.process.execPath : join(here, ".toolchain/bin/node");
+  const { here, node } = checkoutFor(uid);
   const daemon = { file: node, args: [join(here, "src/daemon/main.ts"), "start"] };
   if (hasTun && uid !== undefined) return start(asUserWithTun(uid, daemon), { env, cwd: here });
   return start(daemon, { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) });
@@ -283,13 +282,15 @@ async function freePort(): Promise<number> {
 let copied: string | undefined;
 
 /** This checkout, or a copy of it that this user may read when the checkout lies in a folder that is closed to others. */
-export function checkoutFor(uid: number | undefined): string {
-  if (uid === undefined || isOpen(checkout)) return checkout;
+export function checkoutFor(uid: number | undefined): { readonly here: string; readonly node: string } {
+  const { execPath } = globalThis.process;
+  if (uid === undefined || (isOpen(checkout) && isOpen(dirname(execPath)))) return { here: checkout, node: execPath };
   if (copied === undefined) {
     copied = mkdtempSync(join(tmpdir(), "berth-checkout-"));
     chmodSync(copied, 0o755);
+    mkdirSync(join(copied, ".toolchain/bin"), { recursive: true });
+    cpSync(execPath, join(copied, ".toolchain/bin/node"));
     for (const name of [
-      ".toolchain",
       "node_modules",
       "bin",
       "src",
@@ -304,7 +305,7 @@ export function checkoutFor(uid: number | undefined): string {
     }
     globalThis.process.once("exit", () => rmSync(copied as string, { recursive: true, force: true }));
   }
-  return copied;
+  return { here: copied, node: join(copied, ".toolchain/bin/node") };
 }
 
 /** Whether others may pass through every folder on the way. */

@@ -88,7 +88,7 @@ test(
         await type(tourOf(platform), {
           home,
           uid: ordinaryUid,
-          env: tourEnvironment(platform, checkoutFor(ordinaryUid)),
+          env: tourEnvironment(platform, checkoutFor(ordinaryUid).here),
         }),
       );
     } finally {

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { checkoutFor } from "../../../test/e2e/platform.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
 import { asUserWithTun, pastaLacks } from "../../kit/sandbox/test-open-tun.ts";
 import { findParts } from "./test-ground.ts";
@@ -15,7 +16,7 @@ const lacks =
     : parts.setpriv
       ? false
       : "setpriv is not installed";
-const files = ["process-runtime.test.ts", "survival.test.ts"].map((name) => join(import.meta.dirname, name));
+const names = ["process-runtime.test.ts", "survival.test.ts"];
 
 const readText = (path: string): string => {
   try {
@@ -39,7 +40,10 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
     const words = ["--reuid", id, "--regid", id, "--clear-groups", "--", file, ...args];
     return { file: parts.setpriv as string, args: words };
   };
-  const testing: Command = { file: process.execPath, args: ["--test", ...files] };
+  const testing = (): Command => {
+    const { here, node } = checkoutFor(nobody);
+    return { file: node, args: ["--test", ...names.map((name) => join(here, "src/adapters/runtime-process", name))] };
+  };
   const runTests = async (command: Command, expected: Record<string, string> = {}) => {
     const env = { PATH: systemPath, HOME: home, TMPDIR: home, ...expected };
     const result = await run(command, { env, timeoutMs: 240_000 });
@@ -53,20 +57,9 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
       .map((pid) => [readText(`/proc/${pid}/cmdline`), readText(`/proc/${pid}/environ`)].join("\0"))
       .filter((text) => text.includes(home))
       .map((text) => text.split("\0").slice(0, 8).join(" "));
-  const cannotRead = async () => {
-    const { exitCode } = await run(asNobody({ file: process.execPath, args: ["--check", files[0] as string] }));
-    return exitCode === 0 ? false : "this checkout cannot be read by other users";
-  };
+  it("keeps every promise without root", () => runTests(asNobody(testing())));
 
-  it("keeps every promise without root", async (t) => {
-    const reason = await cannotRead();
-    if (reason) return t.skip(reason);
-    return runTests(asNobody(testing));
-  });
-
-  it("keeps every promise with a network namespace by pasta", async (t) => {
-    const reason = pastaLacks || (await cannotRead());
-    if (reason) return t.skip(reason);
-    return runTests(asUserWithTun(nobody, testing), { BERTH_TEST_NETWORK: "pasta" });
-  });
+  it("keeps every promise with a network namespace by pasta", { skip: pastaLacks }, () =>
+    runTests(asUserWithTun(nobody, testing()), { BERTH_TEST_NETWORK: "pasta" }),
+  );
 });
