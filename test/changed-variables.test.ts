@@ -4,48 +4,48 @@ import { until } from "../src/kit/until.ts";
 import { databasesTask } from "../src/reconcile/tasks/databases.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
-let platform: ReleasePlatform;
+let running: ReleasePlatform;
 
-before(async () => void (platform = await startReleasePlatform()));
-beforeEach(() => void Object.assign(platform.apps, { start: "healthy", builds: "sound" }));
-after(() => platform.close());
+before(async () => void (running = await startReleasePlatform()));
+beforeEach(() => void Object.assign(running.apps, { start: "healthy", builds: "sound" }));
+after(() => running.close());
 
 const call = (project: ReleaseProject, method: string, path: string, body?: unknown) =>
-  platform.api.call(method, `${project.path}${path}`, { token: project.org.owner, body });
+  running.api.call(method, `${project.path}${path}`, { token: project.org.owner, body });
 const set = (project: ReleaseProject, key: string, value: string) => call(project, "PUT", `/env/${key}`, { value });
-const runs = (id: string) => until(() => platform.apps.running().includes(id) || undefined, { timeoutMs: 10_000 });
+const runs = (id: string) => until(() => running.apps.running().includes(id) || undefined, { timeoutMs: 10_000 });
 const isMarked = async ({ owner }: ReleaseProject) => {
-  const query = platform.world.db.selectFrom("project").select("variables_changed_at");
+  const query = running.platform.db.selectFrom("project").select("variables_changed_at");
   return (await query.where("id", "=", owner.project_id).executeTakeFirstOrThrow()).variables_changed_at !== null;
 };
 
-test("a change that failed by a fault of the platform is made again", async () => {
-  const project = await platform.servingProject();
-  platform.apps.start = "fault";
+test("a change that failed by a fault of the running is made again", async () => {
+  const project = await running.servingProject();
+  running.apps.start = "fault";
   await set(project, "COLOUR", "green");
   assert.equal((await project.reaches(2, "failed")).failure?.code, "platform_fault");
-  platform.apps.start = "healthy";
+  running.apps.start = "healthy";
   const { id, trigger } = await project.reaches(3, "active");
   assert.deepEqual([trigger, project.environment(id)["COLOUR"]], ["variables", "green"]);
   assert.equal(await isMarked(project), false);
 });
 
-test("a change that a stop of the platform interrupted is made after it", async () => {
-  const project = await platform.servingProject();
-  platform.apps.start = "unhealthy";
+test("a change that a stop of the running interrupted is made after it", async () => {
+  const project = await running.servingProject();
+  running.apps.start = "unhealthy";
   await set(project, "COLOUR", "green");
   await runs((await project.reaches(2, "starting")).id);
-  await platform.pause();
+  await running.pause();
   assert.equal((await project.reaches(2, "failed")).failure?.code, "interrupted");
-  platform.apps.start = "healthy";
-  await platform.resume();
+  running.apps.start = "healthy";
+  await running.resume();
   assert.equal(project.environment((await project.reaches(3, "active")).id)["COLOUR"], "green");
 });
 
 test("a change that a failed push would have brought is made without it", async () => {
-  const project = await platform.servingProject();
+  const project = await running.servingProject();
   await set(project, "COLOUR", "green");
-  platform.apps.builds = "broken";
+  running.apps.builds = "broken";
   assert.equal((await project.push()).accepted, false);
   const { id, trigger } =
     (await until(
@@ -56,34 +56,34 @@ test("a change that a failed push would have brought is made without it", async 
 });
 
 test("variables that the application does not bear are tried once", async () => {
-  const project = await platform.servingProject();
-  platform.apps.start = "crash";
+  const project = await running.servingProject();
+  running.apps.start = "crash";
   await set(project, "COLOUR", "green");
   assert.equal((await project.reaches(2, "failed")).failure?.code, "crash_on_boot");
   assert.equal(await isMarked(project), false);
 });
 
 test("a change that comes while an earlier one is being made is made too", async () => {
-  const project = await platform.servingProject();
-  platform.apps.start = "unhealthy";
+  const project = await running.servingProject();
+  running.apps.start = "unhealthy";
   await set(project, "COLOUR", "green");
   await runs((await project.reaches(2, "starting")).id);
   await set(project, "COLOUR", "blue");
-  platform.apps.start = "healthy";
-  platform.apps.heal();
+  running.apps.start = "healthy";
+  running.apps.heal();
   assert.equal(project.environment((await project.reaches(3, "active")).id)["COLOUR"], "blue");
 });
 
 test("a database that becomes ready during the first deploy is in the application's environment", async () => {
-  const project = await platform.newProject();
-  platform.apps.start = "unhealthy";
+  const project = await running.newProject();
+  running.apps.start = "unhealthy";
   const pushing = project.push();
   const first = await project.reaches(1, "starting");
   await runs(first.id);
   await project.requestDatabase();
-  await databasesTask(platform.world).run(new AbortController().signal);
-  platform.apps.start = "healthy";
-  platform.apps.heal();
+  await databasesTask(running.platform).run(new AbortController().signal);
+  running.apps.start = "healthy";
+  running.apps.heal();
   assert.equal((await pushing).accepted, true);
   assert.equal(project.environment(first.id)["DATABASE_URL"], undefined);
   const { id } = await project.reaches(2, "active");
@@ -91,26 +91,26 @@ test("a database that becomes ready during the first deploy is in the applicatio
 });
 
 test("what serves keeps its database until a restart brings the promoted one, and that database cannot be dropped before", async () => {
-  const project = await platform.servingProject();
+  const project = await running.servingProject();
   await project.requestDatabase();
-  await databasesTask(platform.world).run(new AbortController().signal);
+  await databasesTask(running.platform).run(new AbortController().signal);
   const serving = await project.reaches(2, "active");
   const first = project.environment(serving.id)["PGDATABASE"] ?? "";
-  await platform.world.db
+  await running.platform.db
     .insertInto("restored_database")
     .values({ ...project.owner, name: "restored" })
     .execute();
-  platform.apps.start = "fault";
+  running.apps.start = "fault";
   const promoted = await call(project, "POST", "/database/promote", { database: "restored" });
   assert.deepEqual([promoted.status, promoted.body["previous"]], [200, first]);
   await project.reaches(3, "failed");
-  platform.apps.crash(serving.id);
-  const again = () => platform.apps.started.get(serving.id)?.env["PGDATABASE"];
+  running.apps.crash(serving.id);
+  const again = () => running.apps.started.get(serving.id)?.env["PGDATABASE"];
   assert.equal(await until(again, { timeoutMs: 10_000 }), first);
   const refused = await call(project, "DELETE", `/database/restored/${first}`);
   assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
 
-  platform.apps.start = "healthy";
+  running.apps.start = "healthy";
   const { id } = await project.reaches(4, "active");
   assert.equal(project.environment(id)["PGDATABASE"], "restored");
   assert.equal((await call(project, "DELETE", `/database/restored/${first}`)).status, 204);

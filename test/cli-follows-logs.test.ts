@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { cliUser } from "./support/cli.ts";
 import { testBuild, testProject } from "./support/things.ts";
-import { testApi, testOrganization, testToken } from "./support/world.ts";
+import { testApi, testOrganization, testToken } from "./support/test-platform.ts";
 
 test("berth logs -f prints each line once, and ends with the platform's words when its token is revoked", async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-follow-"));
@@ -14,7 +14,7 @@ test("berth logs -f prints each line once, and ends with the platform's words wh
   const api = await testApi({ ports: { logStore } });
   try {
     const org = await testOrganization(api.database.db, "home");
-    const { id, slug } = await testProject(api.world, org);
+    const { id, slug } = await testProject(api.platform, org);
     const token = await testToken(api.database.db, org.id, {});
     const write = (text: string) =>
       logStore.appendRuntime(id, [{ at: new Date().toISOString(), deployment: 1, replica: 0, text }]);
@@ -54,9 +54,9 @@ test("berth logs -f --source build prints each of a thousand lines that come at 
   const api = await testApi({ ports: { logStore } });
   try {
     const org = await testOrganization(api.database.db, "home");
-    const { id, slug } = await testProject(api.world, org);
+    const { id, slug } = await testProject(api.platform, org);
     const token = await testToken(api.database.db, org.id, {});
-    const build = await testBuild(api.world, { org_id: org.id, project_id: id }, { status: "running" });
+    const build = await testBuild(api.platform, { org_id: org.id, project_id: id }, { status: "running" });
     await logStore.appendBuild(build, ["begin"]);
     await using user = await cliUser({ url: api.baseUrl, token: token.text });
     const { child, ended } = user.start(["logs", "-f", "-p", slug, "--source", "build"]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { cliUser, type CliUser } from "./support/cli.ts";
-import { testApi, testOrganization, type TestApi } from "./support/world.ts";
+import { testApi, testOrganization, type TestApi } from "./support/test-platform.ts";
 
 let api: TestApi;
 let owner: CliUser;

@@ -4,7 +4,7 @@ import { addTraffic } from "../src/features/metrics/metrics.ts";
 import { latencyBucketsMs } from "../src/ports/edge.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
 import { testThings } from "./support/things.ts";
-import { testApi, testOrganization, type TestApi } from "./support/world.ts";
+import { testApi, testOrganization, type TestApi } from "./support/test-platform.ts";
 
 let api: TestApi;
 let user: CliUser;
@@ -13,7 +13,7 @@ let slug: string;
 before(async () => {
   api = await testApi();
   const org = await testOrganization(api.database.db, "home");
-  const { project } = await testThings(api.world, org);
+  const { project } = await testThings(api.platform, org);
   slug = project.slug;
   user = await cliUser({ url: api.baseUrl, token: org.owner });
   const latency_buckets = [...latencyBucketsMs, Infinity].map((bound) => (bound >= 50 ? 40 : 0));

@@ -12,17 +12,17 @@ import { checkDueDomains } from "../src/features/domains/domains.ts";
 import { silentLog } from "../src/kit/log.ts";
 import type { Edge } from "../src/ports/edge.ts";
 import { syncEdge } from "../src/reconcile/edge-sync.ts";
-import type { World } from "../src/reconcile/world.ts";
+import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let dns: TestDnsServer;
 let api: TestApi;
 let org: TestOrganization;
 let edge: Edge;
 let app: Server;
-let world: World;
+let platform: Platform;
 let folder: string;
 let slug: string;
 const hostname = "shop.example.com";
@@ -39,7 +39,7 @@ before(async () => {
   const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
   const running = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running", address };
   const runtime = { observe: async () => [running] };
-  world = { ...api.world, ports: { ...api.world.ports, edge, runtime } } as unknown as World;
+  platform = { ...api.platform, ports: { ...api.platform.ports, edge, runtime } } as unknown as Platform;
 });
 after(async () => {
   await edge.stop(0);
@@ -51,18 +51,18 @@ after(async () => {
 
 /** A project whose one replica is the application above. */
 async function deployedProject(): Promise<string> {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   slug = project.slug;
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
-  await markReady(api.world.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  await markReady(api.platform.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
   return id;
 }
 
 /** What the edge answers for a hostname once it knows all that the rows say. */
 async function visit(host: string): Promise<string> {
-  await syncEdge(world);
+  await syncEdge(platform);
   const { listen } = await edge.observe();
   const port = Number(listen?.split(":").at(-1));
   return new Promise((resolve, reject) => {
@@ -82,11 +82,11 @@ test("a hostname is served from its proof to its detaching, and while its projec
   assert.equal((await call("POST", "/domains", { hostname })).status, 201);
   assert.equal(await visit(hostname), "404", "attached, but nothing points here");
   dns.set(hostname, { type: "A", value: "192.0.2.1" });
-  await api.world.db
+  await api.platform.db
     .updateTable("domain")
     .set({ next_check_at: new Date(0) })
     .execute();
-  await checkDueDomains(world, 10);
+  await checkDueDomains(platform, 10);
   assert.equal(await visit(hostname), `the shop, for ${hostname}`);
   assert.equal(await visit("SHOP.example.com."), "the shop, for SHOP.example.com.");
   assert.equal(await visit("other.example.com"), "404");

@@ -8,7 +8,7 @@ import { newId } from "../src/kit/ids.ts";
 import { redactor } from "../src/kit/redact.ts";
 import { systemClock } from "../src/ports/clock.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
-import type { World } from "../src/reconcile/world.ts";
+import type { Platform } from "../src/reconcile/platform.ts";
 import { ingestOutput } from "../src/reconcile/ingest.ts";
 
 let folder: string;
@@ -31,7 +31,7 @@ function application(lines: readonly string[], state: "running" | "exited", line
   };
   const runtime = { observe, readOutput, discardOutput: async () => {} };
   const settings = { logLinesPerSecond: linesPerSecond };
-  const world = { clock: systemClock, ports: { runtime, logStore }, settings } as unknown as World;
+  const platform = { clock: systemClock, ports: { runtime, logStore }, settings } as unknown as Platform;
   const source = {
     workload_id,
     project_id: newId("prj"),
@@ -40,7 +40,7 @@ function application(lines: readonly string[], state: "running" | "exited", line
   };
   const read = async () =>
     (await logStore.readRuntime(source.project_id, { limit: 5000 })).lines.map(({ text }) => text);
-  return { ingest: () => ingestOutput(world, source), read };
+  return { ingest: () => ingestOutput(platform, source), read };
 }
 
 test("lines beyond the limit of a second are dropped and counted once", async () => {

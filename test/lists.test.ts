@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { newId } from "../src/kit/ids.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 const count = 205;
 let api: TestApi;
@@ -11,11 +11,11 @@ let org: TestOrganization;
 before(async () => {
   api = await testApi();
   org = await testOrganization(api.database.db, "acme");
-  const project = await testProject(api.world, org, "demo");
+  const project = await testProject(api.platform, org, "demo");
   const owner = { org_id: org.id, project_id: project.id };
   for (let number = 1; number <= count; number += 1) {
-    const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-    await testDeployment(api.world, owner, { build_id, number, status: "failed" });
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+    await testDeployment(api.platform, owner, { build_id, number, status: "failed" });
     const backup = { ...owner, id: newId("bak"), origin: "manual", status: "completed" } as const;
     await api.database.db.insertInto("backup").values(backup).execute();
   }

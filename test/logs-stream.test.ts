@@ -10,7 +10,7 @@ import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-stor
 import { until } from "../src/kit/until.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
 import { testBuild, testProject } from "./support/things.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/world.ts";
+import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let folder: string;
 let logStore: LogStore;
@@ -90,7 +90,7 @@ async function write(project: string, from: number, to: number, replica = 0): Pr
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
 
 test("a stream begins with the newest lines, goes on with new ones, and comes back where it was lost", async () => {
-  const { id, slug } = await testProject(api.world, org);
+  const { id, slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs?follow=true&limit=5`;
   await write(id, 0, 10);
   const first = await open(path, org.member);
@@ -115,7 +115,7 @@ test("a stream begins with the newest lines, goes on with new ones, and comes ba
 });
 
 test("one replica is followed alone", async () => {
-  const { id, slug } = await testProject(api.world, org);
+  const { id, slug } = await testProject(api.platform, org);
   await write(id, 0, 3, 0);
   await write(id, 3, 5, 1);
   const stream = await open(`/v1/projects/${slug}/logs?follow=true&replica=1`, org.member);
@@ -133,8 +133,8 @@ test("one replica is followed alone", async () => {
 });
 
 test("a build's log is followed too", async () => {
-  const { id, slug } = await testProject(api.world, org);
-  const build = await testBuild(api.world, { org_id: org.id, project_id: id }, { status: "running" });
+  const { id, slug } = await testProject(api.platform, org);
+  const build = await testBuild(api.platform, { org_id: org.id, project_id: id }, { status: "running" });
   await logStore.appendBuild(build, ["-----> Building"]);
   const stream = await open(`/v1/projects/${slug}/logs?follow=true&source=build`, org.member);
   await stream.sees("-----> Building");
@@ -145,12 +145,12 @@ test("a build's log is followed too", async () => {
 });
 
 test("of a build that writes faster than it is looked at every line is followed, from before there is a build", async () => {
-  const { id, slug } = await testProject(api.world, org);
+  const { id, slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs?follow=true&source=build`;
   const early = await open(path, org.member);
   await until(async () => early.events.length > 0 || undefined, { timeoutMs: 5000 });
   const owner = { org_id: org.id, project_id: id };
-  const build = await testBuild(api.world, owner, { status: "running" });
+  const build = await testBuild(api.platform, owner, { status: "running" });
   await logStore.appendBuild(build, numbered(0, 1000));
   await early.sees("line 999");
   await logStore.appendBuild(build, numbered(1000, 2000));
@@ -160,13 +160,13 @@ test("of a build that writes faster than it is looked at every line is followed,
 });
 
 test("a newer build does not cut off what an earlier one still writes", async () => {
-  const { id, slug } = await testProject(api.world, org);
+  const { id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: id };
-  const first = await testBuild(api.world, owner, { status: "running" });
+  const first = await testBuild(api.platform, owner, { status: "running" });
   const stream = await open(`/v1/projects/${slug}/logs?follow=true&source=build`, org.member);
   await logStore.appendBuild(first, numbered(0, 1));
   await stream.sees("line 0");
-  const second = await testBuild(api.world, owner, { status: "queued" });
+  const second = await testBuild(api.platform, owner, { status: "queued" });
   await logStore.appendBuild(second, ["second build"]);
   await logStore.appendBuild(first, numbered(1, 900));
   await stream.sees("line 899");
@@ -179,7 +179,7 @@ test("a newer build does not cut off what an earlier one still writes", async ()
 test("a stream ends with the reason when its token is revoked, or its organization suspended", async () => {
   const { db } = api.database;
   const other = await testOrganization(db, "other");
-  const { slug } = await testProject(api.world, other);
+  const { slug } = await testProject(api.platform, other);
   const path = `/v1/projects/${slug}/logs?follow=true`;
   const token = await testToken(db, other.id, {});
   const revoked = await open(path, token.text);
@@ -202,7 +202,7 @@ test("a stream ends with the reason when its token is revoked, or its organizati
 
 test("a token has so many streams at once and no more; a closed one makes room", async () => {
   const { db } = api.database;
-  const { slug } = await testProject(api.world, org);
+  const { slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs?follow=true`;
   const token = (await testToken(db, org.id, {})).text;
   const streams = [await open(path, token), await open(path, token), await open(path, token)];
@@ -224,7 +224,7 @@ test("a token has so many streams at once and no more; a closed one makes room",
 });
 
 test("a client that does not read costs a page, not the log", async () => {
-  const { id, slug } = await testProject(api.world, org);
+  const { id, slug } = await testProject(api.platform, org);
   const at = new Date().toISOString();
   const lines = Array.from({ length: 3000 }, () => ({ at, deployment: 1, replica: 0, text: "x".repeat(9000) }));
   await logStore.appendRuntime(id, lines);

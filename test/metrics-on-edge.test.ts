@@ -16,15 +16,15 @@ import { createDriver } from "../src/reconcile/driver.ts";
 import { syncEdge } from "../src/reconcile/edge-sync.ts";
 import { metricsTask } from "../src/reconcile/tasks/metrics.ts";
 import { pageLooksTask } from "../src/reconcile/tasks/page-looks.ts";
-import type { World } from "../src/reconcile/world.ts";
+import type { Platform } from "../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
 let edge: BuiltinEdge;
 let app: Server;
-let world: World;
+let platform: Platform;
 let folder: string;
 let slug: string;
 let hostname: string;
@@ -48,13 +48,13 @@ before(async () => {
   const runtime = { observe: async () => [instance], list: async () => [deployment], measure: async () => [used] };
   const retention = { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 };
   const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 }, storageEverySeconds: 3600 };
-  world = {
-    ...api.world,
+  platform = {
+    ...api.platform,
     log: silentLog,
     settings: { metrics },
-    ports: { ...api.world.ports, edge, runtime },
-  } as unknown as World;
-  await syncEdge(world);
+    ports: { ...api.platform.ports, edge, runtime },
+  } as unknown as Platform;
+  await syncEdge(platform);
 });
 after(async () => {
   await edge.stop(0);
@@ -69,13 +69,13 @@ function makeEdge(drainLimitMs?: number): BuiltinEdge {
 }
 
 async function deployedProject(): Promise<string> {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   slug = project.slug;
   hostname = `${project.id}.test`;
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
-  await markReady(api.world.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  await markReady(api.platform.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
   return id;
 }
 
@@ -101,7 +101,7 @@ async function shown(): Promise<Result<"metrics.get">> {
 test("requests through the edge are counted, by two control planes that share it too", async () => {
   for (let i = 0; i < 10; i += 1) await visit();
   await visit("/broken");
-  await Promise.all([metricsTask(world).run(running), metricsTask(world).run(running)]);
+  await Promise.all([metricsTask(platform).run(running), metricsTask(platform).run(running)]);
   const { total, replicas } = await shown();
   assert.equal(total.requests, 11);
   assert.deepEqual([total.answers["2xx"], total.answers["5xx"], total.errors], [10, 1, 1]);
@@ -111,16 +111,16 @@ test("requests through the edge are counted, by two control planes that share it
 });
 
 test("an edge that is replaced without a lost request loses no count either, and one that is killed begins anew", async () => {
-  const task = metricsTask(world);
+  const task = metricsTask(platform);
   const before = (await shown()).total.requests;
   for (let i = 0; i < 4; i += 1) await visit();
   edge.detach();
   edge = makeEdge(1000);
-  world = { ...world, ports: { ...world.ports, edge } };
-  await syncEdge(world);
+  platform = { ...platform, ports: { ...platform.ports, edge } };
+  await syncEdge(platform);
   for (let i = 0; i < 3; i += 1) await visit();
   await task.run(running);
-  await metricsTask(world).run(running);
+  await metricsTask(platform).run(running);
   assert.equal((await shown()).total.requests, before + 7);
   const pid = await currentPid();
   process.kill(pid, "SIGKILL");
@@ -129,24 +129,24 @@ test("an edge that is replaced without a lost request loses no count either, and
   });
   assert.equal(back, true);
   assert.notEqual(await currentPid(), pid);
-  await metricsTask(world).run(running);
+  await metricsTask(platform).run(running);
   const after = (await shown()).total.requests;
   assert.ok(after >= before + 8, `${after} after ${before}`);
 });
 
 test("the platform looks at the first page through the edge without counting as a visitor", async () => {
-  await metricsTask(world).run(running);
+  await metricsTask(platform).run(running);
   const before = (await shown()).total.requests;
   agents.length = 0;
-  await pageLooksTask(world).run(running);
+  await pageLooksTask(platform).run(running);
   await api.database.db
     .updateTable("page_look")
     .set({ next_at: new Date(0) })
     .execute();
-  const task = pageLooksTask(world);
+  const task = pageLooksTask(platform);
   await task.run(running);
   await task.settle?.();
-  await metricsTask(world).run(running);
+  await metricsTask(platform).run(running);
   const { total, page } = await shown();
   assert.ok(agents.includes("berth-probe/1.0"));
   assert.equal(total.requests, before);
@@ -158,10 +158,10 @@ test("the platform looks at the first page through the edge without counting as 
 });
 
 test("the operator, and nobody else, reads all of it as Prometheus does", async () => {
-  const reconcilers = createDriver({ tasks: [metricsTask(world)], wakeups: world.wakeups, log: silentLog });
-  const read = () => prometheusText(world, reconcilers, "1.2.3");
+  const reconcilers = createDriver({ tasks: [metricsTask(platform)], wakeups: platform.wakeups, log: silentLog });
+  const read = () => prometheusText(platform, reconcilers, "1.2.3");
   const metrics = { path: "/metrics", scope: "metrics:read", contentType: "text/plain; version=0.0.4", read } as const;
-  const server = createHttpServer({ world: api.world, log: silentLog, checks: [], operatorTexts: [metrics] });
+  const server = createHttpServer({ platform: api.platform, log: silentLog, checks: [], operatorTexts: [metrics] });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const ask = (token?: string) =>
     fetch(`http://127.0.0.1:${port}/metrics`, {

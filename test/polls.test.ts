@@ -10,13 +10,13 @@ import { projectsToRestart, takeDeployment } from "../src/features/deployments/q
 import { pushedDeployments, servedProjects, workloadRows } from "../src/features/deployments/serving.ts";
 import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
 import { crashes, openWork } from "../src/features/status/evidence.ts";
-import type { Surroundings } from "../src/features/context.ts";
+import type { HandlerPlatform } from "../src/features/context.ts";
 import type { Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault } from "../src/store/vault.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";
-import { testOrganization } from "./support/world.ts";
+import { testOrganization } from "./support/test-platform.ts";
 
 const projects = 20;
 const deploymentsEach = 1000;
@@ -34,11 +34,11 @@ before(async () => {
   const { db } = database;
   const made = await testOrganization(db, "acme", { maxProjects: projects });
   org = made;
-  const world = { db, vault: openVault({ keyFile: join(folder, "key") }) } as unknown as Surroundings;
+  const platform = { db, vault: openVault({ keyFile: join(folder, "key") }) } as unknown as HandlerPlatform;
   for (let count = 0; count < projects; count += 1) {
-    const owner = { org_id: org.id, project_id: (await testProject(world, made)).id };
-    build = await testBuild(world, owner, { status: "succeeded" });
-    await testDeployment(world, owner, { build_id: build, number: 1_000_000, status: "active" });
+    const owner = { org_id: org.id, project_id: (await testProject(platform, made)).id };
+    build = await testBuild(platform, owner, { status: "succeeded" });
+    await testDeployment(platform, owner, { build_id: build, number: 1_000_000, status: "active" });
   }
   await multiply();
 });

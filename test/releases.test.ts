@@ -3,22 +3,22 @@ import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
-let platform: ReleasePlatform;
+let running: ReleasePlatform;
 let operator: string;
 
 before(async () => {
-  platform = await startReleasePlatform();
-  operator = (await platform.servingProject()).org.operator;
+  running = await startReleasePlatform();
+  operator = (await running.servingProject()).org.operator;
 });
-beforeEach(() => void (platform.apps.start = "healthy"));
-after(() => platform.close());
+beforeEach(() => void (running.apps.start = "healthy"));
+after(() => running.close());
 
 const call = (project: ReleaseProject, method: string, path: string, body?: unknown) =>
-  platform.api.call(method, `${project.path}${path}`, { token: project.org.owner, body });
+  running.api.call(method, `${project.path}${path}`, { token: project.org.owner, body });
 const suspend = (project: ReleaseProject) =>
-  platform.api.call("POST", `/v1/orgs/${project.org.slug}/disable`, { token: operator });
+  running.api.call("POST", `/v1/orgs/${project.org.slug}/disable`, { token: operator });
 const enable = (project: ReleaseProject) =>
-  platform.api.call("POST", `/v1/orgs/${project.org.slug}/enable`, { token: operator });
+  running.api.call("POST", `/v1/orgs/${project.org.slug}/enable`, { token: operator });
 const activeOf = async (project: ReleaseProject) =>
   (await project.deployments()).find((each) => each.status === "active")?.number;
 
@@ -29,13 +29,13 @@ const ends = [
 
 for (const { what, code, end } of ends) {
   test(`a push whose project is ${what} while its application starts is refused and never goes live`, async () => {
-    const project = await platform.servingProject();
-    platform.apps.start = "unhealthy";
+    const project = await running.servingProject();
+    running.apps.start = "unhealthy";
     const pushing = project.push();
     const starting = await project.reaches(2, "starting");
-    await until(() => platform.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 });
+    await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 });
     assert.equal((await end(project)).status, 200);
-    platform.apps.heal();
+    running.apps.heal();
     const { accepted, lines } = await pushing;
     assert.equal(accepted, false);
     assert.ok(!lines.some((line) => line.includes("Live at")), lines.join("\n"));
@@ -43,48 +43,48 @@ for (const { what, code, end } of ends) {
     assert.deepEqual([failure?.stage, failure?.code], ["switch", code]);
     assert.equal(await activeOf(project), 1);
     assert.equal(
-      await until(() => !platform.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 }),
+      await until(() => !running.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 }),
       true,
     );
   });
 
   test(`what waits for its release when its project is ${what} starts no process`, async () => {
-    const project = await platform.servingProject();
+    const project = await running.servingProject();
     await project.push();
-    await platform.pause();
+    await running.pause();
     const rolling = call(project, "POST", "/rollback");
     const waiting = await project.reaches(3, "pending");
     await end(project);
-    await platform.resume();
+    await running.resume();
     const { failure } = await project.reaches(3, "failed");
     assert.equal(failure?.code, code);
-    assert.equal(platform.apps.started.has(waiting.id), false);
+    assert.equal(running.apps.started.has(waiting.id), false);
     const { status, body } = await rolling;
     assert.deepEqual([status, body["code"]], [code === "project_deleted" ? 409 : 403, code]);
   });
 }
 
 test("a push whose pusher lost the right to it while its application starts never goes live", async () => {
-  const project = await platform.servingProject();
-  platform.apps.start = "unhealthy";
+  const project = await running.servingProject();
+  running.apps.start = "unhealthy";
   const right = new AbortController();
   const pushing = project.push(right.signal);
   const starting = await project.reaches(2, "starting");
-  await until(() => platform.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 });
+  await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 });
   right.abort();
   assert.equal((await pushing).accepted, false);
-  platform.apps.heal();
-  const isGone = () => !platform.apps.running().includes(starting.id) || undefined;
+  running.apps.heal();
+  const isGone = () => !running.apps.running().includes(starting.id) || undefined;
   assert.equal(await until(isGone, { timeoutMs: 10_000 }), true);
   assert.equal((await project.reaches(2, "failed")).failure?.code, "push_ended");
   assert.equal(await activeOf(project), 1);
 });
 
 test("changed variables start nothing while the organization is suspended, and are there when it is enabled", async () => {
-  const project = await platform.servingProject();
+  const project = await running.servingProject();
   assert.equal((await call(project, "PUT", "/env/COLOUR", { value: "green" })).status, 204);
   await suspend(project);
-  const other = await platform.servingProject();
+  const other = await running.servingProject();
   assert.equal((await call(other, "PUT", "/env/COLOUR", { value: "red" })).status, 204);
   // The other's restart shows that this one's turn has come and gone.
   await other.reaches(2, "active");
@@ -95,12 +95,12 @@ test("changed variables start nothing while the organization is suspended, and a
 });
 
 test("a redeploy that is queued while its organization is suspended is built when it is enabled", async () => {
-  const project = await platform.servingProject();
-  await platform.pause();
+  const project = await running.servingProject();
+  await running.pause();
   assert.equal((await call(project, "POST", "/deployments", {})).status, 201);
   await suspend(project);
-  await platform.resume();
-  const other = await platform.servingProject();
+  await running.resume();
+  const other = await running.servingProject();
   assert.equal((await other.push()).accepted, true);
   assert.equal((await project.deployments()).length, 1);
   await enable(project);
@@ -114,23 +114,23 @@ const rollbacks = [
 
 for (const { start, status, code } of rollbacks) {
   test(`a rollback that ends in a ${start} is answered with ${code}, and what serves goes on`, async () => {
-    const project = await platform.servingProject();
+    const project = await running.servingProject();
     assert.equal((await project.push()).accepted, true);
-    platform.apps.start = start;
+    running.apps.start = start;
     const answer = await call(project, "POST", "/rollback");
     assert.deepEqual([answer.status, answer.body["code"]], [status, code]);
     assert.equal(await activeOf(project), 2);
   });
 }
 
-test("a rollback that a stop of the platform interrupts is no fault of the earlier deployment", async () => {
-  const project = await platform.servingProject();
+test("a rollback that a stop of the running interrupts is no fault of the earlier deployment", async () => {
+  const project = await running.servingProject();
   assert.equal((await project.push()).accepted, true);
-  platform.apps.start = "unhealthy";
+  running.apps.start = "unhealthy";
   const rolling = call(project, "POST", "/rollback");
   await project.reaches(3, "starting");
-  await platform.pause();
+  await running.pause();
   const answer = await rolling;
-  await platform.resume();
+  await running.resume();
   assert.deepEqual([answer.status, answer.body["code"]], [503, "unavailable"]);
 });

@@ -1,15 +1,15 @@
 import { createClient, type Client } from "../contract/client.ts";
-import type { GlobalOptions, Surroundings } from "./context.ts";
+import type { GlobalOptions, Environment } from "./context.ts";
 import { readConfig, type Config, type KnownPlatform } from "./config-file.ts";
 import { CliError, usageError } from "./failures.ts";
 
 /** The client for the platform that is meant: `--context`, else BERTH_URL and BERTH_TOKEN, else the current context. */
 export async function openClient(
-  surroundings: Surroundings,
+  environment: Environment,
   options: GlobalOptions,
   anonymous: boolean,
 ): Promise<Client> {
-  const { url, token } = await findPlatform(surroundings, options);
+  const { url, token } = await findPlatform(environment, options);
   if (token === undefined && !anonymous) {
     throw new CliError("unauthorized", "not_logged_in", {
       message: `You are not logged in to ${url}.`,
@@ -21,16 +21,16 @@ export async function openClient(
 
 /** A URL, and a token if there is one for exactly that URL: a stored token is never sent anywhere else. */
 export async function findPlatform(
-  surroundings: Surroundings,
+  environment: Environment,
   options: GlobalOptions,
 ): Promise<{ url: string; token: string | undefined }> {
-  const { url, token } = surroundings;
-  if (options.context !== undefined) return named(await readConfig(surroundings.configFile), options.context);
+  const { url, token } = environment;
+  if (options.context !== undefined) return named(await readConfig(environment.configFile), options.context);
   if (url !== undefined && token !== undefined) return { url, token };
-  const config = await readConfig(surroundings.configFile);
+  const config = await readConfig(environment.configFile);
   if (url !== undefined) return { url, token: knownAt(config, url)?.token };
   const known = current(config);
-  return { url: known?.url ?? surroundings.defaultUrl, token: token ?? known?.token };
+  return { url: known?.url ?? environment.defaultUrl, token: token ?? known?.token };
 }
 
 /** Whether two spellings of a URL mean the same platform. */

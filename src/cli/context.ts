@@ -6,7 +6,7 @@ import { createOutput, type Output } from "./render/output.ts";
 
 /** What every command works with. */
 export interface CliContext {
-  readonly surroundings: Surroundings;
+  readonly environment: Environment;
   /** The options that every command takes; filled in once the command line is parsed. */
   readonly options: GlobalOptions;
   readonly output: Output;
@@ -24,7 +24,7 @@ export interface GlobalOptions {
 }
 
 /** What the CLI knows of the machine and the shell it was started in. */
-export interface Surroundings {
+export interface Environment {
   readonly cwd: string;
   readonly home: string;
   readonly configFile: string;
@@ -43,11 +43,11 @@ export interface Surroundings {
 }
 
 /** Puts a context together from what is around; nothing is read from files or sent before a command asks for it. */
-export function createContext(surroundings: Surroundings, signal: AbortSignal): CliContext {
+export function createContext(environment: Environment, signal: AbortSignal): CliContext {
   const options: GlobalOptions = {};
-  const output = createOutput(surroundings, options);
-  const client: CliContext["client"] = (how) => openClient(surroundings, options, how?.anonymous ?? false);
-  return { surroundings, options, output, signal, client };
+  const output = createOutput(environment, options);
+  const client: CliContext["client"] = (how) => openClient(environment, options, how?.anonymous ?? false);
+  return { environment, options, output, signal, client };
 }
 
 const passedToChildren = [
@@ -63,11 +63,11 @@ const passedToChildren = [
 ];
 
 /** Reads the environment: the only place of the CLI that does. Empty variables count as unset. */
-export function readSurroundings(environment: NodeJS.ProcessEnv = process.env): Surroundings {
-  const read = (name: string): string | undefined => environment[name] || undefined;
+export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
+  const read = (name: string): string | undefined => variables[name] || undefined;
   const home = read("HOME") ?? homedir();
   // GIT_DIR and its like say which repository is meant, so git must see them.
-  const passed = Object.keys(environment).filter((name) => passedToChildren.includes(name) || name.startsWith("GIT_"));
+  const passed = Object.keys(variables).filter((name) => passedToChildren.includes(name) || name.startsWith("GIT_"));
   return {
     cwd: process.cwd(),
     home,
@@ -77,7 +77,7 @@ export function readSurroundings(environment: NodeJS.ProcessEnv = process.env): 
     url: read("BERTH_URL"),
     token: read("BERTH_TOKEN"),
     project: read("BERTH_PROJECT"),
-    childEnvironment: Object.fromEntries(passed.map((name) => [name, environment[name] ?? ""])),
+    childEnvironment: Object.fromEntries(passed.map((name) => [name, variables[name] ?? ""])),
     plain: read("NO_COLOR") !== undefined || read("TERM") === "dumb",
     stdin: process.stdin,
     stdout: process.stdout,

@@ -14,8 +14,8 @@ export async function currentProject(ctx: CliContext, given?: string): Promise<s
 
 /** The same, undefined when nothing names a project. */
 async function findProject(ctx: CliContext): Promise<string | undefined> {
-  const named = ctx.options.project ?? ctx.surroundings.project;
+  const named = ctx.options.project ?? ctx.environment.project;
   if (named !== undefined) return named;
-  const url = await remoteUrl(ctx.surroundings);
+  const url = await remoteUrl(ctx.environment);
   return url === undefined ? undefined : slugOfRemote(url);
 }

@@ -1,22 +1,22 @@
 import { fileURLToPath } from "node:url";
 import { readConfig } from "./config-file.ts";
 import { findPlatform } from "./connection.ts";
-import type { CliContext, Surroundings } from "./context.ts";
+import type { CliContext, Environment } from "./context.ts";
 import { setLocalConfig } from "./git.ts";
 import { readStdin } from "./prompts.ts";
 
 /** Makes git ask the CLI for the password of this platform, in the current repository only. The token itself stays out of git's files. */
-export async function answerForGit(surroundings: Surroundings, remote: string): Promise<boolean> {
+export async function answerForGit(environment: Environment, remote: string): Promise<boolean> {
   const starter = fileURLToPath(new URL("../../bin/berth", import.meta.url));
   // git reads this line with a shell, so the path is quoted for one (gitcredentials(7)).
   const helper = `!'${starter.replaceAll("'", `'\\''`)}' git-credential`;
-  return setLocalConfig(surroundings, `credential.${new URL(remote).origin}.helper`, helper);
+  return setLocalConfig(environment, `credential.${new URL(remote).origin}.helper`, helper);
 }
 
 /** Answers one question of git's credential protocol: the token of the login whose platform has this origin, else nothing. */
 export async function credentialFor(ctx: CliContext): Promise<string> {
   const asked = new Map(
-    (await readStdin(ctx.surroundings)).split("\n").map((line) => line.split("=", 2) as [string, string]),
+    (await readStdin(ctx.environment)).split("\n").map((line) => line.split("=", 2) as [string, string]),
   );
   const origin = URL.parse(`${asked.get("protocol")}://${asked.get("host")}`)?.origin;
   const token = origin === undefined ? undefined : await tokenFor(ctx, origin);
@@ -24,8 +24,8 @@ export async function credentialFor(ctx: CliContext): Promise<string> {
 }
 
 async function tokenFor(ctx: CliContext, origin: string): Promise<string | undefined> {
-  const meant = await findPlatform(ctx.surroundings, ctx.options);
-  const config = await readConfig(ctx.surroundings.configFile);
+  const meant = await findPlatform(ctx.environment, ctx.options);
+  const config = await readConfig(ctx.environment.configFile);
   const platforms = [meant, ...Object.values(config.contexts)];
   return platforms.find(({ url, token }) => token !== undefined && URL.parse(url)?.origin === origin)?.token;
 }

@@ -1,5 +1,5 @@
 import { run } from "../kit/exec.ts";
-import type { Surroundings } from "./context.ts";
+import type { Environment } from "./context.ts";
 
 /** The name of the git remote that means the platform. */
 export const remoteName = "berth";
@@ -7,19 +7,19 @@ export const remoteName = "berth";
 const timeoutMs = 10_000;
 
 /** The URL of a remote of the repository around the current folder; undefined without repository, remote or git. */
-export async function remoteUrl(surroundings: Surroundings, remote = remoteName): Promise<string | undefined> {
-  const answer = await git(surroundings, ["remote", "get-url", "--", remote]);
+export async function remoteUrl(environment: Environment, remote = remoteName): Promise<string | undefined> {
+  const answer = await git(environment, ["remote", "get-url", "--", remote]);
   return answer?.ok === true ? answer.text : undefined;
 }
 
 /** Adds a remote and says what became of it. One that exists already is left as it is. */
-export async function addRemote(surroundings: Surroundings, url: string, remote = remoteName): Promise<RemoteOutcome> {
-  const inside = await git(surroundings, ["rev-parse", "--git-dir"]);
+export async function addRemote(environment: Environment, url: string, remote = remoteName): Promise<RemoteOutcome> {
+  const inside = await git(environment, ["rev-parse", "--git-dir"]);
   if (inside === undefined) return { outcome: "no_git" };
   if (!inside.ok) return { outcome: "no_repository" };
-  const present = await remoteUrl(surroundings, remote);
+  const present = await remoteUrl(environment, remote);
   if (present !== undefined) return { outcome: present === url ? "already_there" : "other_url", url: present };
-  const added = await git(surroundings, ["remote", "add", "--", remote, url]);
+  const added = await git(environment, ["remote", "add", "--", remote, url]);
   return added?.ok === true ? { outcome: "added" } : { outcome: "failed", text: added?.text ?? "" };
 }
 
@@ -29,13 +29,13 @@ export type RemoteOutcome =
   | { readonly outcome: "failed"; readonly text: string };
 
 /** Sets a value in the repository's own configuration; false when that failed. */
-export async function setLocalConfig(surroundings: Surroundings, key: string, value: string): Promise<boolean> {
-  return (await git(surroundings, ["config", "--local", key, value]))?.ok === true;
+export async function setLocalConfig(environment: Environment, key: string, value: string): Promise<boolean> {
+  return (await git(environment, ["config", "--local", key, value]))?.ok === true;
 }
 
 /** The branch that is checked out, undefined on a detached head or outside a repository. */
-export async function currentBranch(surroundings: Surroundings): Promise<string | undefined> {
-  const answer = await git(surroundings, ["symbolic-ref", "--quiet", "--short", "HEAD"]);
+export async function currentBranch(environment: Environment): Promise<string | undefined> {
+  const answer = await git(environment, ["symbolic-ref", "--quiet", "--short", "HEAD"]);
   return answer?.ok === true ? answer.text : undefined;
 }
 
@@ -47,13 +47,13 @@ export function slugOfRemote(url: string): string | undefined {
 
 // Undefined when git itself is not there.
 async function git(
-  surroundings: Surroundings,
+  environment: Environment,
   args: readonly string[],
 ): Promise<{ ok: boolean; text: string } | undefined> {
   try {
     const ended = await run(
       { file: "git", args },
-      { cwd: surroundings.cwd, env: surroundings.childEnvironment, timeoutMs },
+      { cwd: environment.cwd, env: environment.childEnvironment, timeoutMs },
     );
     return { ok: ended.exitCode === 0, text: (ended.exitCode === 0 ? ended.stdout : ended.stderr).trim() };
   } catch {

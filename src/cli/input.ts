@@ -6,9 +6,9 @@ import { readStdin } from "./prompts.ts";
 
 /** The text of a file, or of stdin for `-`. Throws a usage error that names the file when it can't be read. */
 export async function readInput(ctx: CliContext, file: string): Promise<string> {
-  if (file === "-") return readStdin(ctx.surroundings);
+  if (file === "-") return readStdin(ctx.environment);
   try {
-    return await readFile(resolve(ctx.surroundings.cwd, file), "utf8");
+    return await readFile(resolve(ctx.environment.cwd, file), "utf8");
   } catch (fault) {
     throw usageError(`${file} cannot be read (${(fault as NodeJS.ErrnoException).code}).`);
   }

@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { createContext, readSurroundings, type CliContext } from "./context.ts";
+import { createContext, readEnvironment, type CliContext } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes, usageError, type ExitCode } from "./failures.ts";
 import { buildProgram } from "./program.ts";
 import { renderError } from "./render/error.ts";
@@ -9,7 +9,7 @@ process.exitCode = await main(process.argv.slice(2));
 /** Runs one command line and says how it ended. */
 async function main(args: readonly string[]): Promise<ExitCode> {
   const interruption = new AbortController();
-  const ctx = createContext(readSurroundings(), interruption.signal);
+  const ctx = createContext(readEnvironment(), interruption.signal);
   endCleanly(interruption);
   // Known before parsing, so that a wrong command line is answered in the form that was asked for.
   const end = args.indexOf("--");

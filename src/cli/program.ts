@@ -86,7 +86,7 @@ export function buildProgram(ctx: CliContext): Command {
 
 // Errors of the command line are rendered like all others, so commander prints none and does not exit.
 function takeOverErrors(program: Command, ctx: CliContext): void {
-  const { stdout, stderr } = ctx.surroundings;
+  const { stdout, stderr } = ctx.environment;
   program.exitOverride().configureOutput({
     writeOut: (text) => void stdout.write(text),
     writeErr: (text) => void stderr.write(text),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { createContext, readSurroundings, type CliContext } from "./context.ts";
+import { createContext, readEnvironment, type CliContext } from "./context.ts";
 import { ask, confirm } from "./prompts.ts";
 
 /** A context whose stdin and stderr are a terminal that the test types on and reads from. */
@@ -12,9 +12,9 @@ function atTerminal(): { ctx: CliContext; type: (text: string) => void; screen: 
   (stderr as unknown as PassThrough).on("data", (chunk: Buffer) => {
     shown += chunk.toString();
   });
-  const surroundings = { ...readSurroundings({ HOME: "/nonexistent", NO_COLOR: "1" }), stdin, stderr };
+  const environment = { ...readEnvironment({ HOME: "/nonexistent", NO_COLOR: "1" }), stdin, stderr };
   return {
-    ctx: createContext(surroundings, new AbortController().signal),
+    ctx: createContext(environment, new AbortController().signal),
     type: (text) => void (stdin as unknown as PassThrough).write(text),
     screen: () => shown,
   };

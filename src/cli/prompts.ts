@@ -1,16 +1,16 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
-import type { CliContext, Surroundings } from "./context.ts";
+import type { CliContext, Environment } from "./context.ts";
 import { CliError, usageError } from "./failures.ts";
 
 /** Whether there is a person to ask. */
-export function canAsk({ surroundings }: CliContext): boolean {
-  return surroundings.stdin.isTTY === true && surroundings.stderr.isTTY === true;
+export function canAsk({ environment }: CliContext): boolean {
+  return environment.stdin.isTTY === true && environment.stderr.isTTY === true;
 }
 
 /** Asks for a line; with `hidden`, nothing of it appears on the screen. Ctrl-C and Ctrl-D end the CLI. */
 export async function ask(ctx: CliContext, question: string, hidden = false): Promise<string> {
-  const { stdin, stderr } = ctx.surroundings;
+  const { stdin, stderr } = ctx.environment;
   const shown = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr;
   const lines = createInterface({ input: stdin, output: shown, terminal: true, historySize: 0 });
   if (hidden) stderr.write(question);
@@ -41,7 +41,7 @@ export async function confirm(
 }
 
 /** All of stdin, at most 1 MiB. */
-export async function readStdin({ stdin }: Surroundings): Promise<string> {
+export async function readStdin({ stdin }: Environment): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   for await (const chunk of stdin as AsyncIterable<Buffer | string>) {

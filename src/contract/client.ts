@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { errors, type ErrorCode } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
-import { rehearsal } from "./rehearsal.ts";
+import { dryRun } from "./dry-run.ts";
 import { routes, type RouteName, type RouteNamed } from "./routes.ts";
 import type { Row } from "./table.ts";
 
@@ -139,7 +139,7 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
   const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf(input.query ?? {});
   try {
     const response = await (options.fetch ?? fetch)(url, { ...requestOf(options, row, input), signal });
-    const shape = String(input.query?.["dry_run"]) === "true" && row.method !== "GET" ? rehearsal : row.result;
+    const shape = String(input.query?.["dry_run"]) === "true" && row.method !== "GET" ? dryRun : row.result;
     return await readAnswer(response, shape, options.baseUrl);
   } catch (fault) {
     if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;

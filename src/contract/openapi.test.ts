@@ -21,9 +21,9 @@ test("the description is valid OpenAPI 3.1 for a validator that is not ours", as
 test("it has every row with every status that the row can answer", () => {
   for (const row of routes as readonly Row[]) {
     const operation = document.paths[row.path.replaceAll(/:(\w+)/g, "{$1}")]?.[row.method.toLowerCase()];
-    const rehearsed = changes(row) ? [200] : [];
+    const dryRunResult = changes(row) ? [200] : [];
     const refused = errorsOf(row).map((code) => errors[code].status);
-    const statuses = new Set([...row.success, ...rehearsed, ...refused].map(String));
+    const statuses = new Set([...row.success, ...dryRunResult, ...refused].map(String));
     assert.deepEqual(new Set(Object.keys(operation?.responses ?? {})), statuses, row.name);
   }
 });

@@ -10,7 +10,7 @@ import { organization } from "./orgs.ts";
 import { project } from "./projects.ts";
 import { routes } from "./routes.ts";
 import { sshKey } from "./ssh-keys.ts";
-import { rehearsal } from "./rehearsal.ts";
+import { dryRun } from "./dry-run.ts";
 import { changes, errorsOf, type Row } from "./table.ts";
 import { approvalStates, statesOf } from "./states.ts";
 import { apiToken } from "./tokens.ts";
@@ -84,7 +84,7 @@ const namedSchemas: readonly (readonly [string, z.ZodType])[] = [
   ["Failure", failure],
   ["Organization", organization],
   ["Project", project],
-  ["Rehearsal", rehearsal],
+  ["Rehearsal", dryRun],
   ["SshKey", sshKey],
 ];
 
@@ -179,7 +179,7 @@ function parameters(where: "path" | "query", schema: z.ZodObject): Json[] {
 function successes(row: Row, components: Json): Json {
   const own = row.result === null ? undefined : schemaOf(row.result, "output", components);
   const events = row.streams ? { "text/event-stream": { schema: { type: "string" } } } : {};
-  const rehearsed = changes(row) ? schemaOf(rehearsal, "output", components) : undefined;
+  const dryRunSchema = changes(row) ? schemaOf(dryRun, "output", components) : undefined;
   const replayed = changes(row)
     ? { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } }
     : {};
@@ -192,10 +192,10 @@ function successes(row: Row, components: Json): Json {
     },
   ]);
   const all = Object.fromEntries(answers) as Record<number, { description: string; content?: Json }>;
-  if (rehearsed === undefined) return all;
-  // A rehearsal is answered with 200, whatever the row itself answers with.
+  if (dryRunSchema === undefined) return all;
+  // A dryRun is answered with 200, whatever the row itself answers with.
   const { description: said = "What would happen, with `?dry_run=true`.", ...rest } = all[200] ?? { headers: limited };
-  const either = row.success.includes(200) && own !== undefined ? { anyOf: [own, rehearsed] } : rehearsed;
+  const either = row.success.includes(200) && own !== undefined ? { anyOf: [own, dryRunSchema] } : dryRunSchema;
   return { ...all, 200: { description: said, ...rest, content: content(either) } };
 }
 

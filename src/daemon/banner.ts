@@ -1,16 +1,16 @@
 import { pathsIn } from "./config.ts";
-import type { Platform } from "./start.ts";
+import type { RunningPlatform } from "./start.ts";
 
 /** What a person needs to know once everything runs: where things are, and what this machine lacks. */
-export async function banner(platform: Platform): Promise<string> {
-  const { config, world, parts } = platform;
-  const { isolation, missing, network } = await world.ports.runtime.describe();
+export async function banner(running: RunningPlatform): Promise<string> {
+  const { config, platform, parts } = running;
+  const { isolation, missing, network } = await platform.ports.runtime.describe();
   const lines = [
     "",
     "Berth is running.",
     `  API              http://${config.host}:${config.httpPort}/v1`,
-    `  applications     ${world.appUrl(`<project>.${config.domain}`)}`,
-    `  git over SSH     ssh://git@${config.host}:${platform.git.port}/<organization>/<project>.git`,
+    `  applications     ${platform.appUrl(`<project>.${config.domain}`)}`,
+    `  git over SSH     ssh://git@${config.host}:${running.git.port}/<organization>/<project>.git`,
     `  git over HTTP    http://${config.host}:${config.httpPort}/git/<organization>/<project>.git`,
     `  administrator    ${pathsIn(config.dataDir).adminToken} (a token; keep it)`,
     `  data             ${config.dataDir}`,

@@ -1,13 +1,13 @@
 import { edgeFamilies, expositionText, storedFamilies, type Family } from "../features/metrics/metrics.ts";
 import type { Driver } from "../reconcile/driver.ts";
-import type { World } from "../reconcile/world.ts";
+import type { Platform } from "../reconcile/platform.ts";
 
 /** Everything that `/metrics` says: applications, the edge, the reconcilers, this process. */
-export async function prometheusText(world: World, reconcilers: Driver, version: string): Promise<string> {
+export async function prometheusText(platform: Platform, reconcilers: Driver, version: string): Promise<string> {
   const [status, usages, stored] = await Promise.all([
-    world.ports.edge.observe(),
-    world.ports.edge.measure(),
-    storedFamilies(world.db),
+    platform.ports.edge.observe(),
+    platform.ports.edge.measure(),
+    storedFamilies(platform.db),
   ]);
   const gauge = (name: string, help: string, value: number): Family => ({
     ...{ name, help, type: "gauge" },
@@ -19,10 +19,10 @@ export async function prometheusText(world: World, reconcilers: Driver, version:
       samples: [{ labels: { version }, value: 1 }],
     },
     gauge("berth_edge_up", "Whether the edge answers.", status.running ? 1 : 0),
-    gauge("berth_wakeups_up", "Whether wake-ups of the database arrive.", world.wakeups.isListening() ? 1 : 0),
+    gauge("berth_wakeups_up", "Whether wake-ups of the database arrive.", platform.wakeups.isListening() ? 1 : 0),
     ...taskFamilies(reconcilers),
     ...processFamilies(gauge),
-    ...(await edgeFamilies(world.db, usages)),
+    ...(await edgeFamilies(platform.db, usages)),
     ...stored,
   ]);
 }

@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import type { ReadyCheck } from "../http/health.ts";
 import type { Driver } from "../reconcile/driver.ts";
-import type { World } from "../reconcile/world.ts";
+import type { Platform } from "../reconcile/platform.ts";
 
 /** What `/readyz` asks: the database, git, the edge and the reconcilers. */
 export function readinessChecks(
-  world: World,
+  platform: Platform,
   reconcilers: Driver,
   git: { readonly port: number },
 ): readonly ReadyCheck[] {
@@ -13,15 +13,15 @@ export function readinessChecks(
     {
       name: "database",
       async check() {
-        await sql`select 1`.execute(world.db);
-        return world.wakeups.isListening() ? null : "Wake-ups do not arrive.";
+        await sql`select 1`.execute(platform.db);
+        return platform.wakeups.isListening() ? null : "Wake-ups do not arrive.";
       },
     },
     { name: "git", check: async () => (git.port > 0 ? null : "git over SSH is not open yet.") },
     {
       name: "edge",
       async check() {
-        const status = await world.ports.edge.observe();
+        const status = await platform.ports.edge.observe();
         return status.running ? null : "The edge does not run.";
       },
     },

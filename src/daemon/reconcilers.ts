@@ -16,37 +16,37 @@ import { pageLooksTask } from "../reconcile/tasks/page-looks.ts";
 import { releasesTask } from "../reconcile/tasks/releases.ts";
 import { repositoriesTask } from "../reconcile/tasks/repositories.ts";
 import { storageSizesTask } from "../reconcile/tasks/storage-sizes.ts";
-import type { World } from "../reconcile/world.ts";
+import type { Platform } from "../reconcile/platform.ts";
 
 /** All tasks of the reconcile role, ready to start. */
 export function createReconcilers(
-  world: World,
+  platform: Platform,
   git: () => { readonly host: string; readonly port: number } | null,
 ): Driver {
   const wake = (name: string) => driver.wake(name);
   const driver: Driver = createDriver({
     tasks: [
-      databasesTask(world),
-      appsTask(world),
-      edgeTask(world),
-      domainsTask(world),
-      releasesTask(world, () => wake("releases")),
-      buildsTask(world, () => wake("builds")),
-      backupsTask(world, () => wake("backups")),
-      logsTask(world),
-      metricsTask(world),
-      pageLooksTask(world),
-      storageSizesTask(world),
-      imagesTask(world),
-      cronTask(world),
-      repositoriesTask(world),
-      approvalsTask(world),
-      notificationsTask(world, () => wake("notifications")),
-      monitorsTask(world, { tasks: () => driver.status(), git }),
+      databasesTask(platform),
+      appsTask(platform),
+      edgeTask(platform),
+      domainsTask(platform),
+      releasesTask(platform, () => wake("releases")),
+      buildsTask(platform, () => wake("builds")),
+      backupsTask(platform, () => wake("backups")),
+      logsTask(platform),
+      metricsTask(platform),
+      pageLooksTask(platform),
+      storageSizesTask(platform),
+      imagesTask(platform),
+      cronTask(platform),
+      repositoriesTask(platform),
+      approvalsTask(platform),
+      notificationsTask(platform, () => wake("notifications")),
+      monitorsTask(platform, { tasks: () => driver.status(), git }),
     ],
-    wakeups: world.wakeups,
-    log: world.log,
+    wakeups: platform.wakeups,
+    log: platform.log,
   });
-  world.ports.runtime.onChange(() => wake("apps"));
+  platform.ports.runtime.onChange(() => wake("apps"));
   return driver;
 }

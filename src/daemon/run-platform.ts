@@ -3,7 +3,7 @@ import { banner } from "./banner.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { deployExample } from "./first-start.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
-import { exampleSource, startPlatform, type Platform } from "./start.ts";
+import { exampleSource, startPlatform, type RunningPlatform } from "./start.ts";
 
 type Say = (line: string) => void;
 
@@ -12,9 +12,9 @@ export async function runPlatform(config: Config, say: Say): Promise<void> {
   const shutdown = createShutdown((line) => process.stderr.write(`${line}\n`));
   const asked = endOnSignals(shutdown, say);
   try {
-    const platform = await startPlatform(config, shutdown, say);
-    say(await banner(platform));
-    if (config.example) await showExample(platform, say);
+    const running = await startPlatform(config, shutdown, say);
+    say(await banner(running));
+    if (config.example) await showExample(running, say);
     flushCompileCache();
     await asked;
   } finally {
@@ -22,18 +22,18 @@ export async function runPlatform(config: Config, say: Say): Promise<void> {
   }
 }
 
-async function showExample(platform: Platform, say: Say): Promise<void> {
-  const { config, world, parts } = platform;
+async function showExample(running: RunningPlatform, say: Say): Promise<void> {
+  const { config, platform, parts } = running;
   const outcome = await deployExample({
-    db: world.db,
-    log: world.log,
+    db: platform.db,
+    log: platform.log,
     gitBin: parts.git ?? "git",
     baseUrl: `http://${config.listen}:${config.httpPort}`,
     tokenFile: pathsIn(config.dataDir).adminToken,
     source: exampleSource,
     onLine: (line) => say(`  example | ${line}`),
   });
-  if (outcome === "deployed") say(`\nThe example is live: ${world.appUrl(`example.${config.domain}`)}\n`);
+  if (outcome === "deployed") say(`\nThe example is live: ${platform.appUrl(`example.${config.domain}`)}\n`);
 }
 
 /** Resolves when the process is asked to end. A second request ends it at once. */

@@ -8,7 +8,7 @@ import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import { endApplications } from "../reconcile/tasks/apps.ts";
-import type { World } from "../reconcile/world.ts";
+import type { Platform } from "../reconcile/platform.ts";
 import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
@@ -30,10 +30,10 @@ import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
 import { wire } from "./wire.ts";
 
 /** The platform, running. */
-export interface Platform {
+export interface RunningPlatform {
   readonly config: Config;
   readonly parts: MachineParts;
-  readonly world: World;
+  readonly platform: Platform;
   readonly git: GitServers;
   readonly api: HttpServer;
   readonly reconcilers: Driver;
@@ -46,7 +46,7 @@ export async function startPlatform(
   config: Config,
   shutdown: Shutdown,
   say: (line: string) => void,
-): Promise<Platform> {
+): Promise<RunningPlatform> {
   const log = createLog({ format: config.logFormat, level: config.logLevel });
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
@@ -61,19 +61,21 @@ export async function startPlatform(
   say("Starting the control plane's database");
   const { database, wakeups } = await openStore(config, parts, shutdown, log);
   say("Trying out what this machine isolates");
-  const { world, leaveMachine } = await wire({ config, parts, database, wakeups, log });
+  const { platform, leaveMachine } = await wire({ config, parts, database, wakeups, log });
   if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
-  shutdown.onEnd("applications, edge and databases", () => endWorld(config, world));
-  await raiseRouteVersion(world.db);
-  const isNew = await ensureFirstOrganization(world.db, pathsIn(config.dataDir).adminToken);
-  const git = await openGit(config, parts, world);
-  const reconcilers = createReconcilers(world, () => (git.port > 0 ? { host: config.listen, port: git.port } : null));
+  shutdown.onEnd("applications, edge and databases", () => endWorld(config, platform));
+  await raiseRouteVersion(platform.db);
+  const isNew = await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken);
+  const git = await openGit(config, parts, platform);
+  const reconcilers = createReconcilers(platform, () =>
+    git.port > 0 ? { host: config.listen, port: git.port } : null,
+  );
   const api = createHttpServer({
-    world: surroundings(config, world),
+    platform: handlerPlatform(config, platform),
     log,
-    checks: readinessChecks(world, reconcilers, git),
+    checks: readinessChecks(platform, reconcilers, git),
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
-    operatorTexts: [metricsText(world, reconcilers)],
+    operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
   });
   shutdown.onEnd("the API", () => api.close());
@@ -82,7 +84,7 @@ export async function startPlatform(
   await api.listen({ host: config.listen, port: config.httpPort });
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
-  return { config, parts, world, git, api, reconcilers, isNew };
+  return { config, parts, platform, git, api, reconcilers, isNew };
 }
 
 /** A rollback takes a start with all the time it may need to become healthy, a turn before it, and some air. */
@@ -90,8 +92,8 @@ function outcomeDeadlineMs({ healthBudgetSeconds }: Config): number {
   return Math.max(240, healthBudgetSeconds + 90) * 1000;
 }
 
-function metricsText(world: World, reconcilers: Driver): OperatorText {
-  const read = () => prometheusText(world, reconcilers, packageJson.version);
+function metricsText(platform: Platform, reconcilers: Driver): OperatorText {
+  const read = () => prometheusText(platform, reconcilers, packageJson.version);
   return { path: "/metrics", scope: "metrics:read", contentType: expositionType, read };
 }
 
@@ -111,38 +113,38 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   return { database, wakeups };
 }
 
-async function openGit(config: Config, parts: MachineParts, world: World): Promise<GitServers> {
+async function openGit(config: Config, parts: MachineParts, platform: Platform): Promise<GitServers> {
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
   const gate = createGitGate({
-    db: world.db,
-    wakeups: world.wakeups,
-    repositories: world.ports.repositories,
-    logStore: world.ports.logStore,
-    owner: world.owner,
+    db: platform.db,
+    wakeups: platform.wakeups,
+    repositories: platform.ports.repositories,
+    logStore: platform.ports.logStore,
+    owner: platform.owner,
     treeLimits: { entries: limits.tree_entries, bytes: limits.tree_bytes },
   });
   return createGitServers({
     gate,
-    repositories: world.ports.repositories,
+    repositories: platform.ports.repositories,
     dir: paths.git,
     hostKeyFile: paths.hostKey,
     ssh: { host: config.listen, port: config.sshPort },
-    log: world.log,
+    log: platform.log,
     gitBin: parts.git ?? "git",
     limits: { packBytes: limits.pack_bytes },
   });
 }
 
-function surroundings(config: Config, world: World) {
-  return { ...world, addresses: addressesOf(config), version: packageJson.version, limits: pushLimitsOf(config) };
+function handlerPlatform(config: Config, platform: Platform) {
+  return { ...platform, addresses: addressesOf(config), version: packageJson.version, limits: pushLimitsOf(config) };
 }
 
-async function endWorld(config: Config, world: World): Promise<void> {
+async function endWorld(config: Config, platform: Platform): Promise<void> {
   if (config.onStop === "keep") return;
-  const { edge, postgresHost } = world.ports;
+  const { edge, postgresHost } = platform.ports;
   await edge.stop(1000);
-  await endApplications(world);
+  await endApplications(platform);
   await Promise.all((await postgresHost.list()).map((id) => postgresHost.stop(id)));
 }
 

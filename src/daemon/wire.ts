@@ -14,7 +14,7 @@ import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
 import { createSandbox } from "../kit/sandbox/sandbox.ts";
 import { systemClock } from "../ports/clock.ts";
-import type { World } from "../reconcile/world.ts";
+import type { Platform } from "../reconcile/platform.ts";
 import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
@@ -43,7 +43,7 @@ export async function wire(ground: Ground): Promise<Wired> {
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups } = postgresHost(ground);
   const { builder, runtime, sandbox } = await processFamily(ground);
-  const world = {
+  const platform = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
     wakeups,
@@ -89,11 +89,11 @@ export async function wire(ground: Ground): Promise<Wired> {
     await sandbox.dismantle();
     databaseGroups.dismantle();
   };
-  return { world, leaveMachine };
+  return { platform, leaveMachine };
 }
 
 interface Wired {
-  readonly world: World;
+  readonly platform: Platform;
   /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
   readonly leaveMachine: () => Promise<void>;
 }
@@ -162,7 +162,7 @@ function postgresHost({ config, parts }: Ground) {
   return { instances, databaseGroups };
 }
 
-function settingsOf(config: Config): World["settings"] {
+function settingsOf(config: Config): Platform["settings"] {
   const seconds = (count: number) => count * 1000;
   return {
     buildLimits: {
@@ -210,7 +210,7 @@ function settingsOf(config: Config): World["settings"] {
   };
 }
 
-function monitorSettingsOf(config: Config): World["settings"]["monitors"] {
+function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
   const { ownPostgres, databases, repositories, releases, builds, caches, storage, logs, backups } = pathsIn(
     config.dataDir,
   );

@@ -1,4 +1,4 @@
-import { createBell } from "../store/bell.ts";
+import { createSignal } from "../store/signal.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 
 export interface AwaitedOutcome {
@@ -19,15 +19,15 @@ export async function awaitOutcome<T>(
   awaited: AwaitedOutcome,
   look: () => Promise<T | undefined>,
 ): Promise<T> {
-  const bell = createBell(wakeups, ["outcomes"], awaited.id);
+  const wakeup = createSignal(wakeups, ["outcomes"], awaited.id);
   try {
     for (;;) {
       awaited.signal.throwIfAborted();
       const outcome = await look();
       if (outcome !== undefined) return outcome;
-      await bell.wait(awaited.lookEveryMs ?? lookEveryMs, awaited.signal);
+      await wakeup.wait(awaited.lookEveryMs ?? lookEveryMs, awaited.signal);
     }
   } finally {
-    bell.stop();
+    wakeup.stop();
   }
 }

@@ -27,7 +27,7 @@ export interface Caller extends Rights {
 }
 
 /** What handlers may use of the world, and how the platform is called from outside. */
-export interface Surroundings {
+export interface HandlerPlatform {
   readonly db: Db;
   readonly vault: Vault;
   readonly wakeups: Wakeups;
@@ -70,7 +70,7 @@ export type CodeOf<N extends RouteName> =
 export interface Context<N extends RouteName> {
   readonly tx: RouteNamed<N>["method"] extends "GET" ? Db : Tx;
   readonly caller: Caller;
-  readonly world: Surroundings;
+  readonly platform: HandlerPlatform;
   readonly now: Date;
   readonly log: Log;
   /**
@@ -132,7 +132,7 @@ export interface Waiting<T> {
   readonly outcome: (signal: AbortSignal) => Promise<T>;
   /**
    * Looks into the world, without changing it, for what would refuse the request there, and throws that refusal. Called with no transaction
-   * open, before a human is asked and in a rehearsal.
+   * open, before a human is asked and in a dryRun.
    */
   readonly look?: () => Promise<void>;
   /** The change is made by `outcome`, in the world: the activity row is written when it is done. */

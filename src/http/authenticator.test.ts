@@ -3,7 +3,13 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { until } from "../kit/until.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../test/support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -38,7 +44,7 @@ test("a suspended organization's tokens stop working, and work again afterwards"
   assert.equal(await statusOf(other.owner), 200);
   const suspend = async (at: Date | null) => {
     await db.updateTable("organization").set({ suspended_at: at }).where("id", "=", other.id).execute();
-    await api.world.wakeups.send(db, "tokens");
+    await api.platform.wakeups.send(db, "tokens");
   };
   await suspend(new Date());
   assert.ok(await becomes(other.owner, 403));

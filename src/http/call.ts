@@ -1,4 +1,4 @@
-import { rehearsal } from "../contract/rehearsal.ts";
+import { dryRun } from "../contract/dry-run.ts";
 import type { RouteName } from "../contract/routes.ts";
 import type { Row, SuccessStatus } from "../contract/table.ts";
 import {
@@ -43,7 +43,7 @@ export class Call {
   async read(input: ParsedInput): Promise<Answer> {
     let streams = false;
     try {
-      const result = await this.#handle(this.#options.world.db, input);
+      const result = await this.#handle(this.#options.platform.db, input);
       return this.#present(this.#row.waits ? await this.#inTime(result as Waiting<unknown>) : result);
     } catch (error) {
       if (!(error instanceof Streamed)) throw error;
@@ -63,28 +63,28 @@ export class Call {
   /** The handler, the approval that it may need and the activity row in one transaction; then, for a row that waits, the outcome. */
   async change(input: ParsedInput, key?: HeldKey): Promise<Answer> {
     try {
-      const done = await this.#options.world.db.transaction().execute((tx) => this.#act(tx, input, key));
+      const done = await this.#options.platform.db.transaction().execute((tx) => this.#act(tx, input, key));
       if (done.answer !== undefined) return done.answer;
       return await this.#outcome(done.waiting, key);
     } catch (error) {
-      return await askAtGate(this.#options.world, error, this.#look);
+      return await askAtGate(this.#options.platform, error, this.#look);
     } finally {
       this.#watch?.end();
     }
   }
 
   /** Everything that `change` does before it commits, and then nothing: says what would happen, or refuses as it would. */
-  async rehearse(input: ParsedInput): Promise<Answer> {
-    const { world } = this.#options;
+  async dryRun(input: ParsedInput): Promise<Answer> {
+    const { platform } = this.#options;
     const caller = this.#caller as Caller;
-    await world.db
+    await platform.db
       .transaction()
       .execute(async (tx) => {
         await this.#handle(tx, input);
-        throw new Rehearsed();
+        throw new DryRun();
       })
       .catch((error: unknown) => {
-        if (!(error instanceof Rehearsed)) throw error;
+        if (!(error instanceof DryRun)) throw error;
       })
       .finally(() => this.#watch?.end());
     await this.#look?.();
@@ -97,9 +97,9 @@ export class Call {
       would_answer: this.#status,
       would_change: silent && !this.#row.waits ? null : { action: this.#row.activity, target, detail },
       needs_approval: isGated(this.#row, caller),
-      affects: reaches ? await affectedBy(world, { org_id, project_id }) : null,
+      affects: reaches ? await affectedBy(platform, { org_id, project_id }) : null,
     };
-    return { status: 200, text: JSON.stringify(rehearsal.parse(said)) };
+    return { status: 200, text: JSON.stringify(dryRun.parse(said)) };
   }
 
   async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {
@@ -108,7 +108,7 @@ export class Call {
     const gated = isGated(this.#row, caller) ? await resourceIds(tx, this.#row, caller, input.params) : undefined;
     const result = await this.#handle(tx, input);
     if (gated !== undefined) {
-      const approval_id = await passGate(tx, this.#gatedRequest(input, gated), this.#options.world.clock.now());
+      const approval_id = await passGate(tx, this.#gatedRequest(input, gated), this.#options.platform.clock.now());
       this.#note = { ...this.#note, detail: { ...this.#note.detail, approval_id } };
     }
     if (this.#row.waits) {
@@ -125,7 +125,7 @@ export class Call {
 
   /** What came of a change that is committed. What refused it then is as final as an answer, unless it is only late or broken. */
   async #outcome(waiting: Waiting<unknown>, key: HeldKey | undefined): Promise<Answer> {
-    const { db } = this.#options.world;
+    const { db } = this.#options.platform;
     try {
       const answer = this.#present(await this.#inTime(waiting));
       await key?.keep(db, this.#kept(answer));
@@ -141,7 +141,7 @@ export class Call {
 
   async #done({ outcome, changesLate }: Waiting<unknown>, signal: AbortSignal): Promise<unknown> {
     const result = await outcome(signal);
-    if (changesLate === true) await this.#writeActivity(this.#options.world.db);
+    if (changesLate === true) await this.#writeActivity(this.#options.platform.db);
     return result;
   }
 
@@ -201,15 +201,15 @@ export class Call {
   }
 
   #context(tx: Db | Tx): AnyContext {
-    const { world, log } = this.#options;
+    const { platform, log } = this.#options;
     const said = { request_id: this.#request.requestId, route: this.#row.name };
     const watched = () => this.#watched();
     return {
       tx,
       // Handlers of public rows have no use for a caller.
       caller: this.#caller as Caller,
-      world,
-      now: world.clock.now(),
+      platform,
+      now: platform.clock.now(),
       lastEventId: this.#request.lastEventId,
       // Made when they are asked for, because hardly any request says something or lasts.
       get log() {
@@ -230,10 +230,15 @@ export class Call {
   }
 
   #watched(): CallerWatch {
-    const { authenticator, world, closing } = this.#options;
+    const { authenticator, platform, closing } = this.#options;
     const { token, gone } = this.#request;
     const ends = [closing, gone()];
-    return (this.#watch ??= watchCaller({ authenticator, wakeups: world.wakeups, token: this.#caller && token, ends }));
+    return (this.#watch ??= watchCaller({
+      authenticator,
+      wakeups: platform.wakeups,
+      token: this.#caller && token,
+      ends,
+    }));
   }
 
   async #writeActivity(db: Db | Tx): Promise<void> {
@@ -249,8 +254,8 @@ type Acted =
   | { readonly answer: Answer; readonly waiting?: never }
   | { readonly answer?: never; readonly waiting: Waiting<unknown> };
 
-/** Thrown to roll a rehearsal back. */
-class Rehearsed extends Error {}
+/** Thrown to roll a dryRun back. */
+class DryRun extends Error {}
 
 /** Thrown by `ctx.stream`. */
 class Streamed extends Error {

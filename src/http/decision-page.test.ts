@@ -3,7 +3,13 @@ import { after, before, test } from "node:test";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
 import { emptyTables } from "../../test/support/empty-tables.ts";
 import { testDomain, testThings, type Things } from "../../test/support/things.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../test/support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -27,8 +33,8 @@ before(async () => {
   });
   const { db } = api.database;
   org = await testOrganization(db, "acme");
-  things = await testThings(api.world, org);
-  await testDomain(api.world, { org_id: org.id, project_id: things.project.id }, "shop.example.test");
+  things = await testThings(api.platform, org);
+  await testDomain(api.platform, { org_id: org.id, project_id: things.project.id }, "shop.example.test");
   agent = (await testToken(db, org.id, { role: "owner", approval_mode: true })).text;
 });
 after(() => api.close());
@@ -92,7 +98,7 @@ test("decides only by its own form: with its nonce, its origin and an explicit c
   const { id, page } = await askForToken();
   const nonce = nonceIn((await open(page)).html);
   const other = nonceIn((await open((await askForToken()).page)).html);
-  const origin = api.world.addresses.controlUrl;
+  const origin = api.platform.addresses.controlUrl;
   const choice = "approved";
   const refused: [Record<string, string>, Record<string, string>, number][] = [
     [{ choice }, { origin }, 403],

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Surroundings } from "../features/context.ts";
+import type { HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { decisionHtml, noticeHtml, pageHeaders, type Notice } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
@@ -7,7 +7,7 @@ import { affectedBy, decide, openDecision } from "./handlers.ts";
 
 /** What the page of decisions works with. */
 export interface DecisionPage {
-  readonly world: Surroundings;
+  readonly platform: HandlerPlatform;
   readonly log: Log;
 }
 
@@ -39,22 +39,30 @@ export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void 
   });
 }
 
-async function show({ world }: DecisionPage, { params }: DecisionRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const found = await openDecision(world.db, params.link, world.clock.now());
+async function show(
+  { platform }: DecisionPage,
+  { params }: DecisionRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const found = await openDecision(platform.db, params.link, platform.clock.now());
   if (found === undefined) return send(reply, 404, noticeHtml("unknown"));
   if (!found.isOpen) return send(reply, 410, noticeHtml(noticeOf(found.approval.status)));
   const { org_id, project_id } = found.approval;
-  const affected = project_id === null ? null : await affectedBy(world, { org_id, project_id });
-  return send(reply, 200, decisionHtml({ ...found, affected, nonce: makeNonce(world, params.link) }));
+  const affected = project_id === null ? null : await affectedBy(platform, { org_id, project_id });
+  return send(reply, 200, decisionHtml({ ...found, affected, nonce: makeNonce(platform, params.link) }));
 }
 
-async function choose({ world }: DecisionPage, request: DecisionRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function choose(
+  { platform }: DecisionPage,
+  request: DecisionRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const { choice, nonce = "" } = (request.body ?? {}) as { readonly choice?: string; readonly nonce?: string };
   const { link } = request.params;
-  const isOwn = isFromThisPage(request, world.addresses.controlUrl);
-  if (!isOwn || !isNonce(world, link, nonce)) return send(reply, 403, noticeHtml("elsewhere"));
+  const isOwn = isFromThisPage(request, platform.addresses.controlUrl);
+  if (!isOwn || !isNonce(platform, link, nonce)) return send(reply, 403, noticeHtml("elsewhere"));
   if (choice !== "approved" && choice !== "denied") return send(reply, 400, noticeHtml("malformed"));
-  const { outcome } = await decide(world, link, choice);
+  const { outcome } = await decide(platform, link, choice);
   if (outcome === "unknown") return send(reply, 404, noticeHtml("unknown"));
   if (outcome === "too_late") return send(reply, 410, noticeHtml("expired"));
   return send(reply, 200, noticeHtml(choice));
@@ -78,11 +86,11 @@ const nonceName = "decision nonce";
 const nonceMs = 60 * 60 * 1000;
 
 /** Good for an hour and for this link; sealed, so that only this platform can make one and none needs to be stored. */
-function makeNonce({ vault, clock }: Surroundings, link: string): string {
+function makeNonce({ vault, clock }: HandlerPlatform, link: string): string {
   return vault.seal(link, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
 }
 
-function isNonce({ vault, clock }: Surroundings, link: string, nonce: string): boolean {
+function isNonce({ vault, clock }: HandlerPlatform, link: string, nonce: string): boolean {
   try {
     return Number(vault.open(link, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime();
   } catch {

@@ -1,6 +1,6 @@
 import { limits } from "../contract/limits.ts";
 import { nameOf, type Row } from "../contract/table.ts";
-import { Refused, type Caller, type Surroundings } from "../features/context.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { askForApproval, consumeApproval, finders, type GatedRequest } from "./handlers.ts";
 
@@ -39,10 +39,10 @@ export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promis
  * Turns a closed gate into the refusal that names the approval; throws any other error as it is. Nobody is asked about what `look` refuses:
  * that is in the world, where the handler could not look.
  */
-export async function askAtGate(world: Surroundings, error: unknown, look?: () => Promise<void>): Promise<never> {
+export async function askAtGate(platform: HandlerPlatform, error: unknown, look?: () => Promise<void>): Promise<never> {
   if (!(error instanceof GateClosed)) throw error;
   await look?.();
-  const asked = await askForApproval(world, error.request);
+  const asked = await askForApproval(platform, error.request);
   if (asked.outcome === "full")
     throw new Refused("rate_limited", {
       error: `${limits.approvals_pending} requests of the organization wait for a human already.`,

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testProject } from "../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi } from "../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi } from "../../test/support/test-platform.ts";
 import { until } from "../kit/until.ts";
 
 /** Asks for a database where nobody makes one, and waits until that is asked for in the database. */
 async function askForDatabase(api: TestApi) {
   const { db } = api.database;
   const org = await testOrganization(db, "acme");
-  const { slug } = await testProject(api.world, org);
+  const { slug } = await testProject(api.platform, org);
   const asked = api.call("POST", `/v1/projects/${slug}/database`, { token: org.owner });
   const row = () => db.selectFrom("project_database").select("id").executeTakeFirst();
   assert.ok(await until(row, { timeoutMs: 10_000 }));

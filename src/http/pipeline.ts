@@ -1,7 +1,7 @@
 import { missingScope, refusal } from "../contract/access.ts";
 import { limits } from "../contract/limits.ts";
 import { changes, nameOf, type Row, type SuccessStatus } from "../contract/table.ts";
-import { Refused, type Caller, type ServerEvent, type Surroundings } from "../features/context.ts";
+import { Refused, type Caller, type ServerEvent, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
@@ -41,7 +41,7 @@ export interface PipelineRequest extends RawInput {
 }
 
 export interface PipelineOptions {
-  readonly world: Surroundings;
+  readonly platform: HandlerPlatform;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
   readonly streams: OpenCount;
@@ -75,7 +75,7 @@ export async function answer(options: PipelineOptions, row: Row, request: Pipeli
     if (read.stream !== undefined) close?.();
     return read;
   }
-  if (isRehearsal(request)) return call.rehearse(input);
+  if (isDryRun(request)) return call.dryRun(input);
   return changeOnce({ options, row, request, caller }, (key) => call.change(input, key));
 }
 
@@ -105,7 +105,7 @@ function limitRate({ limiter }: PipelineOptions, row: Row, request: PipelineRequ
 
 // What a caller cannot see is missing, whatever else is wrong with the request.
 async function parse(
-  { world }: PipelineOptions,
+  { platform }: PipelineOptions,
   row: Row,
   request: PipelineRequest,
   caller: Caller | undefined,
@@ -117,7 +117,7 @@ async function parse(
     return input;
   } catch (error) {
     const isMalformed = error instanceof Refused && error.code === "invalid_request";
-    if (isMalformed && caller && !(await exists(world.db, row, request, caller))) throw new Refused("not_found");
+    if (isMalformed && caller && !(await exists(platform.db, row, request, caller))) throw new Refused("not_found");
     throw error;
   }
 }
@@ -129,12 +129,12 @@ async function exists(db: Db, row: Row, request: PipelineRequest, caller: Caller
 
 /** What every write takes beside its own parameters. */
 function checkOptions(request: PipelineRequest): void {
-  isRehearsal(request);
+  isDryRun(request);
   keyOf(request);
 }
 
 /** Every write takes `?dry_run=true`: were it ignored by some, whoever relied on it would change something. */
-function isRehearsal({ query }: PipelineRequest): boolean {
+function isDryRun({ query }: PipelineRequest): boolean {
   const { dry_run: given } = (query ?? {}) as Readonly<Record<string, unknown>>;
   if (given === undefined || given === "false") return false;
   if (given === "true") return true;
@@ -162,7 +162,7 @@ async function changeOnce(
   const { method, path } = row;
   const { params, query, body } = request;
   const same = { method, path, params, query, body };
-  const outcome = await claimKey(options.world, {
+  const outcome = await claimKey(options.platform, {
     key,
     caller,
     request: same,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
 import { addressKey } from "../kit/address-key.ts";
 
 let api: TestApi;

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { silentLog } from "../kit/log.ts";
 import { openDatabase } from "../store/database.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
 import { createHttpServer } from "./server.ts";
 
 let api: TestApi;
@@ -38,8 +38,8 @@ const create = (body: unknown, headers: Record<string, string> = {}) =>
 
 test("a limit that is set otherwise is in force, and told by the capabilities", async () => {
   const limits = { bodyBytes: 2 * 1024 * 1024, readsPerMinute: 7 };
-  const world = { ...api.world, limits: { pack_bytes: 1000 } };
-  const server = createHttpServer({ world, log: silentLog, checks: [], limits });
+  const platform = { ...api.platform, limits: { pack_bytes: 1000 } };
+  const server = createHttpServer({ platform, log: silentLog, checks: [], limits });
   try {
     const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
     const base = `http://127.0.0.1:${port}`;
@@ -218,7 +218,7 @@ test("healthz answers always, readyz with the list of what is not ready", async 
 
 test("without its database the API answers 503 and says when to come back, and nothing about the database", async () => {
   const away = openDatabase({ connection: { host: "/nonexistent", user: "nobody", database: "none" }, log: silentLog });
-  const server = createHttpServer({ world: { ...api.world, db: away.db }, log: silentLog, checks: [] });
+  const server = createHttpServer({ platform: { ...api.platform, db: away.db }, log: silentLog, checks: [] });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const response = await fetch(`http://127.0.0.1:${port}/v1/me`, {
     headers: { authorization: `Bearer ${org.member}` },
@@ -257,7 +257,12 @@ test("a fault of ours answers 500 without its text", async () => {
 });
 
 test("a body that does not arrive in time ends the connection", async () => {
-  const server = createHttpServer({ world: api.world, log: silentLog, checks: [], limits: { requestTimeoutMs: 200 } });
+  const server = createHttpServer({
+    platform: api.platform,
+    log: silentLog,
+    checks: [],
+    limits: { requestTimeoutMs: 200 },
+  });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");

@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { limits as apiLimits, type ApiLimits } from "../contract/limits.ts";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
-import { Refused, type Surroundings } from "../features/context.ts";
+import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { addDecisionPage } from "./decision-page.ts";
@@ -22,7 +22,7 @@ import { createOpenCount } from "./open-count.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 
 export interface HttpOptions {
-  readonly world: Surroundings;
+  readonly platform: HandlerPlatform;
   readonly log: Log;
   /** What `/readyz` asks. */
   readonly checks: readonly ReadyCheck[];
@@ -66,13 +66,13 @@ export interface HttpServer {
 export function createHttpServer(options: HttpOptions): HttpServer {
   const { log } = options;
   const limits: HttpLimits = { ...standard, ...options.limits };
-  const world = { ...options.world, limits: { ...options.world.limits, ...toldLimits(limits) } };
-  const find = (text: string) => authenticate(world.db, text);
+  const platform = { ...options.platform, limits: { ...options.platform.limits, ...toldLimits(limits) } };
+  const find = (text: string) => authenticate(platform.db, text);
   const authenticator = createAuthenticator({
-    wakeups: world.wakeups,
+    wakeups: platform.wakeups,
     log,
     find,
-    recordUse: (id) => recordUse(world.db, id),
+    recordUse: (id) => recordUse(platform.db, id),
   });
   const app = createApp(options, limits);
   addBodyReading(app);
@@ -84,7 +84,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const large = createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs");
   for (const row of routes)
     addRoute(app, row, {
-      world,
+      platform,
       authenticator,
       limiter,
       streams,
@@ -94,7 +94,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       log,
     });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
-  addDecisionPage(app, { world, log });
+  addDecisionPage(app, { platform, log });
   addFallbacks(app, log);
   return {
     async listen({ host, port }) {

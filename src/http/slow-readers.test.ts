@@ -4,7 +4,13 @@ import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { testProject } from "../../test/support/things.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../test/support/test-platform.ts";
 import type { LogStore } from "../ports/log-store.ts";
 
 // More than the buffers of both ends take, so that the server has to wait for its client.
@@ -19,7 +25,7 @@ before(async () => {
   const limits = { largeReadsPerToken: 2, stalledAnswerTimeoutMs: 2000 };
   api = await testApi({ ports: { logStore }, http: { limits } });
   org = await testOrganization(api.database.db, "acme");
-  await testProject(api.world, org, "demo");
+  await testProject(api.platform, org, "demo");
 });
 after(() => api.close());
 

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Refused } from "../features/context.ts";
-import { rehearsal } from "../contract/rehearsal.ts";
+import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { emptyTables } from "../../test/support/empty-tables.ts";
 import { testThings, type Things } from "../../test/support/things.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../test/support/world.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../test/support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -25,7 +31,7 @@ before(async () => {
     clock: { now: () => new Date(Date.now() + aheadMs) },
   });
   org = await testOrganization(api.database.db, "acme", { maxProjects: 1000 });
-  things = await testThings(api.world, org);
+  things = await testThings(api.platform, org);
 });
 after(() => api.close());
 
@@ -129,7 +135,7 @@ describe("a write with an Idempotency-Key", () => {
       assert.match(String(text), /^berth_/);
       assert.deepEqual([again.status, again.body], [201, { ...rest, [field]: null }]);
       const row = await db.selectFrom("idempotency_key").selectAll().where("key", "=", key).executeTakeFirstOrThrow();
-      const kept = api.world.vault.open(row.token_id, `idempotency:${key}`, row.sealed_answer as Buffer);
+      const kept = api.platform.vault.open(row.token_id, `idempotency:${key}`, row.sealed_answer as Buffer);
       assert.ok(!kept.includes(String(text)) && kept.includes("201"));
     }
   });
@@ -193,15 +199,15 @@ describe("a write with an Idempotency-Key", () => {
 });
 
 describe("a write with ?dry_run=true", () => {
-  const rehearse = async (method: string, path: string, body?: unknown, token?: string) => {
+  const dryRun = async (method: string, path: string, body?: unknown, token?: string) => {
     const more = { ...(body === undefined ? {} : { body }), ...(token === undefined ? {} : { token }) };
     const called = await send(method, `${path}?dry_run=true`, more);
-    return { ...called, said: called.status === 200 ? rehearsal.parse(called.body) : undefined };
+    return { ...called, said: called.status === 200 ? dryRunSchema.parse(called.body) : undefined };
   };
 
   test("says what would happen and changes nothing", async () => {
     const { slug } = things.project;
-    const { said } = await rehearse("DELETE", `/v1/projects/${slug}`);
+    const { said } = await dryRun("DELETE", `/v1/projects/${slug}`);
     assert.equal(said?.route, "projects.delete");
     assert.deepEqual(said.would_change, { action: "project.deleted", target: slug, detail: {} });
     assert.deepEqual([said.would_answer, said.needs_approval], [200, false]);
@@ -217,19 +223,19 @@ describe("a write with ?dry_run=true", () => {
   test("is refused as the write itself would be", async () => {
     await createProject("gone");
     await send("DELETE", "/v1/projects/gone");
-    assert.equal((await rehearse("DELETE", "/v1/projects/gone")).body["code"], "project_deleted");
-    assert.equal((await rehearse("DELETE", "/v1/projects/never")).status, 404);
-    assert.equal((await rehearse("POST", "/v1/projects", { slug: "UPPER", name: "x" })).status, 400);
+    assert.equal((await dryRun("DELETE", "/v1/projects/gone")).body["code"], "project_deleted");
+    assert.equal((await dryRun("DELETE", "/v1/projects/never")).status, 404);
+    assert.equal((await dryRun("POST", "/v1/projects", { slug: "UPPER", name: "x" })).status, 400);
     assert.equal((await send("DELETE", "/v1/projects/gone?dry_run=yes")).status, 400);
   });
 
   test("makes no token, asks no human, and reaches nothing outside", async () => {
     const agent = (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
-    const made = await rehearse("POST", "/v1/api-tokens", { name: "none" }, agent);
+    const made = await dryRun("POST", "/v1/api-tokens", { name: "none" }, agent);
     assert.deepEqual([made.said?.needs_approval, made.said?.would_answer], [true, 201]);
     assert.doesNotMatch(made.text, /berth_/);
     const before = inserts;
-    assert.equal((await rehearse("POST", insertPath(), { values: { id: 1 } })).said?.would_answer, 201);
+    assert.equal((await dryRun("POST", insertPath(), { values: { id: 1 } })).said?.would_answer, 201);
     assert.equal(inserts, before);
     const waiting = await api.call("GET", "/v1/approvals?status=pending", { token: agent });
     assert.deepEqual(waiting.body["approvals"], []);

@@ -18,11 +18,11 @@ import type { Tx } from "../store/database.ts";
 import { requireLease, type Lease } from "../store/leases.ts";
 import { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 /** Everything that one operation needs. */
 interface Work {
-  readonly world: World;
+  readonly platform: Platform;
   readonly operation: TakenOperation;
   readonly lease: Lease;
   readonly spec: DatabaseSpec;
@@ -38,15 +38,15 @@ const spareBytes = 32 * 1024 * 1024;
 
 /** Makes, restores or verifies a backup and ends the operation in every case that is its own. Throws faults of the platform. */
 export async function performBackupWork(
-  world: World,
+  platform: Platform,
   operation: TakenOperation,
   lease: Lease,
   signal: AbortSignal,
 ): Promise<void> {
-  const row = await databaseOf(world.db, operation.org_id, operation.project_id);
+  const row = await databaseOf(platform.db, operation.org_id, operation.project_id);
   if (row === undefined) throw new Error("the operation's project has no database");
-  const progress = createBackupProgress(world.db, lease);
-  const work = { world, operation, lease, signal, progress, spec: specOf(world.vault, row) };
+  const progress = createBackupProgress(platform.db, lease);
+  const work = { platform, operation, lease, signal, progress, spec: specOf(platform.vault, row) };
   try {
     await end(work, await attempt(work));
   } finally {
@@ -61,7 +61,7 @@ async function attempt(work: Work): Promise<End> {
     await cleanUp(work);
   } catch (error) {
     if (attempts <= mostAttempts) throw error;
-    work.world.log.error(
+    work.platform.log.error(
       { err: error, operation: work.operation.id },
       "what an operation left could not be cleaned up",
     );
@@ -73,7 +73,7 @@ async function attempt(work: Work): Promise<End> {
     const problem = isOverdue(work.signal) ? tookTooLong : problemOf(error);
     if (problem !== tookTooLong) work.signal.throwIfAborted();
     if (problem === undefined) throw error;
-    work.world.log.warn({ err: error, operation: work.operation.id }, "a backup, restore or verification failed");
+    work.platform.log.warn({ err: error, operation: work.operation.id }, "a backup, restore or verification failed");
     await cleanUp(work);
     return { problem };
   }
@@ -101,19 +101,19 @@ function perform(work: Work): Promise<End> {
 }
 
 async function backUp(work: Work): Promise<End> {
-  const { world, operation, lease, spec, progress, signal } = work;
-  const { standard, named } = world.ports.storages;
+  const { platform, operation, lease, spec, progress, signal } = work;
+  const { standard, named } = platform.ports.storages;
   const storage = named[standard] as Storage;
   await requireRoom(work, storage);
   const { org_id, project_id, backup_id } = operation;
   // The fence is part of the name: two workers, one of them too late, never write the same file.
   const key = `${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`;
-  if (!(await setStorageKey(world.db, lease, { backup_id, storage: standard, storage_key: key })))
+  if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
     throw new Error("the lease was lost");
   await progress.enter("dumping");
   let stored: { size_bytes: number; sha256: string } | undefined;
   const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
-  const { counts, engine_version } = await world.ports.postgresHost.dump(spec, {
+  const { counts, engine_version } = await platform.ports.postgresHost.dump(spec, {
     signal,
     onCounted: ({ counted, tables }) => progress.tell({ tables_done: counted, tables_total: tables }),
     consume: async (archive) => void (stored = await packArchive(archive, { storage, key, signal, onBytes })),
@@ -122,9 +122,9 @@ async function backUp(work: Work): Promise<End> {
   return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
 }
 
-async function requireRoom({ world, operation }: Work, storage: Storage): Promise<void> {
+async function requireRoom({ platform, operation }: Work, storage: Storage): Promise<void> {
   const free = await storage.free();
-  const last = await newestSize(world.db, operation.org_id, operation.project_id);
+  const last = await newestSize(platform.db, operation.org_id, operation.project_id);
   if (free !== null && free < last + spareBytes) throw new StorageFull();
 }
 
@@ -144,14 +144,14 @@ async function verify(work: Work): Promise<End> {
 }
 
 async function judge(work: Work): Promise<Verdict> {
-  const { world, operation, spec, signal, progress } = work;
+  const { platform, operation, spec, signal, progress } = work;
   const name = operation.database_name as string;
   try {
     await restoreInto(work, name);
     await progress.enter("counting");
     const onCounted = (done: { counted: number; tables: number }) =>
       progress.tell({ tables_done: done.counted, tables_total: done.tables });
-    const actual = await world.ports.postgresHost.countRows(spec, name, { signal, onCounted });
+    const actual = await platform.ports.postgresHost.countRows(spec, name, { signal, onCounted });
     return compare(operation.row_counts ?? [], actual);
   } catch (error) {
     // What is wrong with the backup is a result; that the platform could not look is not.
@@ -175,19 +175,19 @@ function compare(expected: readonly TableCount[], actual: readonly TableCount[])
 
 /** Looks through the whole file first, then restores it into a fresh database of this name. */
 async function restoreInto(work: Work, name: string): Promise<void> {
-  const { world, spec, progress, signal } = work;
+  const { platform, spec, progress, signal } = work;
   const file = archiveOf(work);
   await progress.enter("checking");
   await checkArchive(file);
   progress.tell({ bytes_done: 0 });
   await progress.enter("restoring");
-  await world.ports.postgresHost.createDatabase(spec, name);
+  await platform.ports.postgresHost.createDatabase(spec, name);
   const archive = await unpackArchive(file);
-  await world.ports.postgresHost.restore(spec, name, { archive, signal });
+  await platform.ports.postgresHost.restore(spec, name, { archive, signal });
 }
 
-function archiveOf({ world, operation, progress, signal }: Work): ArchiveFile {
-  const storage = world.ports.storages.named[operation.storage ?? ""];
+function archiveOf({ platform, operation, progress, signal }: Work): ArchiveFile {
+  const storage = platform.ports.storages.named[operation.storage ?? ""];
   if (storage === undefined)
     throw new DatabaseWorkFailed(
       "missing",
@@ -198,20 +198,20 @@ function archiveOf({ world, operation, progress, signal }: Work): ArchiveFile {
 }
 
 /** Drops the database that an operation made and did not finish, or deletes the file. */
-async function cleanUp({ world, operation, lease, spec }: Work): Promise<void> {
+async function cleanUp({ platform, operation, lease, spec }: Work): Promise<void> {
   // Whoever has the operation now makes a database of the same name.
-  await requireLease(world.db, lease);
-  if (operation.database_name !== null) await world.ports.postgresHost.dropDatabase(spec, operation.database_name);
+  await requireLease(platform.db, lease);
+  if (operation.database_name !== null) await platform.ports.postgresHost.dropDatabase(spec, operation.database_name);
   if (operation.kind !== "backup") return;
   const { org_id, project_id, backup_id, storage, storage_key } = operation;
-  if (storage !== null && storage_key !== null) await world.ports.storages.named[storage]?.delete(storage_key);
-  const { standard, named } = world.ports.storages;
+  if (storage !== null && storage_key !== null) await platform.ports.storages.named[storage]?.delete(storage_key);
+  const { standard, named } = platform.ports.storages;
   await named[standard]?.delete(`${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`);
 }
 
-async function end({ world, operation, lease }: Work, { problem, write }: End): Promise<void> {
+async function end({ platform, operation, lease }: Work, { problem, write }: End): Promise<void> {
   const { org_id, project_id, backup_id, kind } = operation;
-  await world.db.transaction().execute(async (tx) => {
+  await platform.db.transaction().execute(async (tx) => {
     if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
     if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
     await write?.(tx);
@@ -223,7 +223,7 @@ async function end({ world, operation, lease }: Work, { problem, write }: End): 
       target: backup_id,
       detail: problem === null ? {} : { code: problem.code },
     });
-    await world.wakeups.send(tx, "outcomes", operation.id);
+    await platform.wakeups.send(tx, "outcomes", operation.id);
   });
 }
 

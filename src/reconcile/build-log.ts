@@ -1,5 +1,5 @@
 import { cutLine, withoutControls } from "../kit/log-lines.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 /** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
 export interface BuildLog {
@@ -19,7 +19,7 @@ export interface BuildLog {
 const tailLines = 30;
 
 /** What writing needs of the world. */
-export type LogPlace = Pick<World, "log"> & { readonly ports: Pick<World["ports"], "logStore"> };
+export type LogPlace = Pick<Platform, "log"> & { readonly ports: Pick<Platform["ports"], "logStore"> };
 
 /** `buildId` null: nobody reads along (a rollback has no build of its own), lines are only kept for the tail. */
 export function createBuildLog(

@@ -1,5 +1,5 @@
 import type { Log } from "../kit/log.ts";
-import { createBell } from "../store/bell.ts";
+import { createSignal } from "../store/signal.ts";
 import type { Topic, Wakeups } from "../store/wakeups.ts";
 
 /**
@@ -71,7 +71,7 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
     detail: "not run yet",
     failing: false,
   };
-  const bell = createBell(options.wakeups, task.topics);
+  const wakeup = createSignal(options.wakeups, task.topics);
   let ended: Promise<void> = Promise.resolve();
 
   async function once(): Promise<number> {
@@ -91,9 +91,9 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
     while (!signal.aborted) {
       const pauseMs = await once();
       first();
-      await bell.wait(pauseMs, signal);
+      await wakeup.wait(pauseMs, signal);
     }
-    bell.stop();
+    wakeup.stop();
     await task.settle?.();
   }
 
@@ -101,6 +101,6 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
     start: () => new Promise<void>((first) => void (ended = loop(first))),
     ended: () => ended,
     status: () => ({ ...status }),
-    wake: () => bell.ring(),
+    wake: () => wakeup.notify(),
   };
 }

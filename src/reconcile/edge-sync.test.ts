@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import type { KyselyPlugin } from "kysely";
-import { deployedProject } from "../../test/support/cron-world.ts";
+import { deployedProject } from "../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { markReady } from "../features/deployments/deployments.ts";
 import { silentLog } from "../kit/log.ts";
@@ -15,7 +15,7 @@ import type { Edge, RouteTable } from "../ports/edge.ts";
 import { openVault, type Vault } from "../store/vault.ts";
 import { syncEdge } from "./edge-sync.ts";
 import { appsTask } from "./tasks/apps.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 const projects = 12;
 let database: TestDatabase;
@@ -40,7 +40,7 @@ after(async () => {
 beforeEach(() => database.db.updateTable("replica").set({ ready_attempt: 0 }).execute());
 
 /** A world whose edge takes tables as slowly as a test wants. */
-function worldWith(apply: Edge["apply"], plugin?: KyselyPlugin): World {
+function worldWith(apply: Edge["apply"], plugin?: KyselyPlugin): Platform {
   const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
   const running = { ordinal: 0, attempt: 1, state: "running", address, started_at: new Date(), exit: null };
   const runtime = {
@@ -54,7 +54,7 @@ function worldWith(apply: Edge["apply"], plugin?: KyselyPlugin): World {
     log: silentLog,
     settings: { health: { timeoutMs: 1000 } },
     ports: { edge: { apply }, runtime },
-  } as unknown as World;
+  } as unknown as Platform;
 }
 
 const readyIn = (table: RouteTable) => table.routes.filter((route) => route.targets.length > 0).length;
@@ -69,15 +69,15 @@ test("callers who arrive while a table is on its way share the next, which has w
   const taken: RouteTable[] = [];
   const first = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
-  const world = worldWith(async (table) => {
+  const platform = worldWith(async (table) => {
     taken.push(table);
     arrived.resolve();
     if (taken.length === 1) await first.promise;
   });
-  const earlier = syncEdge(world);
+  const earlier = syncEdge(platform);
   await arrived.promise;
   await ready(3);
-  const later = [syncEdge(world), syncEdge(world), syncEdge(world)];
+  const later = [syncEdge(platform), syncEdge(platform), syncEdge(platform)];
   first.resolve();
   assert.equal(readyIn(await earlier), 0);
   for (const table of await Promise.all(later)) assert.equal(table, taken[1]);
@@ -87,15 +87,15 @@ test("callers who arrive while a table is on its way share the next, which has w
 
 test("a table that the edge did not take is the fault of its callers' alone", async () => {
   let count = 0;
-  const world = worldWith(async () => {
+  const platform = worldWith(async () => {
     count += 1;
     if (count === 1) throw new Error("the edge is away");
   });
-  const failing = syncEdge(world);
-  const next = syncEdge(world);
+  const failing = syncEdge(platform);
+  const next = syncEdge(platform);
   await assert.rejects(failing, /away/);
   assert.ok(await next);
-  assert.ok(await syncEdge(world));
+  assert.ok(await syncEdge(platform));
   assert.equal(count, 3);
 });
 
@@ -114,13 +114,13 @@ test("a table costs as many queries for many projects as for one", async () => {
 
 test("replicas that become healthy are looked at together, and their edge is told of many at once", async () => {
   const taken: RouteTable[] = [];
-  const world = worldWith(async (table) => {
+  const platform = worldWith(async (table) => {
     taken.push(table);
     if (taken.length > 1) return;
     // Nobody waits for the edge before he has been looked at.
     while ((await readyCount()) < projects) await new Promise((resolve) => setTimeout(resolve, 5));
   });
-  await appsTask(world).run(new AbortController().signal);
+  await appsTask(platform).run(new AbortController().signal);
   assert.equal(readyIn(taken.at(-1) as RouteTable), projects);
   assert.ok(taken.length <= 3, `${taken.length} tables`);
 });

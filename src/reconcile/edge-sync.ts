@@ -2,7 +2,7 @@ import { nextRouteVersion, readyReplicas, servedProjects } from "../features/dep
 import { servedHostnames } from "../features/domains/domains.ts";
 import type { Edge, Route, RouteTable, Target } from "../ports/edge.ts";
 import type { Instance } from "../ports/runtime.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 interface Flight {
   current: Promise<RouteTable>;
@@ -17,20 +17,20 @@ const flights = new WeakMap<Edge, Flight>();
  * Brings the edge in line with the rows and resolves when it serves by them: whatever was committed before the call is in the
  * table. Who calls while a table is on its way shares the next one with all others who do.
  */
-export function syncEdge(world: World): Promise<RouteTable> {
-  const { edge } = world.ports;
+export function syncEdge(platform: Platform): Promise<RouteTable> {
+  const { edge } = platform.ports;
   const flight = flights.get(edge);
-  if (flight === undefined) return takeOff(world);
+  if (flight === undefined) return takeOff(platform);
   flight.next ??= flight.current.then(
-    () => takeOff(world),
-    () => takeOff(world),
+    () => takeOff(platform),
+    () => takeOff(platform),
   );
   return flight.next;
 }
 
-function takeOff(world: World): Promise<RouteTable> {
-  const { edge } = world.ports;
-  const flight: Flight = { current: bring(world), next: undefined };
+function takeOff(platform: Platform): Promise<RouteTable> {
+  const { edge } = platform.ports;
+  const flight: Flight = { current: bring(platform), next: undefined };
   flights.set(edge, flight);
   const land = () => void (flight.next === undefined && flights.delete(edge));
   flight.current.then(land, land);
@@ -38,34 +38,34 @@ function takeOff(world: World): Promise<RouteTable> {
 }
 
 /** The version is drawn before the rows are read, so that a table with a larger one is never the older. */
-async function bring(world: World): Promise<RouteTable> {
-  const version = await nextRouteVersion(world.db);
-  const projects = await servedProjects(world.db);
+async function bring(platform: Platform): Promise<RouteTable> {
+  const version = await nextRouteVersion(platform.db);
+  const projects = await servedProjects(platform.db);
   const ids = projects.flatMap(({ deployment_id }) => (deployment_id === null ? [] : [deployment_id]));
-  const ready = await readyReplicas(world.db, ids);
-  const named = Map.groupBy(await servedHostnames(world.db), (domain) => domain.project_id);
+  const ready = await readyReplicas(platform.db, ids);
+  const named = Map.groupBy(await servedHostnames(platform.db), (domain) => domain.project_id);
   const routes = await Promise.all(
     projects.map(async (project) => {
-      const route = await routeOf(world, project, ready);
+      const route = await routeOf(platform, project, ready);
       // One route for the project's own name and for each hostname that is served for it; all lead to the same.
       const others = (named.get(project.project_id) ?? []).map(({ hostname }) => ({ ...route, hostname }));
       return [route, ...others];
     }),
   );
   const table = { version, routes: routes.flat() };
-  await world.ports.edge.apply(table);
+  await platform.ports.edge.apply(table);
   return table;
 }
 
 type Served = Awaited<ReturnType<typeof servedProjects>>[number];
 type Ready = Awaited<ReturnType<typeof readyReplicas>>;
 
-async function routeOf(world: World, project: Served, ready: Ready): Promise<Route> {
+async function routeOf(platform: Platform, project: Served, ready: Ready): Promise<Route> {
   const { hostname, project_id, deployment_id } = project;
   if (project.suspended_at !== null) return { hostname, project_id, state: "suspended", targets: [] };
   if (project.deleted_at !== null) return { hostname, project_id, state: "deleted", targets: [] };
   if (deployment_id === null) return { hostname, project_id, state: "empty", targets: [] };
-  const instances = await world.ports.runtime.observe(deployment_id);
+  const instances = await platform.ports.runtime.observe(deployment_id);
   const targets = readyTargets(instances, ready.get(deployment_id) ?? new Map(), project.replicas);
   return { hostname, project_id, state: "serving", targets };
 }

@@ -2,7 +2,7 @@ import type { RuntimeLine } from "../ports/log-store.ts";
 import type { Instance } from "../ports/runtime.ts";
 import { lineBudget, type LineBudget } from "./line-budget.ts";
 import type { Redact } from "./workload.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 /** Whose output it is, and where to learn what must not be seen of it once it was read. */
 export interface OutputSource {
@@ -16,9 +16,9 @@ export interface OutputSource {
 const underWay = new Map<string, Promise<void>>();
 
 /** Moves what the workload's instances wrote into the project's log, without secrets, and lets the runtime forget it. */
-export async function ingestOutput(world: World, source: OutputSource): Promise<void> {
+export async function ingestOutput(platform: Platform, source: OutputSource): Promise<void> {
   const before = underWay.get(source.workload_id) ?? Promise.resolve();
-  const mine = before.catch(() => {}).then(() => ingestAll(world, source));
+  const mine = before.catch(() => {}).then(() => ingestAll(platform, source));
   underWay.set(source.workload_id, mine);
   try {
     await mine;
@@ -30,21 +30,21 @@ export async function ingestOutput(world: World, source: OutputSource): Promise<
 // One that writes faster than anybody reads must not keep the others waiting; the runtime drops what becomes too much.
 const chunksAtOnce = 64;
 
-async function ingestAll(world: World, source: OutputSource): Promise<void> {
-  const budget = lineBudget(source.project_id, world.settings.logLinesPerSecond);
-  const instances = await world.ports.runtime.observe(source.workload_id);
+async function ingestAll(platform: Platform, source: OutputSource): Promise<void> {
+  const budget = lineBudget(source.project_id, platform.settings.logLinesPerSecond);
+  const instances = await platform.ports.runtime.observe(source.workload_id);
   for (const instance of instances) {
     const chunks = instance.state === "exited" ? Infinity : chunksAtOnce;
-    for (let read = 0; read < chunks; read += 1) if (!(await ingestChunk(world, source, instance, budget))) break;
+    for (let read = 0; read < chunks; read += 1) if (!(await ingestChunk(platform, source, instance, budget))) break;
   }
   // Of what has ended nothing comes any more that could bring the number of lost lines along.
   const isOver = instances.every((instance) => instance.state === "exited");
   const dropped = budget.takeDropped({ now: isOver });
   const [first] = instances;
   if (dropped === 0 || first === undefined) return;
-  const at = world.clock.now().toISOString();
+  const at = platform.clock.now().toISOString();
   const text = droppedText(dropped);
-  await world.ports.logStore.appendRuntime(source.project_id, [
+  await platform.ports.logStore.appendRuntime(source.project_id, [
     { at, deployment: source.deployment, replica: first.ordinal, text },
   ]);
 }
@@ -55,17 +55,17 @@ function droppedText(lines: number): string {
 
 /** True when there may be more. */
 async function ingestChunk(
-  world: World,
+  platform: Platform,
   source: OutputSource,
   instance: Instance,
   budget: LineBudget,
 ): Promise<boolean> {
-  const { runtime, logStore } = world.ports;
+  const { runtime, logStore } = platform.ports;
   const position = await logStore.readPosition(instance);
   const chunk = await runtime.readOutput(instance, position);
   if (chunk.lines.length === 0 && chunk.dropped_bytes === 0) return false;
   const redact = await source.redactor();
-  const at = world.clock.now().toISOString();
+  const at = platform.clock.now().toISOString();
   const stamp = (text: string): RuntimeLine => ({ at, deployment: source.deployment, replica: instance.ordinal, text });
   const dropped = budget.takeDropped({ now: false });
   const kept = budget.admit(chunk.lines);

@@ -2,7 +2,7 @@ import { databaseEnv, databaseOfDeployment } from "../features/database/database
 import { openVariables, sealedSecretsOf } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
 import { secretsIn, type Redact } from "./workload.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 /** A deployment whose output is about to be stored. */
 export interface OutputOwner {
@@ -23,15 +23,15 @@ const kept = 1000;
  * Opens a deployment's variables once, because they are pinned. Its database is looked at each time: what is started again gets
  * the variables of the database that it has by then.
  */
-export function createRedactors(world: World): Redactors {
+export function createRedactors(platform: Platform): Redactors {
   const known = new Map<string, Known>();
   return async (owner) => {
-    const deployment = known.get(owner.id) ?? (await open(world, owner));
+    const deployment = known.get(owner.id) ?? (await open(platform, owner));
     // The one that was asked for last is forgotten last.
     known.delete(owner.id);
     known.set(owner.id, deployment);
     if (known.size > kept) known.delete(known.keys().next().value as string);
-    await addDatabase(world, owner, deployment);
+    await addDatabase(platform, owner, deployment);
     return deployment.redact;
   };
 }
@@ -42,7 +42,7 @@ interface Known {
   redact: Redact;
 }
 
-async function open({ db, vault }: World, owner: OutputOwner): Promise<Known> {
+async function open({ db, vault }: Platform, owner: OutputOwner): Promise<Known> {
   const sealed = await sealedSecretsOf(db, owner.org_id, owner.id);
   if (sealed === undefined) throw new Error("the deployment is gone");
   const { id, project_id } = owner;
@@ -53,7 +53,7 @@ async function open({ db, vault }: World, owner: OutputOwner): Promise<Known> {
 }
 
 /** What was a secret stays one: a process may hold what it was started with. */
-async function addDatabase({ db, vault }: World, owner: OutputOwner, deployment: Known): Promise<void> {
+async function addDatabase({ db, vault }: Platform, owner: OutputOwner, deployment: Known): Promise<void> {
   const row = await databaseOfDeployment(db, owner);
   if (row === undefined) return;
   const version = [row.id, row.port, row.role_name, row.database_name, row.sealed_password.toString("base64")].join();

@@ -3,7 +3,7 @@ import { openVariables } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
 import type { Image } from "../ports/builder.ts";
 import type { Workload } from "../ports/runtime.ts";
-import type { World } from "./world.ts";
+import type { Platform } from "./platform.ts";
 
 /** A deployment row with what its project adds to it. */
 export interface WorkloadSource {
@@ -23,16 +23,16 @@ export interface WorkloadSource {
 }
 
 /** What the runtime is asked to run for a deployment: its pinned image and variables, and what the platform adds. */
-export async function workloadOf(world: World, source: WorkloadSource): Promise<Workload> {
-  const database = await databaseFor(world.db, world.vault, source);
+export async function workloadOf(platform: Platform, source: WorkloadSource): Promise<Workload> {
+  const database = await databaseFor(platform.db, platform.vault, source);
   const env = {
-    ...openVariables(world.vault, source),
+    ...openVariables(platform.vault, source),
     ...database.env,
-    CRON_SECRET: world.vault.open(source.project_id, "cron_secret", source.sealed_cron_secret),
+    CRON_SECRET: platform.vault.open(source.project_id, "cron_secret", source.sealed_cron_secret),
     BERTH_PROJECT: source.slug,
     BERTH_DEPLOYMENT: source.id,
     BERTH_GIT_SHA: source.commit,
-    BERTH_URL: world.appUrl(source.hostname),
+    BERTH_URL: platform.appUrl(source.hostname),
   };
   return {
     id: source.id,
@@ -40,9 +40,9 @@ export async function workloadOf(world: World, source: WorkloadSource): Promise<
     project_number: source.project_number,
     image_ref: source.image.image_ref,
     replicas: source.replicas,
-    port: source.port ?? world.settings.appPort,
+    port: source.port ?? platform.settings.appPort,
     env,
-    limits: world.settings.workloadLimits,
+    limits: platform.settings.workloadLimits,
     reach: database.reach,
   };
 }

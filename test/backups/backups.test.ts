@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { restoredDatabases } from "../../src/features/backups/restored.ts";
-import { testToken } from "../support/world.ts";
+import { testToken } from "../support/test-platform.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 
 const schema = `
@@ -16,29 +16,29 @@ const schema = `
   create view recent as select * from notes where id > 2990;`;
 
 describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
-  let platform: BackupPlatform;
+  let running: BackupPlatform;
   let project: TestProject;
 
   before(async () => {
-    platform = await startBackupPlatform();
-    project = await platform.project();
+    running = await startBackupPlatform();
+    project = await running.project();
     await project.query(schema);
   });
-  after(() => platform?.close());
+  after(() => running?.close());
 
   const of = (rest: string) => `/v1/projects/${project.slug}${rest}`;
   const scratch = async () => {
-    const names = await platform.host.listDatabases(specOfRow(await project.row()));
+    const names = await running.host.listDatabases(specOfRow(await project.row()));
     return names.filter((name) => name.startsWith("verify_"));
   };
   const specOfRow = (row: Awaited<ReturnType<TestProject["row"]>>) => ({ ...row, password: "unused" });
   const file = async (id: string) => {
-    const row = await platform.world.db
+    const row = await running.platform.db
       .selectFrom("backup")
       .select("storage_key")
       .where("id", "=", id)
       .executeTakeFirstOrThrow();
-    return join(platform.backupsDir, row.storage_key ?? "");
+    return join(running.backupsDir, row.storage_key ?? "");
   };
   const liveState = async () => {
     const rows = await project.query(`select (select md5(string_agg(n::text, ',' order by id)) from notes n) as notes,
@@ -47,10 +47,10 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
   };
 
   it("answers at once and goes on by itself", async () => {
-    const asked = await platform.call("POST", of("/backups"));
+    const asked = await running.call("POST", of("/backups"));
     assert.equal(asked.status, 201, asked.text);
     assert.deepEqual(Object.keys(asked.body).sort(), ["id", "status"]);
-    const done = await platform.ended(asked.body["id"] as string);
+    const done = await running.ended(asked.body["id"] as string);
     assert.equal(done.status, "completed");
     assert.deepEqual(done.tables, [
       { table: "public.empty", rows: 0 },
@@ -60,7 +60,7 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     assert.equal(stored.length, done.size_bytes);
     const { createHash } = await import("node:crypto");
     assert.equal(createHash("sha256").update(stored).digest("hex"), done.sha256);
-    const list = await platform.call("GET", of("/backups"));
+    const list = await running.call("GET", of("/backups"));
     assert.equal((list.body["backups"] as { id: string }[])[0]?.id, done.id);
   });
 
@@ -77,12 +77,12 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
       }
     })();
     const made = [];
-    while (acknowledged < 600) made.push(await platform.backup(project.slug));
+    while (acknowledged < 600) made.push(await running.backup(project.slug));
     writing = false;
     await writes;
     await writer.end();
     for (const { id } of made) {
-      const { body } = await platform.call("POST", `/v1/backups/${id}/verify`);
+      const { body } = await running.call("POST", `/v1/backups/${id}/verify`);
       assert.equal(body["status"], "verified", JSON.stringify(body));
       for (const { expected, actual } of body["tables"] as { expected: number; actual: number }[])
         assert.equal(actual, expected);
@@ -96,24 +96,24 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
   });
 
   it("restores into a new database, and neither that nor a verification changes the live one", async () => {
-    const { id } = await platform.backup(project.slug);
+    const { id } = await running.backup(project.slug);
     const before = await liveState();
-    const restored = await platform.call("POST", of("/restore"), {});
+    const restored = await running.call("POST", of("/restore"), {});
     assert.equal(restored.status, 201, restored.text);
     assert.equal(restored.body["backup_id"], id);
-    assert.equal((await platform.call("POST", `/v1/backups/${id}/verify`)).body["status"], "verified");
+    assert.equal((await running.call("POST", `/v1/backups/${id}/verify`)).body["status"], "verified");
     assert.deepEqual(await liveState(), before);
     const name = restored.body["database"] as string;
     assert.deepEqual(
       await project.query("select count(*)::int as n from recent", name),
       await project.query("select count(*)::int as n from recent"),
     );
-    const further = await restoredDatabases(platform.world.db, platform.org.id, project.id);
+    const further = await restoredDatabases(running.platform.db, running.org.id, project.id);
     assert.deepEqual(
       further.map(({ database, backup_id }) => ({ database, backup_id })),
       [{ database: name, backup_id: id }],
     );
-    await platform.call("DELETE", of(`/database/restored/${name}`));
+    await running.call("DELETE", of(`/database/restored/${name}`));
   });
 
   for (const [what, damage] of [
@@ -123,39 +123,39 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     ["no file", (path: string) => rm(path)],
   ] as const) {
     it(`finds ${what} before anything is touched`, async () => {
-      const { id } = await platform.backup(project.slug);
-      const before = await platform.host.listDatabases(specOfRow(await project.row()));
+      const { id } = await running.backup(project.slug);
+      const before = await running.host.listDatabases(specOfRow(await project.row()));
       await damage(await file(id));
-      const verified = await platform.call("POST", `/v1/backups/${id}/verify`);
+      const verified = await running.call("POST", `/v1/backups/${id}/verify`);
       assert.equal(verified.status, 200);
       assert.equal(verified.body["status"], "failed");
       assert.match(verified.body["reason"] as string, /file/);
-      const restored = await platform.call("POST", of("/restore"), { backup_id: id });
+      const restored = await running.call("POST", of("/restore"), { backup_id: id });
       assert.equal(restored.status, 409);
       assert.equal(restored.body["code"], "backup_damaged");
-      assert.deepEqual(await platform.host.listDatabases(specOfRow(await project.row())), before);
-      assert.equal((await platform.ended(id)).verification?.status, "failed");
+      assert.deepEqual(await running.host.listDatabases(specOfRow(await project.row())), before);
+      assert.equal((await running.ended(id)).verification?.status, "failed");
     });
   }
 
   it("finds a file that was swapped for another backup's, whole as that is", async () => {
-    const [one, other] = [await platform.backup(project.slug), await platform.backup(project.slug)];
+    const [one, other] = [await running.backup(project.slug), await running.backup(project.slug)];
     await project.query("insert into notes (body) values ('more')");
-    const third = await platform.backup(project.slug);
+    const third = await running.backup(project.slug);
     await rename(await file(third.id), await file(one.id));
-    assert.equal((await platform.call("POST", `/v1/backups/${one.id}/verify`)).body["status"], "failed");
-    assert.equal((await platform.call("POST", `/v1/backups/${other.id}/verify`)).body["status"], "verified");
+    assert.equal((await running.call("POST", `/v1/backups/${one.id}/verify`)).body["status"], "failed");
+    assert.equal((await running.call("POST", `/v1/backups/${other.id}/verify`)).body["status"], "verified");
   });
 
   it("names the tables that differ", async () => {
-    const { id, tables } = await platform.backup(project.slug);
+    const { id, tables } = await running.backup(project.slug);
     const changed = tables.map((each) => (each.table === "public.notes" ? { ...each, rows: each.rows + 1 } : each));
-    await platform.world.db
+    await running.platform.db
       .updateTable("backup")
       .set({ row_counts: JSON.stringify(changed) })
       .where("id", "=", id)
       .execute();
-    const { body } = await platform.call("POST", `/v1/backups/${id}/verify`);
+    const { body } = await running.call("POST", `/v1/backups/${id}/verify`);
     assert.equal(body["status"], "mismatch");
     const differing = (body["tables"] as { table: string; expected: number; actual: number }[]).filter(
       (each) => each.expected !== each.actual,
@@ -168,15 +168,15 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
   });
 
   it("does one thing at a time for a project", async () => {
-    const answers = await Promise.all(Array.from({ length: 10 }, () => platform.call("POST", of("/backups"))));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => running.call("POST", of("/backups"))));
     const made = answers.filter(({ status }) => status === 201);
     assert.equal(made.length, 1);
     for (const refused of answers.filter(({ status }) => status !== 201)) {
       assert.equal(refused.status, 409);
       assert.equal(refused.body["code"], "operation_in_progress");
     }
-    await platform.ended(made[0]?.body["id"] as string);
-    const rows = await platform.world.db
+    await running.ended(made[0]?.body["id"] as string);
+    const rows = await running.platform.db
       .selectFrom("backup")
       .select("id")
       .where("project_id", "=", project.id)
@@ -187,99 +187,102 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
 
   it("promotes a restored database, and the one before goes back the same way", async () => {
     const original = (await project.row()).database_name;
-    await platform.backup(project.slug);
-    const { body } = await platform.call("POST", of("/restore"), {});
+    await running.backup(project.slug);
+    const { body } = await running.call("POST", of("/restore"), {});
     const name = body["database"] as string;
-    const promoted = await platform.call("POST", of("/database/promote"), { database: name });
+    const promoted = await running.call("POST", of("/database/promote"), { database: name });
     assert.deepEqual(promoted.body, { database: name, previous: original });
     assert.equal((await project.row()).database_name, name);
     await project.query("insert into notes (body) values ('after the promotion')");
-    const listed = await platform.call("GET", of("/database/restored"));
+    const listed = await running.call("GET", of("/database/restored"));
     assert.deepEqual(
       (listed.body["databases"] as { database: string }[]).map(({ database }) => database),
       [original],
     );
-    assert.equal((await platform.call("DELETE", of(`/database/restored/${name}`))).status, 404);
-    assert.equal((await platform.call("POST", of("/database/promote"), { database: original })).status, 200);
+    assert.equal((await running.call("DELETE", of(`/database/restored/${name}`))).status, 404);
+    assert.equal((await running.call("POST", of("/database/promote"), { database: original })).status, 200);
     assert.equal((await project.row()).database_name, original);
     assert.deepEqual(await project.query("select count(*)::int as n from notes where body = 'after the promotion'"), [
       { n: 0 },
     ]);
-    assert.equal((await platform.call("DELETE", of(`/database/restored/${name}`))).status, 204);
+    assert.equal((await running.call("DELETE", of(`/database/restored/${name}`))).status, 204);
     await gone(name);
   });
 
   it("keeps at most five databases beside the live one", async () => {
     const names: string[] = [];
     for (let i = 0; i < 5; i += 1)
-      names.push((await platform.call("POST", of("/restore"), {})).body["database"] as string);
-    const refused = await platform.call("POST", of("/restore"), {});
+      names.push((await running.call("POST", of("/restore"), {})).body["database"] as string);
+    const refused = await running.call("POST", of("/restore"), {});
     assert.equal(refused.body["code"], "conflict", refused.text);
-    for (const name of names) await platform.call("DELETE", of(`/database/restored/${name}`));
+    for (const name of names) await running.call("DELETE", of(`/database/restored/${name}`));
     for (const name of names) await gone(name);
   });
 
   it("lets a token in approval mode verify, but neither restore, promote nor drop", async () => {
-    const { id } = await platform.backup(project.slug);
-    const { body } = await platform.call("POST", of("/restore"), {});
+    const { id } = await running.backup(project.slug);
+    const { body } = await running.call("POST", of("/restore"), {});
     const database = body["database"] as string;
-    const { text: token } = await testToken(platform.world.db, platform.org.id, { role: "owner", approval_mode: true });
+    const { text: token } = await testToken(running.platform.db, running.org.id, {
+      role: "owner",
+      approval_mode: true,
+    });
     const call = (method: string, path: string, given?: unknown) =>
-      platform.api.call(method, path, { token, body: given });
+      running.api.call(method, path, { token, body: given });
     assert.equal((await call("POST", `/v1/backups/${id}/verify`)).status, 200);
     assert.equal((await call("POST", of("/restore"), { backup_id: id })).status, 403);
     assert.equal((await call("POST", of("/database/promote"), { database })).status, 403);
     assert.equal((await call("DELETE", of(`/database/restored/${database}`))).status, 403);
-    assert.equal((await platform.call("DELETE", of(`/database/restored/${database}`))).status, 204);
+    assert.equal((await running.call("DELETE", of(`/database/restored/${database}`))).status, 204);
     await gone(database);
   });
 
   it("says what is not there", async () => {
-    const bare = await platform.project();
-    assert.equal((await platform.call("POST", `/v1/projects/${bare.slug}/restore`, {})).body["code"], "conflict");
-    assert.equal((await platform.call("POST", of("/restore"), { backup_id: "bak_nothing" })).status, 404);
-    const { id } = await platform.backup(bare.slug);
-    assert.equal((await platform.call("POST", of("/restore"), { backup_id: id })).status, 404);
-    assert.equal((await platform.call("POST", "/v1/backups/bak_nothing/verify")).status, 404);
+    const bare = await running.project();
+    assert.equal((await running.call("POST", `/v1/projects/${bare.slug}/restore`, {})).body["code"], "conflict");
+    assert.equal((await running.call("POST", of("/restore"), { backup_id: "bak_nothing" })).status, 404);
+    const { id } = await running.backup(bare.slug);
+    assert.equal((await running.call("POST", of("/restore"), { backup_id: id })).status, 404);
+    assert.equal((await running.call("POST", "/v1/backups/bak_nothing/verify")).status, 404);
   });
 
   it("keeps the backups of a deleted project, and verifies them", async () => {
-    const doomed = await platform.project();
+    const doomed = await running.project();
     await doomed.query("create table t (a int); insert into t values (1)");
-    const { id } = await platform.backup(doomed.slug);
-    assert.equal((await platform.call("DELETE", `/v1/projects/${doomed.slug}`)).status, 200);
-    assert.equal((await platform.call("POST", `/v1/projects/${doomed.slug}/backups`)).body["code"], "project_deleted");
-    assert.equal((await platform.call("POST", `/v1/backups/${id}/verify`)).body["status"], "verified");
+    const { id } = await running.backup(doomed.slug);
+    assert.equal((await running.call("DELETE", `/v1/projects/${doomed.slug}`)).status, 200);
+    assert.equal((await running.call("POST", `/v1/projects/${doomed.slug}/backups`)).body["code"], "project_deleted");
+    assert.equal((await running.call("POST", `/v1/backups/${id}/verify`)).body["status"], "verified");
     assert.ok(existsSync(await file(id)));
   });
 
   it("tells of a schema that cannot be restored, and leaves nothing behind", async () => {
-    const odd = await platform.project();
+    const odd = await running.project();
     await odd.query(`create table allowed (a int); create table checked (a int check (a > 0));
       create function sum_of() returns bigint language sql as 'select sum(a) from allowed';
       insert into checked values (1); alter table checked add constraint c check (sum_of() is null)`);
-    const { id } = await platform.backup(odd.slug);
-    const { body } = await platform.call("POST", `/v1/backups/${id}/verify`);
+    const { id } = await running.backup(odd.slug);
+    const { body } = await running.call("POST", `/v1/backups/${id}/verify`);
     assert.equal(body["status"], "failed");
     assert.match(body["reason"] as string, /allowed/);
-    const restored = await platform.call("POST", `/v1/projects/${odd.slug}/restore`, { backup_id: id });
+    const restored = await running.call("POST", `/v1/projects/${odd.slug}/restore`, { backup_id: id });
     assert.equal(restored.body["code"], "conflict");
     assert.doesNotMatch(restored.text, /COPY|SELECT|Command was|\//);
-    assert.deepEqual(await platform.host.listDatabases({ ...(await odd.row()), password: "" }), [
+    assert.deepEqual(await running.host.listDatabases({ ...(await odd.row()), password: "" }), [
       (await odd.row()).database_name,
     ]);
   });
 
   async function gone(name: string): Promise<void> {
     for (let i = 0; i < 200; i += 1) {
-      if (!(await platform.host.listDatabases(specOfRow(await project.row()))).includes(name)) return;
+      if (!(await running.host.listDatabases(specOfRow(await project.row()))).includes(name)) return;
       await sleep(50);
     }
     assert.fail(`${name} was not dropped`);
   }
 
   it("leaves nothing unfinished in the storage", async () => {
-    assert.deepEqual(await readdir(join(platform.backupsDir, ".unfinished")), []);
+    assert.deepEqual(await readdir(join(running.backupsDir, ".unfinished")), []);
   });
 });
 

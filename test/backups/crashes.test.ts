@@ -13,12 +13,12 @@ const script = fileURLToPath(new URL("../support/backup-control-plane.ts", impor
 type Kind = "backup" | "restore" | "verify";
 
 describe("a control plane that is killed", { skip: missingPart, timeout: 300_000 }, () => {
-  let platform: BackupPlatform;
+  let running: BackupPlatform;
 
   before(async () => {
-    platform = await startBackupPlatform({ paused: true });
+    running = await startBackupPlatform({ paused: true });
   });
-  after(() => platform?.close());
+  after(() => running?.close());
 
   const cases: readonly (readonly [step: string, kind: Kind])[] = [
     ["dumping", "backup"],
@@ -35,7 +35,7 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
   ];
   for (const [step, kind] of cases) {
     it(`while ${step} in a ${kind} leaves work that the next one finishes, and nothing else`, async () => {
-      const project = await platform.project();
+      const project = await running.project();
       await project.query("create table t as select i, md5(i::text) from generate_series(1, 50000) i");
       const given = kind === "backup" ? undefined : await completed(project);
       const asked = ask(project, kind, given);
@@ -46,21 +46,21 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
       await assertNothingLeft(project, kind === "restore" ? (answer.body["database"] as string) : undefined);
       const { body } = await finish(
         project,
-        platform.call("POST", `/v1/backups/${given ?? (answer.body["id"] as string)}/verify`),
+        running.call("POST", `/v1/backups/${given ?? (answer.body["id"] as string)}/verify`),
       );
       assert.equal(body["status"], "verified", JSON.stringify(body));
     });
   }
 
   function ask(project: TestProject, kind: Kind, given: string | undefined) {
-    if (kind === "backup") return platform.call("POST", `/v1/projects/${project.slug}/backups`);
-    if (kind === "verify") return platform.call("POST", `/v1/backups/${given}/verify`);
-    return platform.call("POST", `/v1/projects/${project.slug}/restore`, { backup_id: given });
+    if (kind === "backup") return running.call("POST", `/v1/projects/${project.slug}/backups`);
+    if (kind === "verify") return running.call("POST", `/v1/backups/${given}/verify`);
+    return running.call("POST", `/v1/projects/${project.slug}/restore`, { backup_id: given });
   }
 
   async function completed(project: TestProject): Promise<string> {
-    const { body } = await finish(project, platform.call("POST", `/v1/projects/${project.slug}/backups`));
-    await platform.ended(body["id"] as string);
+    const { body } = await finish(project, running.call("POST", `/v1/projects/${project.slug}/backups`));
+    await running.ended(body["id"] as string);
     return body["id"] as string;
   }
 
@@ -72,11 +72,11 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
   }
 
   async function requested(project: TestProject): Promise<void> {
-    await until(async () => ((await running(project)) ? true : undefined), { timeoutMs: 10_000 });
+    await until(async () => ((await isRunning(project)) ? true : undefined), { timeoutMs: 10_000 });
   }
 
-  async function running(project: TestProject): Promise<boolean> {
-    const rows = await platform.world.db
+  async function isRunning(project: TestProject): Promise<boolean> {
+    const rows = await running.platform.db
       .selectFrom("backup_operation")
       .select("id")
       .where("project_id", "=", project.id)
@@ -87,7 +87,7 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
 
   async function workedOff(project: TestProject): Promise<void> {
     const child = await controlPlane("none", project);
-    const done = await until(async () => ((await running(project)) ? undefined : true), { timeoutMs: 60_000 });
+    const done = await until(async () => ((await isRunning(project)) ? undefined : true), { timeoutMs: 60_000 });
     child.kill("SIGKILL");
     assert.ok(done, "the operation was not finished");
   }
@@ -106,18 +106,18 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
   async function controlPlane(step: string, project: TestProject) {
     const child = start({ file: process.execPath, args: [script] }, { env: { PATH: process.env["PATH"] ?? "" } });
     child.stderr.pipe(process.stderr);
-    const { password } = specOf(platform.world.vault, await project.row());
-    const { backupsDir, hostOptions: host } = platform;
-    child.stdin.end(JSON.stringify({ connection: platform.api.database.connection, host, password, backupsDir, step }));
+    const { password } = specOf(running.platform.vault, await project.row());
+    const { backupsDir, hostOptions: host } = running;
+    child.stdin.end(JSON.stringify({ connection: running.api.database.connection, host, password, backupsDir, step }));
     return child;
   }
 
   async function assertNothingLeft(project: TestProject, restored: string | undefined): Promise<void> {
     const row = await project.row();
-    const names = await platform.host.listDatabases({ ...row, password: "" });
+    const names = await running.host.listDatabases({ ...row, password: "" });
     assert.deepEqual(names.toSorted(), [row.database_name, ...(restored === undefined ? [] : [restored])].toSorted());
-    const files = await readdir(join(platform.backupsDir, platform.org.id, project.id));
+    const files = await readdir(join(running.backupsDir, running.org.id, project.id));
     assert.equal(files.length, 1);
-    assert.deepEqual(await readdir(join(platform.backupsDir, ".unfinished")), []);
+    assert.deepEqual(await readdir(join(running.backupsDir, ".unfinished")), []);
   }
 });

@@ -35,18 +35,18 @@ function limited(content: Readable, state: { fullAfter: number; gate: Promise<vo
 
 describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () => {
   const { state, storage } = adjustable();
-  let platform: BackupPlatform;
+  let running: BackupPlatform;
   let project: TestProject;
 
   before(async () => {
-    platform = await startBackupPlatform({ storage });
-    project = await platform.project();
+    running = await startBackupPlatform({ storage });
+    project = await running.project();
     await project.query("create table t as select i, md5(i::text) from generate_series(1, 20000) i");
   });
-  after(() => platform?.close());
+  after(() => running?.close());
 
   const rows = () =>
-    platform.world.db
+    running.platform.db
       .selectFrom("backup")
       .selectAll()
       .where("project_id", "=", project.id)
@@ -55,7 +55,7 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
 
   it("refuses with storage_full when there is no room to begin, and keeps a failed row that says so", async () => {
     state.free = 1000;
-    const refused = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
+    const refused = await running.call("POST", `/v1/projects/${project.slug}/backups`);
     state.free = null;
     assert.equal(refused.status, 507, refused.text);
     assert.equal(refused.body["code"], "storage_full");
@@ -66,22 +66,22 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
 
   it("fails with the same words when the room ends in the middle, and leaves no file", async () => {
     state.fullAfter = 100_000;
-    const asked = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
+    const asked = await running.call("POST", `/v1/projects/${project.slug}/backups`);
     const id = (asked.body["id"] as string | undefined) ?? (await rows())[0]?.id ?? "";
-    const ended = await platform.ended(id);
+    const ended = await running.ended(id);
     state.fullAfter = Infinity;
     assert.equal(ended.status, "failed");
     assert.equal(ended.failure?.code, "storage_full");
-    assert.equal((await platform.backup(project.slug)).status, "completed");
+    assert.equal((await running.backup(project.slug)).status, "completed");
   });
 
   it("shows how far a backup is", async () => {
     let open = () => {};
     state.gate = new Promise((resolve) => (open = resolve));
-    const asked = await platform.call("POST", `/v1/projects/${project.slug}/backups`);
+    const asked = await running.call("POST", `/v1/projects/${project.slug}/backups`);
     assert.equal(asked.body["status"], "running");
     const seen = async () =>
-      (await platform.call("GET", `/v1/backups/${asked.body["id"] as string}`)).body["operation"] as {
+      (await running.call("GET", `/v1/backups/${asked.body["id"] as string}`)).body["operation"] as {
         phase: string;
         bytes_done: number;
         tables_done: number;
@@ -93,23 +93,23 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
     assert.deepEqual({ phase, tables_done, tables_total }, { phase: "dumping", tables_done: 1, tables_total: 1 });
     assert.ok(bytes_done > 0);
     open();
-    assert.equal((await platform.ended(asked.body["id"] as string)).status, "completed");
+    assert.equal((await running.ended(asked.body["id"] as string)).status, "completed");
   });
 
   it("makes one automatic backup a day, however often it is asked", async () => {
     const now = Date.now();
     const at = (days: number) =>
       ({
-        ...platform.world,
+        ...running.platform,
         clock: { now: () => new Date(now + days * 86_400_000) },
-        settings: { backups: { ...platform.world.settings.backups, daily: true } },
-      }) as typeof platform.world;
+        settings: { backups: { ...running.platform.settings.backups, daily: true } },
+      }) as typeof running.platform;
     const daily = async () => (await rows()).filter(({ origin }) => origin === "daily");
     await Promise.all([1, 2, 3].map(() => requestDueBackups(at(1))));
     assert.equal((await daily()).length, 1);
-    await platform.ended((await daily())[0]?.id ?? "");
+    await running.ended((await daily())[0]?.id ?? "");
     // Its row was made by the database's clock, a day before the moment that was due.
-    await platform.world.db
+    await running.platform.db
       .updateTable("backup")
       .set({ created_at: new Date(now + 86_400_000) })
       .where("id", "=", (await daily())[0]?.id ?? "")
@@ -118,43 +118,43 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
     assert.equal((await daily()).length, 1);
     await requestDueBackups(at(2.1));
     assert.equal((await daily()).length, 2);
-    await platform.ended((await daily())[0]?.id ?? "");
+    await running.ended((await daily())[0]?.id ?? "");
   });
 
   it("deletes what retention does not keep, file and row, and never the newest verified one", async () => {
-    const verified = await platform.backup(project.slug);
-    await platform.call("POST", `/v1/backups/${verified.id}/verify`);
-    const older = [await platform.backup(project.slug), await platform.backup(project.slug)];
-    const newest = await platform.backup(project.slug);
-    const files = await platform.world.db
+    const verified = await running.backup(project.slug);
+    await running.call("POST", `/v1/backups/${verified.id}/verify`);
+    const older = [await running.backup(project.slug), await running.backup(project.slug)];
+    const newest = await running.backup(project.slug);
+    const files = await running.platform.db
       .selectFrom("backup")
       .select(["id", "storage_key"])
       .where("status", "=", "completed")
       .execute();
     const retention = { daily: 1, weekly: 0, manual: 1 };
     await applyRetention({
-      ...platform.world,
-      settings: { backups: { ...platform.world.settings.backups, retention } },
-    } as typeof platform.world);
+      ...running.platform,
+      settings: { backups: { ...running.platform.settings.backups, retention } },
+    } as typeof running.platform);
     const left = (await rows())
       .filter(({ status, origin }) => status === "completed" && origin === "manual")
       .map(({ id }) => id);
     assert.deepEqual(left, [newest.id, verified.id]);
     for (const { id, storage_key } of files) {
       const isKept = left.includes(id) || !older.some((each) => each.id === id);
-      if (!isKept) assert.ok(!existsSync(join(platform.backupsDir, storage_key ?? "")), id);
+      if (!isKept) assert.ok(!existsSync(join(running.backupsDir, storage_key ?? "")), id);
     }
-    assert.equal((await platform.call("GET", `/v1/backups/${older[0]?.id}`)).status, 404);
+    assert.equal((await running.call("GET", `/v1/backups/${older[0]?.id}`)).status, 404);
   });
 
   it("sweeps scratch databases and unfinished files that nobody works with", async () => {
     const row = await project.row();
-    await platform.host.createDatabase({ ...row, password: "x" }, "verify_0123456789");
-    const unfinished = join(platform.backupsDir, ".unfinished");
+    await running.host.createDatabase({ ...row, password: "x" }, "verify_0123456789");
+    const unfinished = join(running.backupsDir, ".unfinished");
     await mkdir(unfinished, { recursive: true });
     await writeFile(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab"), "half");
-    await sweepLeftovers(platform.world);
-    assert.deepEqual(await platform.host.listDatabases({ ...row, password: "x" }), [row.database_name]);
+    await sweepLeftovers(running.platform);
+    assert.deepEqual(await running.host.listDatabases({ ...row, password: "x" }), [row.database_name]);
     assert.ok(!existsSync(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab")));
   });
 });

@@ -113,9 +113,9 @@ export function limits(subject: () => Subject): void {
     assert.equal(second.headers.get("idempotency-replayed"), "true");
     const other = await subject().expect(422, "POST", "/v1/api-tokens", { ...given, body: { name: "other" } });
     assert.equal(other.body.code, "idempotency_mismatch");
-    const rehearsed = await subject().expect(200, "DELETE", "/v1/projects/shop?dry_run=true");
+    const dryRunResult = await subject().expect(200, "DELETE", "/v1/projects/shop?dry_run=true");
     assert.deepEqual(
-      [rehearsed.body.dry_run, rehearsed.body.would_answer, rehearsed.body.needs_approval],
+      [dryRunResult.body.dry_run, dryRunResult.body.would_answer, dryRunResult.body.needs_approval],
       [true, 200, false],
     );
     assert.equal((await subject().expect(200, "GET", "/v1/projects/shop")).body.state, "active");

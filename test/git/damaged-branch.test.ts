@@ -8,10 +8,10 @@ import { silentLog } from "../../src/kit/log.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { repositoriesTask } from "../../src/reconcile/tasks/repositories.ts";
-import type { World } from "../../src/reconcile/world.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
 import { commitFile, git, makeWorkTree } from "../support/git-servers.ts";
 import { testBuild, testDeployment, testProject } from "../support/things.ts";
-import { testApi, testOrganization, type TestApi } from "../support/world.ts";
+import { testApi, testOrganization, type TestApi } from "../support/test-platform.ts";
 
 let api: TestApi;
 let root: string;
@@ -31,15 +31,15 @@ after(async () => {
 async function servingSecondPush(slug: string) {
   const { db } = api.database;
   const org = await testOrganization(db, slug);
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const repository = await repositories.ensure(project.id);
   const work = await makeWorkTree(root, slug);
   const first = await git(root, ["-C", work, "rev-parse", "HEAD"]);
   const second = await commitFile(root, work, "more.txt", "more");
   await git(root, ["-C", work, "push", "-q", repository, "main"]);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
   await db.updateTable("build").set({ commit: second, old_commit: first }).where("id", "=", build_id).execute();
   const activated_at = new Date(Date.now() - 3_600_000);
   await db.updateTable("deployment").set({ commit: second, activated_at }).where("id", "=", id).execute();
@@ -47,8 +47,8 @@ async function servingSecondPush(slug: string) {
 }
 
 const mend = async () => {
-  const world = { db: api.database.db, clock: systemClock, log: silentLog, ports: { repositories } };
-  const task = repositoriesTask(world as unknown as World);
+  const platform = { db: api.database.db, clock: systemClock, log: silentLog, ports: { repositories } };
+  const task = repositoriesTask(platform as unknown as Platform);
   await task.run(new AbortController().signal);
   await task.settle?.();
 };

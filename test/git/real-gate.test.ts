@@ -14,7 +14,7 @@ import { until } from "../../src/kit/until.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { testDeployment, testProject } from "../support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
 
 let api: TestApi;
 let root: string;
@@ -28,7 +28,7 @@ before(async () => {
   root = await mkdtemp(join(tmpdir(), "berth-gate-"));
   org = await testOrganization(api.database.db, "acme");
   repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
-  const { db, wakeups, ports } = api.world;
+  const { db, wakeups, ports } = api.platform;
   const gate = createGitGate({
     ...{ db, wakeups, repositories, logStore: ports.logStore },
     owner: formatIdentity(ownIdentity()),
@@ -50,7 +50,7 @@ after(async () => {
 
 /** A project whose branch main deploys, and a work tree to push from. */
 async function projectOf(name: string) {
-  const project = await testProject(api.world, org, name);
+  const project = await testProject(api.platform, org, name);
   const { port } = http.address() as AddressInfo;
   const url = `http://x:${org.member}@127.0.0.1:${port}/git/acme/${name}.git`;
   const work = await makeWorkTree(root, name);
@@ -74,7 +74,7 @@ async function deployNext(projectId: string, meanwhile: () => Promise<unknown> =
   assert.ok(build);
   await meanwhile();
   await testDeployment(
-    api.world,
+    api.platform,
     { org_id: org.id, project_id: projectId },
     {
       ...{ build_id: build.id, number: 1, status: "active" },

@@ -44,9 +44,9 @@ const flask: Scaffold = {
   slug: "flask",
   files: {
     "requirements.txt": "flask==3.1.2\ngunicorn==23.0.0\n",
-    "app.py": `from flask import Flask\n\napp = Flask(__name__)\n\n\n@app.route("/")\ndef hello_world():\n    return "<p>Hello, World!</p>"\n`,
+    "app.py": `from flask import Flask\n\napp = Flask(__name__)\n\n\n@app.route("/")\ndef hello_world():\n    return "<p>Hello, Platform!</p>"\n`,
   },
-  ...{ file: "app.py", before: "Hello, World!", after: "Hello, again!" },
+  ...{ file: "app.py", before: "Hello, Platform!", after: "Hello, again!" },
 };
 
 const toolEnv = Object.fromEntries(

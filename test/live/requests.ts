@@ -21,7 +21,7 @@ export interface Fuzzing {
   readonly document: Json;
   readonly callers: readonly string[];
   readonly pool: Pool;
-  /** Operations that start processes or copy databases: those are mostly rehearsed. */
+  /** Operations that start processes or copy databases: those are mostly dry runs. */
   readonly heavy: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { routes } from "../../src/contract/routes.ts";
 import { errorsOf, type Row } from "../../src/contract/table.ts";
 import type { ErrorCode } from "../../src/contract/errors.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;

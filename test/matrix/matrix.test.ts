@@ -12,7 +12,7 @@ import {
   type Called,
   type TestApi,
   type TestOrganization,
-} from "../support/world.ts";
+} from "../support/test-platform.ts";
 import { permissions, type Permission } from "./permissions.ts";
 
 const callers = [
@@ -78,7 +78,7 @@ for (const row of routes as readonly Row[]) {
       const expected = expectedStatus(permission, name);
       test(`answers ${name} with ${expected}`, async () => {
         const org = name === "suspended" ? frozen : home;
-        const things = await testThings(api.world, org);
+        const things = await testThings(api.platform, org);
         const called = await send(permission, things, await tokenOf(name, permission));
         assert.equal(called.status, expected, called.text);
         assertDeclared(row, called);
@@ -88,7 +88,7 @@ for (const row of routes as readonly Row[]) {
     // The rights of a row are asked before anything is looked up, so that 403 tells nothing about what exists.
     if (permission.names === null) return;
     test("answers for what is missing before it says what is wrong with the request", async () => {
-      const never = neverMade(await testThings(api.world, home));
+      const never = neverMade(await testThings(api.platform, home));
       const wrong = [...Object.keys(row.query.shape), ...(changes(row) ? ["dry_run"] : [])];
       for (const key of wrong) {
         const path = (things: Things) => `${permission.path(things)}?${key}=%00`;
@@ -100,7 +100,7 @@ for (const row of routes as readonly Row[]) {
     });
     if (permission.names === "organization") return;
     test("answers for what is another's as for what never was, byte for byte", async () => {
-      const foreign = await testThings(api.world, abroad);
+      const foreign = await testThings(api.platform, abroad);
       const never = neverMade(foreign);
       for (const token of [home.member, home.owner, home.operator]) {
         for (const body of [permission.body?.(foreign), { nonsense: 1 }]) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openMessage } from "../../src/features/notifications/notifications.ts";
 import type { Notifier } from "../../src/ports/notifier.ts";
-import type { TestApi } from "./world.ts";
+import type { TestApi } from "./test-platform.ts";
 
 /** A channel that nobody delivers to: what waits for it is read from its rows. */
 export const quietNotifier: Notifier = { name: "quiet", deliver: async () => ({ outcome: "delivered" }) };
@@ -16,7 +16,7 @@ export async function decisionPath(api: TestApi, approvalId: string): Promise<st
     .executeTakeFirstOrThrow();
   const row = rows.find((each) => each.created_at === approval.created_at && each.sealed_message !== null);
   assert.ok(row, "nobody was told of the approval");
-  const { url } = openMessage(api.world.vault, { id: row.id, sealed_message: row.sealed_message as Buffer });
+  const { url } = openMessage(api.platform.vault, { id: row.id, sealed_message: row.sealed_message as Buffer });
   return new URL(url ?? "").pathname;
 }
 
@@ -37,7 +37,7 @@ export async function pressButton(
   api: TestApi,
   path: string,
   form: Readonly<Record<string, string>>,
-  headers: Readonly<Record<string, string>> = { origin: api.world.addresses.controlUrl },
+  headers: Readonly<Record<string, string>> = { origin: api.platform.addresses.controlUrl },
 ) {
   const response = await fetch(`${api.baseUrl}${path}`, { method: "POST", body: new URLSearchParams(form), headers });
   return { status: response.status, text: await response.text() };

@@ -10,7 +10,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { backupsTask } from "../../src/reconcile/tasks/backups.ts";
-import type { World } from "../../src/reconcile/world.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { backupTestSettings } from "./backups.ts";
 
@@ -100,7 +100,7 @@ function stalling(step: Step, content: Readable): Readable {
 }
 
 const { db } = openDatabase({ connection: input.connection, log: silentLog });
-const world = {
+const platform = {
   db,
   vault: { open: () => input.password },
   wakeups: { send: async () => {} },
@@ -109,8 +109,8 @@ const world = {
   owner: formatIdentity(ownIdentity()),
   ports: { postgresHost: host(), storages: { standard: "disk", named: { disk: storage() } } },
   settings: { backups: backupTestSettings },
-} as unknown as World;
-const task = backupsTask(world, () => {});
+} as unknown as Platform;
+const task = backupsTask(platform, () => {});
 for (;;) {
   await task.run(new AbortController().signal);
   await new Promise((resolve) => setTimeout(resolve, 50));

@@ -16,15 +16,15 @@ import type { Storage } from "../../src/ports/storage.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { backupsTask } from "../../src/reconcile/tasks/backups.ts";
 import { databasesTask } from "../../src/reconcile/tasks/databases.ts";
-import type { World } from "../../src/reconcile/world.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
 import { testProject } from "./things.ts";
-import { testApi, testOrganization, type Called, type TestApi, type TestOrganization } from "./world.ts";
+import { testApi, testOrganization, type Called, type TestApi, type TestOrganization } from "./test-platform.ts";
 
 /** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
 export interface BackupPlatform {
   readonly api: TestApi;
   readonly org: TestOrganization;
-  readonly world: World;
+  readonly platform: Platform;
   readonly host: PostgresHost;
   readonly backupsDir: string;
   /** For whoever makes another host on the same instances. */
@@ -77,16 +77,16 @@ export async function startBackupPlatform({
   const api = await testApi({ ports: { postgresHost: host } });
   const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
   const backupsDir = await mkdtemp(join(tmpdir(), "berth-backups-"));
-  const world = worldOf(api, host, storage(createDiskStorage({ dir: backupsDir })));
+  const platform = worldOf(api, host, storage(createDiskStorage({ dir: backupsDir })));
   const drivers: Driver[] = [];
   const startTask = async (task: (wake: () => void) => Task) => {
     const only: Task = task(() => driver.wake(only.name));
-    const driver = createDriver({ tasks: [only], wakeups: world.wakeups, log: silentLog });
+    const driver = createDriver({ tasks: [only], wakeups: platform.wakeups, log: silentLog });
     drivers.push(driver);
     await driver.start();
   };
-  const resume = () => startTask((wake) => backupsTask(world, wake));
-  await startTask(() => databasesTask(world));
+  const resume = () => startTask((wake) => backupsTask(platform, wake));
+  await startTask(() => databasesTask(platform));
   if (!paused) await resume();
   const call = (method: string, path: string, body?: unknown) =>
     api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
@@ -100,7 +100,7 @@ export async function startBackupPlatform({
   return {
     api,
     org,
-    world,
+    platform,
     host,
     backupsDir,
     hostOptions: place.options,
@@ -126,8 +126,8 @@ export async function startBackupPlatform({
 }
 
 /** What the reconcilers of databases and backups use of the world. */
-export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): World {
-  const { db, vault, wakeups, clock } = api.world;
+export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Platform {
+  const { db, vault, wakeups, clock } = api.platform;
   const ports = { postgresHost: host, storages: { standard: "disk", named: { disk: storage } } };
   const owner = formatIdentity(ownIdentity());
   return {
@@ -139,7 +139,7 @@ export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Wor
     owner,
     ports,
     settings: { backups: backupTestSettings },
-  } as unknown as World;
+  } as unknown as Platform;
 }
 
 /** As configured by default, but without daily backups. */
@@ -152,8 +152,8 @@ export const backupTestSettings = {
 };
 
 async function makeProject(api: TestApi, org: TestOrganization): Promise<TestProject> {
-  const { db, vault, wakeups } = api.world;
-  const { id, slug } = await testProject(api.world, org);
+  const { db, vault, wakeups } = api.platform;
+  const { id, slug } = await testProject(api.platform, org);
   await db.transaction().execute(async (tx) => {
     await requestDatabase(tx, vault, { org_id: org.id, project_id: id });
     await wakeups.send(tx, "databases", id);

@@ -8,7 +8,7 @@ import type { InstanceAddress } from "../../src/ports/runtime.ts";
 import { cronTask } from "../../src/reconcile/tasks/cron.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { openVault } from "../../src/store/vault.ts";
-import { cronWorld, fastClock, type FastClock } from "./cron-world.ts";
+import { cronWorld, fastClock, type FastClock } from "./cron-platform.ts";
 
 /** What the process reads from its standard input. */
 export interface CronSchedulerInput {

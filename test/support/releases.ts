@@ -17,14 +17,14 @@ import { createDriver, type Driver, type Task } from "../../src/reconcile/driver
 import { appsTask } from "../../src/reconcile/tasks/apps.ts";
 import { buildsTask } from "../../src/reconcile/tasks/builds.ts";
 import { releasesTask } from "../../src/reconcile/tasks/releases.ts";
-import type { World } from "../../src/reconcile/world.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
 
 /** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
 export interface ReleasePlatform {
   readonly api: TestApi;
-  readonly world: World;
+  readonly platform: Platform;
   readonly apps: TestApps;
   /** What the edge was told last of the project. */
   route(projectId: string): { readonly state: RouteState; readonly targets: number } | undefined;
@@ -96,13 +96,13 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
   const repositories = { unpin: async () => {}, archive: () => undefined };
   const built = () => (apps.builds === "broken" ? { ...image, image_ref: broken } : image);
   const builder = { build: async () => ({ outcome: "built", image: built() }) };
-  const { db, vault, wakeups, clock } = api.world;
-  const world = {
+  const { db, vault, wakeups, clock } = api.platform;
+  const platform = {
     ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()) },
     ports: { runtime, logStore, edge, repositories, builder, postgresHost },
     settings: releaseTestSettings,
-    appUrl: api.world.addresses.appUrl,
-  } as unknown as World;
+    appUrl: api.platform.addresses.appUrl,
+  } as unknown as Platform;
   let drivers: Driver[] = [];
   const startTask = async (task: (wake: () => void) => Task) => {
     const only: Task = task(() => driver.wake(only.name));
@@ -115,27 +115,27 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
     drivers = [];
   };
   const resume = async () => {
-    await startTask(() => appsTask(world));
-    await startTask((wake) => releasesTask(world, wake));
-    await startTask((wake) => buildsTask(world, wake));
+    await startTask(() => appsTask(platform));
+    await startTask((wake) => releasesTask(platform, wake));
+    await startTask((wake) => buildsTask(platform, wake));
   };
   await resume();
   return {
     api,
-    world,
+    platform,
     apps,
     route(projectId) {
       const route = table.routes.find((each) => each.project_id === projectId);
       return route && { state: route.state, targets: route.targets.length };
     },
     async servingProject() {
-      const project = await makeProject({ api, world, apps });
-      const build_id = await testBuild(api.world, project.owner, { status: "succeeded" });
-      const id = await testDeployment(api.world, project.owner, { build_id, number: 1, status: "active" });
+      const project = await makeProject({ api, platform, apps });
+      const build_id = await testBuild(api.platform, project.owner, { status: "succeeded" });
+      const id = await testDeployment(api.platform, project.owner, { build_id, number: 1, status: "active" });
       await db.updateTable("deployment").set({ activated_at: new Date() }).where("id", "=", id).execute();
       return project;
     },
-    newProject: () => makeProject({ api, world, apps }),
+    newProject: () => makeProject({ api, platform, apps }),
     pause,
     resume,
     async close() {
@@ -160,12 +160,12 @@ const releaseTestSettings = {
   logLinesPerSecond: 1000,
 };
 
-async function makeProject({ api, world, apps }: Pick<ReleasePlatform, "api" | "world" | "apps">) {
+async function makeProject({ api, platform, apps }: Pick<ReleasePlatform, "api" | "platform" | "apps">) {
   const org = await testOrganization(api.database.db, `o-${randomUUID().slice(0, 8)}`);
-  const { id: project_id, slug } = await testProject(api.world, org);
+  const { id: project_id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id };
   const path = `/v1/projects/${slug}`;
-  const { db, vault } = world;
+  const { db, vault } = platform;
   const deployments = () =>
     db
       .selectFrom("deployment")
@@ -188,7 +188,7 @@ async function makeProject({ api, world, apps }: Pick<ReleasePlatform, "api" | "
       if (found === undefined) throw new Error(`not reached: ${JSON.stringify(await deployments())}`);
       return found;
     },
-    push: (signal = new AbortController().signal) => push(world, owner, signal),
+    push: (signal = new AbortController().signal) => push(platform, owner, signal),
     environment: (deploymentId) => apps.started.get(deploymentId)?.env ?? {},
     requestDatabase: () => db.transaction().execute(async (tx) => void (await requestDatabase(tx, vault, owner))),
   };
@@ -198,16 +198,21 @@ async function makeProject({ api, world, apps }: Pick<ReleasePlatform, "api" | "
 let commits = 0;
 
 /** As the git side does it, without git. */
-async function push(world: World, owner: ReleaseProject["owner"], signal: AbortSignal) {
+async function push(platform: Platform, owner: ReleaseProject["owner"], signal: AbortSignal) {
   const commit = (commits += 1).toString(16).padStart(40, "0");
   const wanted = { ...owner, origin: "push", commit, branch: "main", message: "Change", requested_by: "ada" } as const;
-  const { id } = await world.db
+  const { id } = await platform.db
     .transaction()
     .execute((tx) =>
-      requestBuild(tx, world.wakeups, { ...wanted, old_commit: "c".repeat(40), lease_owner: world.owner }),
+      requestBuild(tx, platform.wakeups, { ...wanted, old_commit: "c".repeat(40), lease_owner: platform.owner }),
     );
   const lines: string[] = [];
-  const following = { db: world.db, wakeups: world.wakeups, logStore: world.ports.logStore, owner: world.owner };
+  const following = {
+    db: platform.db,
+    wakeups: platform.wakeups,
+    logStore: platform.ports.logStore,
+    owner: platform.owner,
+  };
   const { accepted } = await followBuild(following, { org_id: owner.org_id, id, signal }, (line) => lines.push(line));
   return { accepted, lines };
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { Surroundings } from "../../src/features/context.ts";
+import type { HandlerPlatform } from "../../src/features/context.ts";
 import { insertKey } from "../../src/features/ssh-keys/queries.ts";
 import { newId } from "../../src/kit/ids.ts";
 import type { Image } from "../../src/ports/builder.ts";
-import type { TestOrganization } from "./world.ts";
-import { testToken } from "./world.ts";
+import type { TestOrganization } from "./test-platform.ts";
+import { testToken } from "./test-platform.ts";
 
 /** What an organization may own, one of each. */
 export interface Things {
@@ -33,17 +33,17 @@ const image: Image = {
 };
 
 /** Makes a project with a failed build, a variable and a ready database, and a key and a token beside it. */
-export async function testThings(world: Surroundings, org: TestOrganization): Promise<Things> {
-  const project = await testProject(world, org);
+export async function testThings(platform: HandlerPlatform, org: TestOrganization): Promise<Things> {
+  const project = await testProject(platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const build = await testBuild(world, owner, { status: "failed" });
-  const { db, vault } = world;
+  const build = await testBuild(platform, owner, { status: "failed" });
+  const { db, vault } = platform;
   const sealed_value = vault.seal(project.id, "variable:COLOUR", "green");
   await db
     .insertInto("project_variable")
     .values({ ...owner, key: "COLOUR", sealed_value, size_bytes: 11 })
     .execute();
-  const domain = await testDomain(world, owner, `${project.slug}.test`);
+  const domain = await testDomain(platform, owner, `${project.slug}.test`);
   const job = { id: newId("job"), name: "nightly", schedule: "0 0 * * *", path: "/nightly" };
   await db
     .insertInto("cron_job")
@@ -82,7 +82,7 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
   const fingerprint = `SHA256:${randomBytes(8).toString("hex")}`;
   await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
   const token = await testToken(db, org.id, {});
-  const approval = await testApproval(world, { org_id: org.id, token_id: token.id });
+  const approval = await testApproval(platform, { org_id: org.id, token_id: token.id });
   const other = `o-${randomBytes(5).toString("hex")}`;
   await db
     .insertInto("organization")
@@ -104,7 +104,7 @@ export async function testThings(world: Surroundings, org: TestOrganization): Pr
 
 /** Makes a project directly in the database. */
 export async function testProject(
-  { db, vault }: Surroundings,
+  { db, vault }: HandlerPlatform,
   org: TestOrganization,
   slug = `p-${randomBytes(5).toString("hex")}`,
 ) {
@@ -124,7 +124,7 @@ interface Owner {
 
 /** Makes a build directly in the database and returns its id. */
 export async function testBuild(
-  { db }: Surroundings,
+  { db }: HandlerPlatform,
   owner: Owner,
   build: { status: "queued" | "running" | "succeeded" | "failed" },
 ): Promise<string> {
@@ -152,7 +152,7 @@ export async function testBuild(
 
 /** Makes a deployment of a build directly in the database and returns its id. */
 export async function testDeployment(
-  { db, vault }: Surroundings,
+  { db, vault }: HandlerPlatform,
   owner: Owner,
   deployment: { build_id: string; number: number; status: "pending" | "starting" | "active" | "retired" | "failed" },
 ): Promise<string> {
@@ -168,7 +168,7 @@ export async function testDeployment(
 
 /** Makes an approval that was denied an hour ago directly in the database and returns its id. */
 async function testApproval(
-  { db }: Pick<Surroundings, "db">,
+  { db }: Pick<HandlerPlatform, "db">,
   owner: { org_id: string; token_id: string },
 ): Promise<string> {
   const id = newId("apr");
@@ -190,7 +190,7 @@ async function testApproval(
 }
 
 /** Attaches a hostname directly in the database, not looked up for the next hour, and returns it. */
-export async function testDomain({ db }: Pick<Surroundings, "db">, owner: Owner, hostname: string): Promise<string> {
+export async function testDomain({ db }: Pick<HandlerPlatform, "db">, owner: Owner, hostname: string): Promise<string> {
   const zone = hostname.split(".").slice(-2).join(".");
   const later = new Date(Date.now() + 3_600_000);
   const row = { ...owner, id: newId("dom"), hostname, zone, dns_detail: "", next_check_at: later };

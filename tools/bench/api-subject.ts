@@ -1,8 +1,8 @@
 import fastify from "fastify";
 import pg from "pg";
-import type { Surroundings } from "../../src/features/context.ts";
+import type { HandlerPlatform } from "../../src/features/context.ts";
 import { testProject } from "../../test/support/things.ts";
-import { testApi, testOrganization, type TestOrganization } from "../../test/support/world.ts";
+import { testApi, testOrganization, type TestOrganization } from "../../test/support/test-platform.ts";
 
 const columns = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
   d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
@@ -31,7 +31,7 @@ interface Started {
 async function startOurs(): Promise<Started> {
   const api = await testApi();
   const org = await testOrganization(api.database.db, "bench");
-  await makeProjects(api.world, org);
+  await makeProjects(api.platform, org);
   return { url: `${api.baseUrl}${path}`, token: org.member, stop: () => api.close() };
 }
 
@@ -39,7 +39,7 @@ async function startOurs(): Promise<Started> {
 async function startBare(): Promise<Started> {
   const api = await testApi();
   const org = await testOrganization(api.database.db, "bench");
-  await makeProjects(api.world, org);
+  await makeProjects(api.platform, org);
   const pool = new pg.Pool({ ...api.database.connection, max: 10 });
   const app = fastify();
   app.get<{ Params: { slug: string } }>("/v1/projects/:slug", async (request) => {
@@ -59,7 +59,7 @@ async function startBare(): Promise<Started> {
   return { url, token: org.member, stop };
 }
 
-async function makeProjects(world: Surroundings, org: TestOrganization): Promise<void> {
-  if (!isList) return void (await testProject(world, org, "demo"));
-  for (let number = 0; number < listedProjects; number += 1) await testProject(world, org, `p-${number}`);
+async function makeProjects(platform: HandlerPlatform, org: TestOrganization): Promise<void> {
+  if (!isList) return void (await testProject(platform, org, "demo"));
+  for (let number = 0; number < listedProjects; number += 1) await testProject(platform, org, `p-${number}`);
 }

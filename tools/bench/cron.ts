@@ -11,10 +11,10 @@ import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../../src/kit/until.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
 import { cronTask } from "../../src/reconcile/tasks/cron.ts";
-import type { World } from "../../src/reconcile/world.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
 import { openVault } from "../../src/store/vault.ts";
 import { openWakeups } from "../../src/store/wakeups.ts";
-import { cronWorld, deployedProject } from "../../test/support/cron-world.ts";
+import { cronWorld, deployedProject } from "../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../test/support/database.ts";
 import type { CronHits } from "./cron-subject.ts";
 import { timeRow, type BenchRow } from "./row.ts";
@@ -78,7 +78,7 @@ async function scheduled(): Promise<number[]> {
       .execute();
     const address = { host: "127.0.0.1", port: app.port };
     const clock = { now: () => new Date(Date.now() + offsetMs) };
-    const world: World = cronWorld({
+    const platform: Platform = cronWorld({
       db: database.db,
       vault,
       clock,
@@ -86,7 +86,7 @@ async function scheduled(): Promise<number[]> {
       addressOf: () => address,
       settings: { concurrent: 1000, concurrentPerProject: 50 },
     });
-    const driver = createDriver({ tasks: [cronTask(world)], wakeups, log: silentLog });
+    const driver = createDriver({ tasks: [cronTask(platform)], wakeups, log: silentLog });
     await driver.start();
     await allEnded(database);
     await driver.stop();
@@ -98,7 +98,7 @@ async function scheduled(): Promise<number[]> {
   }
 }
 
-async function fill({ db }: TestDatabase, vault: World["vault"]): Promise<void> {
+async function fill({ db }: TestDatabase, vault: Platform["vault"]): Promise<void> {
   for (let i = 0; i < projects; i += 1) {
     const { org_id, project_id } = await deployedProject({ db, vault });
     const rows = Array.from({ length: jobsPerProject }, (_, j) => {

@@ -5,7 +5,7 @@ import { makeTestPlace, missingPart } from "../../src/adapters/postgres-host-loc
 import { createPostgresTenantDatabase } from "../../src/adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { databaseOf, requestDatabase, specOf } from "../../src/features/database/database.ts";
 import { testProject } from "../../test/support/things.ts";
-import { testApi, testOrganization } from "../../test/support/world.ts";
+import { testApi, testOrganization } from "../../test/support/test-platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 
 const rounds = 15;
@@ -86,12 +86,12 @@ async function openGround(): Promise<Ground> {
   const tenantDatabase = createPostgresTenantDatabase({ connections: 3, endSession });
   const api = await testApi({ ports: { postgresHost: host, tenantDatabase } });
   const org = await testOrganization(api.database.db, "bench");
-  const project = await testProject(api.world, org, "demo");
+  const project = await testProject(api.platform, org, "demo");
   const owner = { org_id: org.id, project_id: project.id };
-  await api.database.db.transaction().execute((tx) => requestDatabase(tx, api.world.vault, owner));
+  await api.database.db.transaction().execute((tx) => requestDatabase(tx, api.platform.vault, owner));
   const row = await databaseOf(api.database.db, org.id, project.id);
   if (row === undefined) throw new Error("the database row was not made");
-  const spec = specOf(api.world.vault, row);
+  const spec = specOf(api.platform.vault, row);
   const { port, socket_path } = await host.ensure(spec);
   await api.database.db.updateTable("project_database").set({ status: "ready", port, socket_path }).execute();
   const login = {

@@ -65,7 +65,7 @@ const planted: readonly { check: string; file: string; text: string; says: RegEx
   { check: "texts", file: "src/kit/sh.ts", text: `run({ shell: ${true} });`, says: /starts a shell/ },
   {
     check: "texts",
-    file: "src/kit/surroundings.ts",
+    file: "src/kit/handlerPlatform.ts",
     text: `console.log(process.${"env"});`,
     says: /reads the environment/,
   },

@@ -75,7 +75,7 @@ class ControlledEdge implements BuiltinEdge {
   }
 
   apply(routes: RouteTable): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#runExclusive(async () => {
       if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
       this.#startWatch();
       try {
@@ -135,7 +135,7 @@ class ControlledEdge implements BuiltinEdge {
 
   stop(graceMs: number): Promise<void> {
     this.detach();
-    return this.#inTurn(async () => {
+    return this.#runExclusive(async () => {
       const pids = (await this.#processes.sockets()).map((path) =>
         Number.parseInt(path.slice(path.lastIndexOf("/") + 1), 10),
       );
@@ -226,7 +226,7 @@ class ControlledEdge implements BuiltinEdge {
     const dead = this.#current !== undefined && !isAlive(this.#current.identity);
     if (!dead || this.#restarting || Date.now() < this.#nextStartMs()) return;
     this.#restarting = true;
-    void this.#inTurn(() => this.#restart()).finally(() => (this.#restarting = false));
+    void this.#runExclusive(() => this.#restart()).finally(() => (this.#restarting = false));
   }
 
   async #restart(): Promise<void> {
@@ -251,7 +251,7 @@ class ControlledEdge implements BuiltinEdge {
     return count === 0 ? 0 : lastAtMs + Math.min(longestBackOffMs, 250 * 2 ** (count - 1));
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #runExclusive<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work, work);
     this.#last = turn.catch(() => {});
     return turn;

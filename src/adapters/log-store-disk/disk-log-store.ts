@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogStore } from "../../ports/log-store.ts";
 import { appendBuildLog, buildLogFile, readBuildLog } from "./build-logs.ts";
-import { createTurns } from "../../kit/turns.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 
@@ -27,18 +27,18 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const positionsDir = (workloadId: string) => join(positions, safe(workloadId));
   const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
   const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
-  const inTurn = createTurns();
+  const runExclusive = createKeyedMutex();
 
   return {
     appendBuild: (buildId, lines) =>
-      inTurn(buildId, async () => {
+      runExclusive(buildId, async () => {
         if (lines.length === 0) return;
         await mkdir(builds, { recursive: true, mode: 0o700 });
         await appendBuildLog(buildFile(buildId), lines, buildLimitBytes);
       }),
     readBuild: async (buildId, offset, maxBytes) => readBuildLog(buildFile(buildId), offset, maxBytes),
     appendRuntime: (projectId, lines, position) =>
-      inTurn(projectId, async () => {
+      runExclusive(projectId, async () => {
         const dir = logDir(projectId);
         const batch = encodeLines(lines);
         if (position === undefined) return appendBatch(dir, batch, limits, async () => {});

@@ -12,7 +12,7 @@ import type {
 } from "../../ports/runtime.ts";
 import { createAttempts } from "../../kit/attempts.ts";
 import { silentLog } from "../../kit/log.ts";
-import { createTurns } from "../../kit/turns.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
@@ -54,7 +54,7 @@ class SandboxedProcesses implements ProcessRuntime {
   readonly #folders: InstanceFolders;
   readonly #watch: InstanceWatch;
   // One action at a time for each workload.
-  readonly #locked = createTurns();
+  readonly #locked = createKeyedMutex();
   #sweeping: NodeJS.Timeout | undefined;
 
   constructor(options: ProcessRuntimeOptions, folders: InstanceFolders, watch: InstanceWatch) {

@@ -93,7 +93,7 @@ async function printLog(ctx: CliContext, client: Client, { id, follow }: { id: s
   let log = "";
   const write = (text: string) => {
     if (ctx.options.json === true) log += text;
-    else ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
+    else ctx.output.raw(ctx.environment.stdout.isTTY ? terminalText(text) : text);
   };
   const last = await readBuildLog(ctx, client, { id, follow, write });
   if (ctx.options.json === true) ctx.output.result({ ...last, log }, () => "");

@@ -8,7 +8,7 @@ import { table } from "../render/table.ts";
 /** `berth contexts`: the platforms one is logged in to. Tokens are never shown. */
 export function addContexts(program: Command, ctx: CliContext): void {
   const contexts = addGroup(program, "contexts", "List the platforms you are logged in to, and choose one");
-  const { configFile } = ctx.surroundings;
+  const { configFile } = ctx.environment;
   addCommand(contexts, {
     usage: "list",
     summary: "List the contexts",

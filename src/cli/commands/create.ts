@@ -25,8 +25,8 @@ export function addCreate(program: Command, ctx: CliContext): void {
       const client = await ctx.client();
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
       const url = options.http === true ? await loginsUrl(ctx, project.git.https) : project.git.ssh;
-      const remote = options.remote ? await addRemote(ctx.surroundings, url) : undefined;
-      if (options.http === true && remote?.outcome === "added") await answerForGit(ctx.surroundings, url);
+      const remote = options.remote ? await addRemote(ctx.environment, url) : undefined;
+      if (options.http === true && remote?.outcome === "added") await answerForGit(ctx.environment, url);
       const steps = await nextSteps(ctx, client, { url, remote, http: options.http === true });
       ctx.output.result(project, () =>
         [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"),
@@ -36,7 +36,7 @@ export function addCreate(program: Command, ctx: CliContext): void {
 
 /** The remote under the address of the login: git then asks for the password of just that address, whatever other name the platform has. */
 async function loginsUrl(ctx: CliContext, remote: string): Promise<string> {
-  const { url } = await findPlatform(ctx.surroundings, ctx.options);
+  const { url } = await findPlatform(ctx.environment, ctx.options);
   return new URL(new URL(remote).pathname, url).href;
 }
 
@@ -75,7 +75,7 @@ async function nextSteps(ctx: CliContext, client: Client, { url, remote, http }:
   if (remote?.outcome === "other_url") steps.push(`git remote set-url ${remoteName} ${url}`);
   else if (remote?.outcome !== "added" && remote?.outcome !== "already_there")
     steps.push(`git remote add ${remoteName} ${url}`);
-  steps.push(`git push ${remoteName} ${(await currentBranch(ctx.surroundings)) ?? "HEAD:main"}`);
+  steps.push(`git push ${remoteName} ${(await currentBranch(ctx.environment)) ?? "HEAD:main"}`);
   return ["Next:", ...steps.map((step) => `  ${step}`)];
 }
 

@@ -85,7 +85,7 @@ async function followToTheEnd(
   { slug, buildId }: { slug: string; buildId: string },
 ): Promise<Deployment> {
   const write = (text: string) => {
-    if (ctx.options.json !== true) ctx.output.raw(ctx.surroundings.stdout.isTTY ? terminalText(text) : text);
+    if (ctx.options.json !== true) ctx.output.raw(ctx.environment.stdout.isTTY ? terminalText(text) : text);
   };
   const build = await followBuild(ctx, client, buildId, write);
   const broken = failureOf(build);

@@ -9,6 +9,6 @@ export function addGitCredential(program: Command, ctx: CliContext): void {
     .description("Answer git's question for a password")
     .action(async (operation: string) => {
       // `store` and `erase` are other questions of the protocol; the login is not git's to change.
-      if (operation === "get" && !ctx.surroundings.stdout.isTTY) ctx.output.raw(await credentialFor(ctx));
+      if (operation === "get" && !ctx.environment.stdout.isTTY) ctx.output.raw(await credentialFor(ctx));
     });
 }

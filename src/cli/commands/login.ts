@@ -21,7 +21,7 @@ export function addLogin(program: Command, ctx: CliContext): void {
   addCommand(program, { usage: "login [url]", summary: "Log in to a platform", examples })
     .option("--token-file <file>", "a file with the token; - is stdin")
     .action(async (given: string | undefined, options: { tokenFile?: string }) => {
-      const url = given ?? ctx.surroundings.url ?? ctx.surroundings.defaultUrl;
+      const url = given ?? ctx.environment.url ?? ctx.environment.defaultUrl;
       // A wrong address is found before a token is asked for.
       createClient({ baseUrl: url });
       const token = (await findToken(ctx, { url, named: given !== undefined, file: options.tokenFile })).trim();
@@ -46,8 +46,8 @@ interface Search {
 
 async function findToken(ctx: CliContext, { url, named, file }: Search): Promise<string> {
   if (file !== undefined) return readInput(ctx, file);
-  if (ctx.surroundings.token !== undefined) return ctx.surroundings.token;
-  const adminToken = join(ctx.surroundings.dataDir, "admin-token");
+  if (ctx.environment.token !== undefined) return ctx.environment.token;
+  const adminToken = join(ctx.environment.dataDir, "admin-token");
   // The operator's token is offered to this machine only, and only when no other place was named.
   if (!named && isLoopback(url) && existsSync(adminToken)) return readInput(ctx, adminToken);
   if (canAsk(ctx)) return ask(ctx, `Token for ${url}: `, true);
@@ -59,7 +59,7 @@ async function findToken(ctx: CliContext, { url, named, file }: Search): Promise
 }
 
 async function remember(ctx: CliContext, platform: { url: string; token: string }): Promise<string> {
-  const { configFile } = ctx.surroundings;
+  const { configFile } = ctx.environment;
   const config = await readConfig(configFile);
   const known = Object.entries(config.contexts).find(([, other]) => isSameUrl(other.url, platform.url))?.[0];
   const name = ctx.options.context ?? known ?? new URL(platform.url).host;
@@ -89,7 +89,7 @@ export function addLogout(program: Command, ctx: CliContext): void {
     summary: "Forget the token of the current context",
     examples: ["berth logout", "berth logout --context work"],
   }).action(async () => {
-    const { configFile } = ctx.surroundings;
+    const { configFile } = ctx.environment;
     const config = await readConfig(configFile);
     const name = ctx.options.context ?? config.current;
     if (name === null || config.contexts[name] === undefined)

@@ -93,6 +93,6 @@ function lineText(ctx: CliContext, line: Page["lines"][number]): string {
     line.at,
     line.deployment === null ? null : `#${line.deployment}${line.replica === null ? "" : `.${line.replica}`}`,
   ];
-  const text = ctx.surroundings.stdout.isTTY ? terminalText(line.text) : line.text;
+  const text = ctx.environment.stdout.isTTY ? terminalText(line.text) : line.text;
   return [paint.dim(origin.filter((part) => part !== null).join(" ")), text].filter((part) => part !== "").join(" ");
 }

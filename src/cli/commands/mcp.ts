@@ -37,14 +37,14 @@ export function addMcp(program: Command, ctx: CliContext): void {
 }
 
 async function serve(ctx: CliContext, options: McpCommandOptions, version: string): Promise<void> {
-  const { url, token } = await findPlatform(ctx.surroundings, ctx.options);
+  const { url, token } = await findPlatform(ctx.environment, ctx.options);
   if (token === undefined)
     throw new CliError("unauthorized", "not_logged_in", {
       message: `You are not logged in to ${url}.`,
       hint: "Run `berth login`, or set BERTH_TOKEN.",
     });
   const client = createClient({ baseUrl: url, token, timeoutMs: 90_000 });
-  const project = ctx.options.project ?? ctx.surroundings.project;
+  const project = ctx.options.project ?? ctx.environment.project;
   const offer = { readOnly: options.readOnly === true, allowed: options.allow ?? null, project };
   // Loaded here, because no other command should wait for the packages behind it.
   const { createMcpServer } = await import("../mcp/server.ts");
@@ -56,7 +56,7 @@ type Open = () => McpServer;
 
 async function overStdio(ctx: CliContext, open: Open): Promise<void> {
   const { StdioServerTransport } = await import("@modelcontextprotocol/sdk/server/stdio.js");
-  const { stdin, stdout } = ctx.surroundings;
+  const { stdin, stdout } = ctx.environment;
   const server = open();
   await server.connect(new StdioServerTransport(stdin, stdout));
   await ended(ctx, new Promise<void>((resolve) => stdin.once("end", resolve).once("close", resolve)));
@@ -65,9 +65,9 @@ async function overStdio(ctx: CliContext, open: Open): Promise<void> {
 
 async function overHttp(ctx: CliContext, port: number, open: Open): Promise<void> {
   const { serveHttp } = await import("../mcp/serve-http.ts");
-  const keyFile = join(dirname(ctx.surroundings.configFile), "mcp-key");
+  const keyFile = join(dirname(ctx.environment.configFile), "mcp-key");
   const served = await serveHttp({ port, key: await readKey(keyFile), open });
-  ctx.surroundings.stderr.write(
+  ctx.environment.stderr.write(
     `Tools at ${served.url}; clients send the content of ${keyFile} as their bearer token.\n`,
   );
   await ended(ctx, new Promise<never>(() => {}));

@@ -19,13 +19,13 @@ export function addOpen(program: Command, ctx: CliContext): void {
       const project = await (await ctx.client()).call("projects.get", { params: { slug } });
       ctx.output.result(project, () => project.url);
       if (project.active_deployment === null) ctx.output.note(() => "Nothing is deployed there yet.");
-      else if (options.browser && ctx.output.watched() && ctx.surroundings.stdout.isTTY) await browse(ctx, project.url);
+      else if (options.browser && ctx.output.watched() && ctx.environment.stdout.isTTY) await browse(ctx, project.url);
     });
 }
 
 // A machine without a browser is no failure: the URL stands there already.
-async function browse({ surroundings }: CliContext, url: string): Promise<void> {
+async function browse({ environment }: CliContext, url: string): Promise<void> {
   const opener = openers[process.platform];
   if (opener === undefined || !/^https?:\/\//.test(url)) return;
-  await run({ file: opener, args: [url] }, { env: surroundings.childEnvironment, timeoutMs: 5000 }).catch(() => {});
+  await run({ file: opener, args: [url] }, { env: environment.childEnvironment, timeoutMs: 5000 }).catch(() => {});
 }

@@ -71,9 +71,9 @@ function addAdd(keys: Command, ctx: CliContext): void {
     });
 }
 
-function usualKey({ surroundings }: CliContext): string {
+function usualKey({ environment }: CliContext): string {
   const names = ["id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub"];
-  const found = names.map((name) => join(surroundings.home, ".ssh", name)).find((file) => existsSync(file));
+  const found = names.map((name) => join(environment.home, ".ssh", name)).find((file) => existsSync(file));
   if (found === undefined) throw usageError("There is no public key in ~/.ssh.", "`ssh-keygen -t ed25519` makes one.");
   return found;
 }

@@ -35,8 +35,8 @@ async function send(session: Session, row: Row, { input, wait }: Sending): Promi
   const document = await session.working(row.summary, () =>
     session.client.send(row, { ...input, signal: session.signal }),
   );
-  const isRehearsal = input.query?.["dry_run"] === true;
-  const end = wait && !isRehearsal && awaitedRows.includes(row.name);
+  const isDryRun = input.query?.["dry_run"] === true;
+  const end = wait && !isDryRun && awaitedRows.includes(row.name);
   const outcome = end ? await awaitOutcome(session, row, { document, params: input.params ?? {} }) : document;
   return presentAnswer(row, session.confinement.filter(row, outcome));
 }

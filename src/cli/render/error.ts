@@ -6,7 +6,7 @@ import { oneLine } from "./text.ts";
 /** Says on stderr what went wrong: sentence, wrong fields, hint, code and request id; one JSON document with `--json`. */
 export function renderError(ctx: CliContext, fault: unknown): void {
   const told = describe(fault);
-  const { stderr } = ctx.surroundings;
+  const { stderr } = ctx.environment;
   if (ctx.options.json === true) stderr.write(`${JSON.stringify(told, null, 2)}\n`);
   else stderr.write(`${inWords(ctx, told)}\n`);
 }

@@ -1,4 +1,4 @@
-import type { GlobalOptions, Surroundings } from "../context.ts";
+import type { GlobalOptions, Environment } from "../context.ts";
 import { createPaint, type Paint } from "./paint.ts";
 
 /** Where commands speak to. What was asked for goes to stdout; everything said along the way goes to stderr. */
@@ -16,7 +16,7 @@ export interface Output {
 }
 
 /** The output of one run. Options are looked at when something is written, since they are known only after parsing. */
-export function createOutput({ stdout, stderr, plain }: Surroundings, options: GlobalOptions): Output {
+export function createOutput({ stdout, stderr, plain }: Environment, options: GlobalOptions): Output {
   const coloured = (stream: NodeJS.WriteStream) => stream.isTTY === true && !plain && options.color !== false;
   const stdoutPaint = () => createPaint(coloured(stdout));
   const stderrPaint = () => createPaint(coloured(stderr));

@@ -24,7 +24,7 @@ const frameMs = 100;
 const eraseLine = "\r\x1b[2K";
 
 function spinner(ctx: CliContext, first: string): ProgressLine {
-  const { stderr } = ctx.surroundings;
+  const { stderr } = ctx.environment;
   const paint = ctx.output.stderrPaint();
   let label = first;
   let frame = 0;

@@ -4,7 +4,7 @@ import { routes } from "../../contract/routes.ts";
 import type { Row } from "../../contract/table.ts";
 import { newId } from "../../kit/ids.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { recordCrash } from "./activity.ts";
 import { kindOf } from "./rules.ts";
 
@@ -44,12 +44,12 @@ test("every change of the API has a kind", () => {
 
 test("a timeline tells what was changed, what was deployed, what crashed and what failed, with who it was", async () => {
   const { db } = api.database;
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
   const path = `/v1/projects/${project.slug}`;
   const set = await api.call("PUT", `${path}/env/COLOUR`, { token: org.owner, body: { value: "canary-value" } });
   assert.equal(set.status, 204);
-  const build_id = await testBuild(api.world, owner, { status: "failed" });
+  const build_id = await testBuild(api.platform, owner, { status: "failed" });
   const failure = {
     stage: "build",
     code: "build_failed",
@@ -62,7 +62,7 @@ test("a timeline tells what was changed, what was deployed, what crashed and wha
     .set({ finished_at: new Date(), requested_by: "laptop", failure: JSON.stringify(failure) })
     .where("id", "=", build_id)
     .execute();
-  const live = await testDeployment(api.world, owner, { build_id, number: 7, status: "active" });
+  const live = await testDeployment(api.platform, owner, { build_id, number: 7, status: "active" });
   const now = new Date();
   await db.updateTable("deployment").set({ activated_at: now, finished_at: now }).where("id", "=", live).execute();
   const crash = { out_of_memory: false, exit_code: 3, restarts: 1, next_start_in_ms: 1000 };
@@ -93,10 +93,10 @@ test("a timeline tells what was changed, what was deployed, what crashed and wha
 
 test("a rollback is told with who asked for it", async () => {
   const { db } = api.database;
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const id = await testDeployment(api.world, owner, { build_id, number: 2, status: "active" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const id = await testDeployment(api.platform, owner, { build_id, number: 2, status: "active" });
   const at = new Date();
   const changed = { trigger: "rollback", created_at: at, activated_at: at, finished_at: at } as const;
   await db.updateTable("deployment").set(changed).where("id", "=", id).execute();
@@ -112,7 +112,7 @@ test("a rollback is told with who asked for it", async () => {
 
 test("pages follow each other without a gap or a repetition, also among entries of one moment", async () => {
   const { db } = api.database;
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const at = new Date();
   for (let index = 0; index < 25; index += 1) {
     const row = { id: newId("evt"), org_id: org.id, project_id: project.id, actor_token_id: null, actor_name: "berth" };
@@ -144,7 +144,7 @@ test("the organization's activity has tokens and keys too, and nothing of others
   const { db } = api.database;
   const mine = await testOrganization(db, "mine");
   const other = await testOrganization(db, "other");
-  const things = await testThings(api.world, mine);
+  const things = await testThings(api.platform, mine);
   const made = await api.call("POST", "/v1/api-tokens", { token: mine.owner, body: { name: "robot" } });
   assert.equal(made.status, 201);
   await api.call("DELETE", `/v1/ssh-keys/${things.key}`, { token: mine.owner });

@@ -33,7 +33,7 @@ export interface Watched {
  * of what changed in one message. To be called by one at a time, in the transaction that writes down what was seen.
  */
 export async function raiseAlerts(
-  world: Alerting,
+  platform: Alerting,
   tx: Tx,
   seen: { readonly watched: readonly Watched[]; readonly now: Date },
 ): Promise<void> {
@@ -49,27 +49,28 @@ export async function raiseAlerts(
     const quiet = new Set(findings.filter((finding) => finding.quiet).map(({ subject }) => subject));
     for (const row of rows) {
       const severity = quiet.has(row.subject) ? undefined : calledFor(row, patience, seen.now);
-      if (severity !== undefined) await raise({ world, tx, now: seen.now }, open.get(keyOf(row)), { ...row, severity });
+      if (severity !== undefined)
+        await raise({ platform, tx, now: seen.now }, open.get(keyOf(row)), { ...row, severity });
       else if (row.status === "ok" || quiet.has(row.subject)) await resolve(row);
     }
     for (const thing of gone) await resolve(thing);
   }
-  await tell({ world, tx, now: seen.now }, resolved);
+  await tell({ platform, tx, now: seen.now }, resolved);
   await deleteOldAlerts(tx);
 }
 
 interface Raising {
-  readonly world: Alerting;
+  readonly platform: Alerting;
   readonly tx: Tx;
   readonly now: Date;
 }
 
 type Called = SeenThing & { readonly severity: AlertRow["severity"] };
 
-async function raise({ world, tx, now }: Raising, alert: AlertRow | undefined, called: Called): Promise<void> {
+async function raise({ platform, tx, now }: Raising, alert: AlertRow | undefined, called: Called): Promise<void> {
   const { name, machine, subject, severity, detail: summary, hint } = called;
   if (alert === undefined) {
-    const notify_at = tellAt(await lastResolved(tx, called), world.settings.monitors.coolDownMs, now);
+    const notify_at = tellAt(await lastResolved(tx, called), platform.settings.monitors.coolDownMs, now);
     const id = newId("alt", now.getTime());
     return insertAlert(tx, { id, name, machine, subject, severity, summary, hint, opened_at: now, notify_at });
   }
@@ -83,7 +84,7 @@ async function raise({ world, tx, now }: Raising, alert: AlertRow | undefined, c
 const deliverMs = 24 * 60 * 60 * 1000;
 
 /** Sends one message about all that is open and not told yet, or graver than was told, and about what was told and is over. */
-async function tell({ world, tx, now }: Raising, resolved: readonly AlertRow[]): Promise<void> {
+async function tell({ platform, tx, now }: Raising, resolved: readonly AlertRow[]): Promise<void> {
   const news = (await openAlerts(tx)).filter(
     (alert) => isWorse(alert.told_severity, alert.severity) && Date.parse(alert.notify_at) <= now.getTime(),
   );
@@ -91,7 +92,7 @@ async function tell({ world, tx, now }: Raising, resolved: readonly AlertRow[]):
   if (message === undefined) return;
   for (const { id, severity } of news) await updateAlert(tx, id, { told_severity: severity });
   const expires_at = new Date(now.getTime() + deliverMs);
-  await sendMessage(world, tx, { ...message, org_id: null, created_at: now, expires_at });
+  await sendMessage(platform, tx, { ...message, org_id: null, created_at: now, expires_at });
 }
 
 function keyOf({ name, machine, subject }: Thing): string {

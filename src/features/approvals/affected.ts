@@ -1,5 +1,5 @@
 import { newestVerifiedAt } from "../backups/backups.ts";
-import type { Surroundings } from "../context.ts";
+import type { HandlerPlatform } from "../context.ts";
 import { databaseOf, specOf } from "../database/database.ts";
 import { hostnamesOf } from "../domains/domains.ts";
 import { countRequests } from "../metrics/metrics.ts";
@@ -16,16 +16,16 @@ export interface Affected {
 
 /** Gathers it from what is there; a part that does not answer is left out. */
 export async function affectedBy(
-  world: Surroundings,
+  platform: HandlerPlatform,
   project: { readonly org_id: string; readonly project_id: string },
 ): Promise<Affected> {
   const { org_id, project_id } = project;
-  const hourAgo = new Date(world.clock.now().getTime() - 3_600_000);
+  const hourAgo = new Date(platform.clock.now().getTime() - 3_600_000);
   const [hostnames, database, verifiedAt, requests_last_hour] = await Promise.all([
-    hostnamesOf(world, project),
-    contentOf(world, project),
-    newestVerifiedAt(world.db, org_id, project_id),
-    countRequests(world.db, project, hourAgo),
+    hostnamesOf(platform, project),
+    contentOf(platform, project),
+    newestVerifiedAt(platform.db, org_id, project_id),
+    countRequests(platform.db, project, hourAgo),
   ]);
   return { hostnames, database, last_verified_backup_at: verifiedAt ?? null, requests_last_hour };
 }
@@ -33,16 +33,16 @@ export async function affectedBy(
 const mostTables = 500;
 
 async function contentOf(
-  world: Surroundings,
+  platform: HandlerPlatform,
   project: { org_id: string; project_id: string },
 ): Promise<Affected["database"]> {
-  const row = await databaseOf(world.db, project.org_id, project.project_id);
+  const row = await databaseOf(platform.db, project.org_id, project.project_id);
   const { port = null, socket_path = null } = row ?? {};
   if (row === undefined || port === null || socket_path === null) return null;
   const query = { sort: "size_bytes", dir: "desc", limit: mostTables, offset: 0 } as const;
   try {
-    const looked = await world.ports.tenantDatabase.listTables(
-      { spec: specOf(world.vault, row), port, socket_path },
+    const looked = await platform.ports.tenantDatabase.listTables(
+      { spec: specOf(platform.vault, row), port, socket_path },
       query,
     );
     if (looked.outcome !== "done") return null;

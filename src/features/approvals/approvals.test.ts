@@ -11,7 +11,7 @@ import {
   type Called,
   type TestApi,
   type TestOrganization,
-} from "../../../test/support/world.ts";
+} from "../../../test/support/test-platform.ts";
 
 let api: TestApi;
 let aheadMs = 0;
@@ -84,7 +84,7 @@ const hourMs = 3_600_000;
 describe("a request that needs an approval", () => {
   test("changes nothing, names its approval, and tells what to call next", async () => {
     const s = await scene();
-    const { project } = await testThings(api.world, s.org);
+    const { project } = await testThings(api.platform, s.org);
     const called = await s.ask("DELETE", `/v1/projects/${project.slug}`);
     const { id, status, expires_at } = approvalOf(called);
     assert.match(id, /^apr_/);
@@ -112,7 +112,7 @@ describe("a request that needs an approval", () => {
 
   test("is another one when another token sends it", async () => {
     const s = await scene();
-    const { project } = await testThings(api.world, s.org);
+    const { project } = await testThings(api.platform, s.org);
     const twin = await testToken(api.database.db, s.org.id, { role: "owner", approval_mode: true });
     const mine = approvalOf(await s.ask("DELETE", `/v1/projects/${project.slug}`));
     await decideBy(api, mine.id, "approved");
@@ -122,7 +122,7 @@ describe("a request that needs an approval", () => {
 
   test("is told first what its own state forbids, and what does not exist", async () => {
     const s = await scene();
-    const { project } = await testThings(api.world, s.org);
+    const { project } = await testThings(api.platform, s.org);
     await api.call("DELETE", `/v1/projects/${project.slug}`, { token: s.org.owner });
     assert.equal((await s.ask("DELETE", `/v1/projects/${project.slug}`)).body["code"], "project_deleted");
     assert.equal((await s.ask("DELETE", "/v1/projects/never-was")).status, 404);
@@ -132,7 +132,7 @@ describe("a request that needs an approval", () => {
 
   test("is not needed for what is not gated, or by other tokens", async () => {
     const s = await scene();
-    const { project } = await testThings(api.world, s.org);
+    const { project } = await testThings(api.platform, s.org);
     assert.equal((await s.ask("PUT", `/v1/projects/${project.slug}/env/A`, { value: "1" })).status, 204);
     assert.equal((await api.call("DELETE", `/v1/projects/${project.slug}`, { token: s.org.member })).status, 200);
   });
@@ -154,7 +154,7 @@ describe("an approval", () => {
 
   test("has exactly one effect when 50 identical deletes come at once", async () => {
     const s = await scene();
-    const { project, key } = await testThings(api.world, s.org);
+    const { project, key } = await testThings(api.platform, s.org);
     for (const path of [`/v1/projects/${project.slug}`, `/v1/ssh-keys/${key}`]) {
       const { id } = approvalOf(await s.ask("DELETE", path));
       await decideBy(api, id, "approved");
@@ -171,7 +171,7 @@ describe("an approval", () => {
 
   test("has exactly one effect also where the change is made outside our database", async () => {
     const s = await scene();
-    const { project } = await testThings(api.world, s.org);
+    const { project } = await testThings(api.platform, s.org);
     const send = () =>
       s.ask("DELETE", `/v1/projects/${project.slug}/data/tables/public/notes/rows`, { key: { id: 1 } });
     const { id } = approvalOf(await send());
@@ -197,7 +197,7 @@ describe("an approval", () => {
 
   test("is bound to the thing itself, not to its name", async () => {
     const s = await scene();
-    const [one, two] = [await testThings(api.world, s.org), await testThings(api.world, s.org)];
+    const [one, two] = [await testThings(api.platform, s.org), await testThings(api.platform, s.org)];
     const { id } = approvalOf(await s.ask("DELETE", `/v1/projects/${one.project.slug}`));
     await decideBy(api, id, "approved");
     const rename = (project: string, slug: string) =>
@@ -209,7 +209,7 @@ describe("an approval", () => {
 
   test("is bound to the very job and hostname, though others come to have their names", async () => {
     const s = await scene();
-    const { project, cron, domain } = await testThings(api.world, s.org);
+    const { project, cron, domain } = await testThings(api.platform, s.org);
     const base = `/v1/projects/${project.slug}`;
     const again: [string, string, string, unknown][] = [
       [`${base}/cron/${cron}`, "PUT", `${base}/cron/${cron}`, { schedule: "0 0 * * *", path: "/nightly" }],
@@ -335,7 +335,7 @@ describe("waiting for a decision", () => {
 
 test("the link of a decision is in no answer, no log line, no activity, and not readable in the database", async () => {
   const s = await scene();
-  const { project } = await testThings(api.world, s.org);
+  const { project } = await testThings(api.platform, s.org);
   const { id } = approvalOf(await s.ask("DELETE", `/v1/projects/${project.slug}`));
   const path = await decisionPath(api, id);
   await decideBy(api, id, "denied");

@@ -3,7 +3,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { recordActivity } from "../activity/activity.ts";
-import type { Caller, Surroundings } from "../context.ts";
+import type { Caller, HandlerPlatform } from "../context.ts";
 import { sendMessage } from "../notifications/notifications.ts";
 import * as queries from "./queries.ts";
 import { durations, fingerprintOf, newLink, resourceOf, shownBody, type SameRequest } from "./rules.ts";
@@ -41,10 +41,10 @@ export type Asked =
   | { readonly outcome: "full" };
 
 /** Asks for an approval of this request, in a transaction of its own. People get the link that decides; nobody else does. */
-export async function askForApproval(world: Surroundings, request: GatedRequest): Promise<Asked> {
-  const now = world.clock.now();
+export async function askForApproval(platform: HandlerPlatform, request: GatedRequest): Promise<Asked> {
+  const now = platform.clock.now();
   const key = keyOf(request);
-  return world.db.transaction().execute(async (tx): Promise<Asked> => {
+  return platform.db.transaction().execute(async (tx): Promise<Asked> => {
     await queries.lockRequests(tx, key.org_id);
     await queries.expireApprovals(tx, now, key.org_id);
     const open = await queries.selectOpen(tx, key, now);
@@ -55,7 +55,7 @@ export async function askForApproval(world: Surroundings, request: GatedRequest)
     if (denial !== undefined)
       return { outcome: "denied", approval: denial, retryAfterSeconds: coolDownLeft(denial, now) };
     if ((await queries.countPending(tx, key.org_id, now)) >= limits.approvals_pending) return { outcome: "full" };
-    return { outcome: "open", approval: await make(world, tx, request, now) };
+    return { outcome: "open", approval: await make(platform, tx, request, now) };
   });
 }
 
@@ -89,7 +89,7 @@ function coolDownLeft(denial: queries.ApprovalRow, now: Date): number {
   return Math.max(1, Math.ceil((decidedMs + durations.coolDownMs - now.getTime()) / 1000));
 }
 
-async function make(world: Surroundings, tx: Tx, request: GatedRequest, now: Date): Promise<queries.ApprovalRow> {
+async function make(platform: HandlerPlatform, tx: Tx, request: GatedRequest, now: Date): Promise<queries.ApprovalRow> {
   const { caller, route, method, path, project_id, target, body, detail } = request;
   const id = newId("apr", now.getTime());
   const link = newLink();
@@ -121,12 +121,12 @@ async function make(world: Surroundings, tx: Tx, request: GatedRequest, now: Dat
     target,
     detail: said,
   });
-  await sendMessage(world, tx, {
+  await sendMessage(platform, tx, {
     org_id,
     kind: "approval",
     subject: `Approval needed: ${method} ${path}`,
     text: textOf(request, expires_at),
-    url: `${world.addresses.controlUrl}/decide/${link.secret}`,
+    url: `${platform.addresses.controlUrl}/decide/${link.secret}`,
     created_at: now,
     expires_at,
   });

@@ -1,6 +1,6 @@
 import type { Db } from "../../store/database.ts";
 import { recordActivity } from "../activity/activity.ts";
-import type { Surroundings } from "../context.ts";
+import type { HandlerPlatform } from "../context.ts";
 import { decideApproval, selectByLink, type LinkedApproval } from "./queries.ts";
 import { durations, linkHashOf } from "./rules.ts";
 
@@ -10,13 +10,13 @@ export type Decided =
   | { readonly outcome: "unknown" };
 
 /** Decides by a link, once. */
-export async function decide(world: Surroundings, link: string, choice: "approved" | "denied"): Promise<Decided> {
-  const now = world.clock.now();
-  const found = await openDecision(world.db, link, now);
+export async function decide(platform: HandlerPlatform, link: string, choice: "approved" | "denied"): Promise<Decided> {
+  const now = platform.clock.now();
+  const found = await openDecision(platform.db, link, now);
   if (found === undefined) return { outcome: "unknown" };
   if (!found.isOpen) return { outcome: "too_late" };
   const { id, org_id, project_id, target, route } = found.approval;
-  return world.db.transaction().execute(async (tx): Promise<Decided> => {
+  return platform.db.transaction().execute(async (tx): Promise<Decided> => {
     const expires_at = choice === "approved" ? new Date(now.getTime() + durations.approvedMs) : now;
     if (!(await decideApproval(tx, id, { status: choice, now, expires_at }))) return { outcome: "too_late" };
     await recordActivity(tx, {
@@ -28,7 +28,7 @@ export async function decide(world: Surroundings, link: string, choice: "approve
       target,
       detail: { approval_id: id, route },
     });
-    await world.wakeups.send(tx, "approvals", id);
+    await platform.wakeups.send(tx, "approvals", id);
     return { outcome: "decided" };
   });
 }

@@ -1,6 +1,6 @@
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
-import { createBell } from "../../store/bell.ts";
+import { createSignal } from "../../store/signal.ts";
 import type { Context, Handlers } from "../context.ts";
 import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 
@@ -24,8 +24,8 @@ export const approvals: Handlers<"approvals"> = {
 
 type GetContext = Context<"approvals.get">;
 
-function lookUp({ world, caller }: GetContext, id: string): Promise<ApprovalRow | undefined> {
-  return selectApproval(world.db, { org_id: caller.org_id, id }, world.clock.now());
+function lookUp({ platform, caller }: GetContext, id: string): Promise<ApprovalRow | undefined> {
+  return selectApproval(platform.db, { org_id: caller.org_id, id }, platform.clock.now());
 }
 
 // A wake-up may be lost, so it looks by itself from time to time.
@@ -34,15 +34,15 @@ const lookEveryMs = 5000;
 /** Waits until the request is no longer pending or the time is over. Nothing is held meanwhile but this promise. */
 async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promise<void> {
   const endMs = performance.now() + waitMs;
-  const bell = createBell(ctx.world.wakeups, ["approvals"], id);
+  const wakeup = createSignal(ctx.platform.wakeups, ["approvals"], id);
   try {
     for (let leftMs = waitMs; leftMs > 0; leftMs = endMs - performance.now()) {
       if ((await lookUp(ctx, id))?.status !== "pending") return;
-      await bell.wait(Math.min(leftMs, lookEveryMs), ctx.signal);
+      await wakeup.wait(Math.min(leftMs, lookEveryMs), ctx.signal);
       ctx.signal.throwIfAborted();
     }
   } finally {
-    bell.stop();
+    wakeup.stop();
   }
 }
 

@@ -21,7 +21,11 @@ export const backups: Handlers<"backups"> = {
     const project = await livingProject(ctx, params.slug);
     const { org_id } = ctx.caller;
     if ((await databaseOf(ctx.tx, org_id, project.id)) === undefined) return ctx.fail("no_database");
-    const asked = await requestBackup(ctx.tx, ctx.world.wakeups, { org_id, project_id: project.id, origin: "manual" });
+    const asked = await requestBackup(ctx.tx, ctx.platform.wakeups, {
+      org_id,
+      project_id: project.id,
+      origin: "manual",
+    });
     if (asked.outcome === "busy") return ctx.fail("operation_in_progress");
     ctx.note({ project_id: project.id, target: asked.id });
     return { outcome: (signal) => begun(ctx, asked, signal) };
@@ -45,7 +49,7 @@ export const backups: Handlers<"backups"> = {
     if ((await databaseOf(ctx.tx, owner.org_id, project.id)) === undefined) return ctx.fail("no_database");
     const backup = await chosen(ctx, project.id, body.backup_id);
     await requireRoom(ctx, owner);
-    const asked = await requestOperation(ctx.tx, ctx.world.wakeups, {
+    const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {
       ...owner,
       backup_id: backup.id,
       kind: "restore",
@@ -63,7 +67,11 @@ export const backups: Handlers<"backups"> = {
       return ctx.fail("conflict", { error: "Only a completed backup can be verified." });
     const owner = { org_id, project_id: backup.project_id };
     if ((await databaseOf(ctx.tx, org_id, backup.project_id)) === undefined) return ctx.fail("no_database");
-    const asked = await requestOperation(ctx.tx, ctx.world.wakeups, { ...owner, backup_id: backup.id, kind: "verify" });
+    const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {
+      ...owner,
+      backup_id: backup.id,
+      kind: "verify",
+    });
     if (asked === undefined) return ctx.fail("operation_in_progress");
     ctx.note({ project_id: backup.project_id, target: backup.id });
     return { outcome: (signal) => verified(ctx, { id: asked.id, signal }, backup.id) };
@@ -78,10 +86,10 @@ export const backups: Handlers<"backups"> = {
   async promote(ctx, { params, body }) {
     const { owner, previous } = await idleDatabase(ctx, params.slug, body.database);
     await insertRestored(ctx.tx, { ...owner, name: previous, backup_id: null });
-    await markVariablesChanged(ctx.world.wakeups, ctx.tx, owner);
+    await markVariablesChanged(ctx.platform.wakeups, ctx.tx, owner);
     await keepDatabase(ctx.tx, owner, previous);
     await setLiveDatabase(ctx.tx, owner, body.database);
-    await ctx.world.wakeups.send(ctx.tx, "databases", owner.project_id);
+    await ctx.platform.wakeups.send(ctx.tx, "databases", owner.project_id);
     ctx.note({ project_id: owner.project_id, target: body.database, detail: { previous } });
     return { database: body.database, previous };
   },
@@ -90,7 +98,7 @@ export const backups: Handlers<"backups"> = {
     const { owner } = await idleDatabase(ctx, params.slug, params.database);
     if (await isDatabaseUsed(ctx.tx, owner, params.database)) return ctx.fail("conflict", stillUsed);
     await markDropped(ctx.tx, owner, params.database);
-    await ctx.world.wakeups.send(ctx.tx, "backups", owner.project_id);
+    await ctx.platform.wakeups.send(ctx.tx, "backups", owner.project_id);
     ctx.note({ project_id: owner.project_id, target: params.database });
   },
 };
@@ -144,16 +152,16 @@ async function begun(
   const { operation_id: id } = asked;
   const endMs = performance.now() + beginning.atMostMs;
   const { operation } = await awaitOutcome(
-    ctx.world.wakeups,
+    ctx.platform.wakeups,
     { id, signal, lookEveryMs: beginning.lookEveryMs },
     async () => {
-      const operation = await operationOf(ctx.world.db, ctx.caller.org_id, id);
+      const operation = await operationOf(ctx.platform.db, ctx.caller.org_id, id);
       const isWaiting = operation?.status === "running" && operation.phase === "waiting";
       return isWaiting && performance.now() < endMs ? undefined : { operation };
     },
   );
   if (operation?.problem_code === "storage_full") return refuse(ctx, operation);
-  const row = await selectBackup(ctx.world.db, ctx.caller.org_id, asked.id);
+  const row = await selectBackup(ctx.platform.db, ctx.caller.org_id, asked.id);
   return { id: asked.id, status: row?.status ?? "running" };
 }
 
@@ -176,7 +184,7 @@ async function verified(
 ): Promise<Result<"backups.verify">> {
   const operation = await ended(ctx, awaited);
   if (operation.status === "failed") return refuse(ctx, operation);
-  const row = await selectBackup(ctx.world.db, ctx.caller.org_id, backupId);
+  const row = await selectBackup(ctx.platform.db, ctx.caller.org_id, backupId);
   return {
     status: row?.verification ?? "failed",
     tables: row?.comparison ?? [],
@@ -184,13 +192,13 @@ async function verified(
   };
 }
 
-type Waiter = Pick<Context<"backups.get">, "world" | "caller">;
+type Waiter = Pick<Context<"backups.get">, "platform" | "caller">;
 type Operation = NonNullable<Awaited<ReturnType<typeof operationOf>>>;
 
 /** The operation once it is over, however it ended. */
 function ended(ctx: Waiter, awaited: AwaitedOutcome): Promise<Operation> {
-  return awaitOutcome(ctx.world.wakeups, awaited, async () => {
-    const operation = await operationOf(ctx.world.db, ctx.caller.org_id, awaited.id);
+  return awaitOutcome(ctx.platform.wakeups, awaited, async () => {
+    const operation = await operationOf(ctx.platform.db, ctx.caller.org_id, awaited.id);
     return operation?.status === "running" ? undefined : operation;
   });
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testThings } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import { dailyStates, lockDaily, newestCompleted } from "./queries.ts";
 
@@ -13,7 +13,7 @@ after(() => api.close());
 test("a backup that was made while the clock was ahead counts neither as the day's nor as the newest", async () => {
   const { db } = api.database;
   const org = await testOrganization(db, "acme");
-  const owner = { org_id: org.id, project_id: (await testThings(api.world, org)).project.id };
+  const owner = { org_id: org.id, project_id: (await testThings(api.platform, org)).project.id };
   const insert = async (hoursAhead: number) => {
     const created_at = new Date(Date.now() + hoursAhead * 3_600_000);
     const row = { ...owner, id: newId("bak", created_at.getTime()), origin: "daily", status: "completed" } as const;

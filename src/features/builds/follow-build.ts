@@ -1,7 +1,7 @@
 import type { Failure } from "../../ports/failure.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
-import { createBell, type Bell } from "../../store/bell.ts";
+import { createSignal, type Signal } from "../../store/signal.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { endPushed } from "../deployments/deployments.ts";
 import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
@@ -39,26 +39,26 @@ export async function followBuild(
   onLine: (line: string) => void,
 ): Promise<{ accepted: boolean }> {
   // With every outcome: which deployment comes of a build is not known here.
-  const bell = createBell(following.wakeups, ["outcomes"]);
+  const wakeup = createSignal(following.wakeups, ["outcomes"]);
   try {
-    return await untilDecided(following, build, { bell, onLine });
+    return await untilDecided(following, build, { wakeup, onLine });
   } finally {
-    bell.stop();
+    wakeup.stop();
   }
 }
 
 interface Watching {
-  readonly bell: Bell;
+  readonly wakeup: Signal;
   readonly onLine: (line: string) => void;
 }
 
-async function untilDecided(following: Following, build: FollowedBuild, { bell, onLine }: Watching) {
+async function untilDecided(following: Following, build: FollowedBuild, { wakeup, onLine }: Watching) {
   const { db, owner, logStore } = following;
   let offset = 0;
   let renewedAt = Date.now();
   let askedAt = 0;
-  for (let hasRung = true; ; hasRung = await bell.wait(readLogEveryMs)) {
-    const isTime = hasRung || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
+  for (let isSignalled = true; ; isSignalled = await wakeup.wait(readLogEveryMs)) {
+    const isTime = isSignalled || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
     if (isTime) askedAt = Date.now();
     // Asked before the log is read, so that the log of a build that has ended is complete.
     const verdict = isTime ? await verdictOf(db, build) : undefined;

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -27,9 +27,9 @@ after(async () => {
 const get = (path: string) => api.call("GET", path, { token: org.member });
 
 test("a project's builds are listed newest first, without the platform's own columns", async () => {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  for (const status of ["failed", "queued"] as const) await testBuild(api.world, owner, { status });
+  for (const status of ["failed", "queued"] as const) await testBuild(api.platform, owner, { status });
   const builds = (await get(`/v1/projects/${project.slug}/builds`)).body["builds"] as Record<string, unknown>[];
   assert.deepEqual(
     builds.map(({ number, status }) => [number, status]),
@@ -42,9 +42,9 @@ test("a project's builds are listed newest first, without the platform's own col
 });
 
 test("a log is read from an offset on and is complete once nothing more can come", async () => {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const id = await testBuild(api.world, owner, { status: "running" });
+  const id = await testBuild(api.platform, owner, { status: "running" });
   await logStore.appendBuild(id, ["-----> Node.js", "       24"]);
   const first = (await get(`/v1/builds/${id}/logs`)).body;
   assert.deepEqual(
@@ -53,7 +53,7 @@ test("a log is read from an offset on and is complete once nothing more can come
   );
   const { db } = api.database;
   await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", id).execute();
-  await testDeployment(api.world, owner, { build_id: id, number: 1, status: "pending" });
+  await testDeployment(api.platform, owner, { build_id: id, number: 1, status: "pending" });
   await logStore.appendBuild(id, ["-----> Starting"]);
   const second = (await get(`/v1/builds/${id}/logs?offset=${String(first["next_offset"])}`)).body;
   assert.deepEqual([second["log"], second["complete"]], ["-----> Starting\n", false]);
@@ -62,20 +62,20 @@ test("a log is read from an offset on and is complete once nothing more can come
 });
 
 test("a build is shown with the deployment that came of it, not with a later one of the same image", async () => {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const id = await testBuild(api.world, owner, { status: "succeeded" });
+  const id = await testBuild(api.platform, owner, { status: "succeeded" });
   assert.equal((await get(`/v1/builds/${id}`)).body["deployment"], null);
-  await testDeployment(api.world, owner, { build_id: id, number: 4, status: "failed" });
-  const again = await testDeployment(api.world, owner, { build_id: id, number: 5, status: "active" });
+  await testDeployment(api.platform, owner, { build_id: id, number: 4, status: "failed" });
+  const again = await testDeployment(api.platform, owner, { build_id: id, number: 5, status: "active" });
   const { db } = api.database;
   await db.updateTable("deployment").set({ trigger: "rollback" }).where("id", "=", again).execute();
   assert.deepEqual((await get(`/v1/builds/${id}`)).body["deployment"], { number: 4, status: "failed", failure: null });
 });
 
 test("a long log comes in pieces that make up the whole", async () => {
-  const project = await testProject(api.world, org);
-  const id = await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "failed" });
+  const project = await testProject(api.platform, org);
+  const id = await testBuild(api.platform, { org_id: org.id, project_id: project.id }, { status: "failed" });
   const lines = Array.from({ length: 3000 }, (_, i) => `${i} ${"x".repeat(1000)}`);
   await logStore.appendBuild(id, lines);
   let log = "";
@@ -89,7 +89,7 @@ test("a long log comes in pieces that make up the whole", async () => {
 });
 
 test("the newest build's lines can be listed by the project, the last ones or those behind a cursor", async () => {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
   const list = async (query: string) =>
     (await get(`/v1/projects/${project.slug}/logs?source=build${query}`)).body as {
@@ -97,7 +97,7 @@ test("the newest build's lines can be listed by the project, the last ones or th
       next_cursor: string | null;
     };
   assert.deepEqual(await list(""), { source: "build", lines: [], next_cursor: null });
-  const id = await testBuild(api.world, owner, { status: "running" });
+  const id = await testBuild(api.platform, owner, { status: "running" });
   await logStore.appendBuild(id, ["one", "two", "three"]);
   const page = await list("&limit=2");
   assert.deepEqual(
@@ -112,8 +112,8 @@ test("the newest build's lines can be listed by the project, the last ones or th
 });
 
 test("a build's log is read to its end in pages that miss no line and repeat none", async () => {
-  const project = await testProject(api.world, org);
-  const id = await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "running" });
+  const project = await testProject(api.platform, org);
+  const id = await testBuild(api.platform, { org_id: org.id, project_id: project.id }, { status: "running" });
   const lines = Array.from({ length: 1000 }, (_, i) => `${i} äöü ☃ ${"x".repeat(i % 50 === 0 ? 100_000 : i % 7)}`);
   await logStore.appendBuild(id, lines);
   const seen: string[] = [];
@@ -129,7 +129,7 @@ test("a build's log is read to its end in pages that miss no line and repeat non
 });
 
 test("an application's lines are listed with their deployment and replica", async () => {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const line = { at: "2026-01-02T03:04:05.678Z", deployment: 3, replica: 0, text: "hello" };
   await logStore.appendRuntime(project.id, [line, { ...line, text: "again" }]);
   const page = (await get(`/v1/projects/${project.slug}/logs?limit=1`)).body as {

@@ -26,13 +26,13 @@ export const builds: Handlers<"builds"> = {
     if (found === undefined) return ctx.fail("not_found");
     // Asked before the log is read, so that no line comes between the two.
     const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, found);
-    const { text, next_offset } = await ctx.world.ports.logStore.readBuild(found.id, query.offset, mostLogBytes);
+    const { text, next_offset } = await ctx.platform.ports.logStore.readBuild(found.id, query.offset, mostLogBytes);
     const complete = finished && (await readsToEnd(ctx, found.id, next_offset));
     return { build_id: found.id, status: found.status, log: text, next_offset, complete };
   },
 };
 
 async function readsToEnd(ctx: Context<"builds.logs">, id: string, offset: number): Promise<boolean> {
-  const rest = await ctx.world.ports.logStore.readBuild(id, offset, mostLogBytes);
+  const rest = await ctx.platform.ports.logStore.readBuild(id, offset, mostLogBytes);
   return rest.next_offset === offset;
 }

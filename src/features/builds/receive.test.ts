@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../../kit/until.ts";
 import type { LogStore } from "../../ports/log-store.ts";
@@ -40,8 +40,8 @@ const shown = [
 
 /** A push of two branches that a newer one supersedes: what its pusher was told, and its build. */
 async function supersededPush(logStore: LogStore) {
-  const { db, wakeups } = api.world;
-  const project = await testProject(api.world, org);
+  const { db, wakeups } = api.platform;
+  const project = await testProject(api.platform, org);
   const lines: string[] = [];
   const receiving = { db, wakeups, repositories, logStore, owner: "here", treeLimits: { entries: 1, bytes: 1 } };
   const told = receivePush(

@@ -7,7 +7,7 @@ import {
   type Called,
   type TestApi,
   type TestOrganization,
-} from "../../../test/support/world.ts";
+} from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 
 let api: TestApi;
@@ -21,7 +21,7 @@ after(() => api.close());
 type Job = Record<string, unknown> & { name: string };
 
 async function newProject() {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const call = (method: string, rest: string, body?: unknown) =>
     api.call(method, `/v1/projects/${project.slug}/cron${rest}`, {
       token: org.member,

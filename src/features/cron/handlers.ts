@@ -31,7 +31,7 @@ export const cron: Handlers<"cron"> = {
       detail: { schedule, enabled },
       silent: outcome === "same",
     });
-    await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
+    await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
     return presentJob((await queries.selectJob(ctx.tx, project, params.name)) as queries.JobRow);
   },
 
@@ -56,7 +56,7 @@ export const cron: Handlers<"cron"> = {
       detail: { changed, jobs: jobs.slice(0, 20) },
       silent: changed === 0,
     });
-    if (changed > 0) await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
+    if (changed > 0) await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
     return { imported: jobs.length, jobs };
   },
 
@@ -93,7 +93,7 @@ export const cron: Handlers<"cron"> = {
       scheduled_at: ctx.now,
     });
     ctx.note({ project_id: project.project_id, target: params.name });
-    await ctx.world.wakeups.send(ctx.tx, "cron", project.project_id);
+    await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
     return presentRun(run);
   },
 

@@ -13,7 +13,7 @@ import {
   testToken,
   type TestApi,
   type TestOrganization,
-} from "../../../test/support/world.ts";
+} from "../../../test/support/test-platform.ts";
 import { databaseOf, requestDatabase, specOf } from "../database/database.ts";
 
 describe("the table browser on a project's own instance", { skip: missingPart, timeout: 120_000 }, () => {
@@ -34,7 +34,7 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
     });
     api = await testApi({ ports: { postgresHost: host, tenantDatabase } });
     org = await testOrganization(api.database.db, "acme");
-    project = await testProject(api.world, org, "demo");
+    project = await testProject(api.platform, org, "demo");
     spec = await makeDatabase();
     await application.query(`CREATE TABLE notes (id int PRIMARY KEY, body text);
       INSERT INTO notes SELECT n, 'note ' || n FROM generate_series(1, 120) n;
@@ -52,9 +52,9 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
 
   async function makeDatabase(): Promise<DatabaseSpec> {
     const owner = { org_id: org.id, project_id: project.id };
-    await api.database.db.transaction().execute((tx) => requestDatabase(tx, api.world.vault, owner));
+    await api.database.db.transaction().execute((tx) => requestDatabase(tx, api.platform.vault, owner));
     const row = await databaseOf(api.database.db, org.id, project.id);
-    const made = specOf(api.world.vault, row!);
+    const made = specOf(api.platform.vault, row!);
     const { port, socket_path } = await host.ensure(made);
     await api.database.db.updateTable("project_database").set({ status: "ready", port, socket_path }).execute();
     const user = { user: made.role_name, password: made.password, database: made.database_name };
@@ -170,7 +170,7 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
     assert.equal(((await get("/public/notes?q=note 1&limit=1")).body["rows"] as unknown[]).length, 1);
   });
 
-  test("nobody is asked to approve the deletion of what is not there, and a rehearsal says so too", async () => {
+  test("nobody is asked to approve the deletion of what is not there, and a dryRun says so too", async () => {
     const agent = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
     const cases = [
       [path("/public/never/rows"), { id: 1 }, 404],
@@ -182,8 +182,8 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
     const before = await pending();
     for (const [rows, key, status] of cases) {
       const asked = await api.call("DELETE", rows, { token: agent.text, body: { key } });
-      const rehearsed = await api.call("DELETE", `${rows}?dry_run=true`, { token: org.owner, body: { key } });
-      assert.deepEqual([asked.status, rehearsed.status], [status, status], asked.text);
+      const dryRunResult = await api.call("DELETE", `${rows}?dry_run=true`, { token: org.owner, body: { key } });
+      assert.deepEqual([asked.status, dryRunResult.status], [status, status], asked.text);
     }
     assert.deepEqual(await pending(), before);
   });
@@ -228,7 +228,7 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
   });
 
   test("without a database there is nothing to browse", async () => {
-    await testProject(api.world, org, "bare");
+    await testProject(api.platform, org, "bare");
     const { status, body } = await api.call("GET", "/v1/projects/bare/data/tables", { token: org.member });
     assert.deepEqual([status, body["code"]], [409, "no_database"]);
   });

@@ -9,7 +9,11 @@ export const data: Handlers<"data"> = {
     const { login } = await enter(ctx, params.slug, query.database);
     return {
       async outcome() {
-        const { tables, total } = foundIn(ctx, await ctx.world.ports.tenantDatabase.listTables(login, query), "read");
+        const { tables, total } = foundIn(
+          ctx,
+          await ctx.platform.ports.tenantDatabase.listTables(login, query),
+          "read",
+        );
         const more = query.offset + tables.length < total;
         return { tables: [...tables], total, next_offset: nextOffset(query.offset, tables.length, more) };
       },
@@ -23,7 +27,7 @@ export const data: Handlers<"data"> = {
       async outcome() {
         const found = foundIn(
           ctx,
-          await ctx.world.ports.tenantDatabase.readRows(login, { schema, table }, query),
+          await ctx.platform.ports.tenantDatabase.readRows(login, { schema, table }, query),
           "read",
         );
         return {
@@ -54,7 +58,7 @@ export const data: Handlers<"data"> = {
     return {
       changesLate: true,
       async outcome() {
-        const looked = await ctx.world.ports.tenantDatabase.insertRow(login, { schema, table }, values);
+        const looked = await ctx.platform.ports.tenantDatabase.insertRow(login, { schema, table }, values);
         const { row, cut } = foundIn(ctx, looked, "write");
         return { row, cut: [...cut] };
       },
@@ -64,7 +68,7 @@ export const data: Handlers<"data"> = {
   async delete(ctx, { params, body }) {
     const { login, project_id } = await enter(ctx, params.slug);
     const { schema, table } = params;
-    const { tenantDatabase } = ctx.world.ports;
+    const { tenantDatabase } = ctx.platform.ports;
     const key = body.key as Readonly<Record<string, unknown>>;
     ctx.note({ project_id, target: `${schema}.${table}`, detail: { columns: Object.keys(key) } });
     return {
@@ -94,7 +98,7 @@ async function enter(
   const { port, socket_path } = row;
   if (port === null || socket_path === null)
     return ctx.fail("unavailable", { error: "The database is still being made." });
-  const spec = specOf(ctx.world.vault, row);
+  const spec = specOf(ctx.platform.vault, row);
   return {
     project_id: project.id,
     login: { spec, port, socket_path, ...(database === undefined ? {} : { database }) },

@@ -1,5 +1,5 @@
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
-import type { Context, Handlers, Surroundings } from "../context.ts";
+import type { Context, Handlers, HandlerPlatform } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { requestDatabase, specOf } from "./database.ts";
 import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
@@ -9,18 +9,18 @@ export const database: Handlers<"database"> = {
     const project = await livingProject(ctx, params.slug);
     const row = await databaseOf(ctx.tx, ctx.caller.org_id, project.id);
     if (row === undefined) return ctx.fail("no_database");
-    return { outcome: () => present(ctx.world, row) };
+    return { outcome: () => present(ctx.platform, row) };
   },
 
   async create(ctx, { params }) {
     const project = await livingProject(ctx, params.slug);
     const owner = { org_id: ctx.caller.org_id, project_id: project.id };
-    const created = await requestDatabase(ctx.tx, ctx.world.vault, owner);
+    const created = await requestDatabase(ctx.tx, ctx.platform.vault, owner);
     ctx.answer(created ? 201 : 200);
     ctx.note({ project_id: project.id, target: project.slug, silent: !created });
     const row = (await databaseOf(ctx.tx, owner.org_id, owner.project_id)) as DatabaseRow;
     if (!created && row.status === "failed") await retryDatabase(ctx.tx, owner.org_id, row.id);
-    await ctx.world.wakeups.send(ctx.tx, "databases", project.id);
+    await ctx.platform.wakeups.send(ctx.tx, "databases", project.id);
     return { outcome: (signal) => provisioned(ctx, owner, { id: row.id, signal }) };
   },
 };
@@ -30,20 +30,20 @@ function provisioned(
   owner: { readonly org_id: string; readonly project_id: string },
   awaited: AwaitedOutcome,
 ) {
-  return awaitOutcome(ctx.world.wakeups, awaited, async () => {
-    const row = await databaseOf(ctx.world.db, owner.org_id, owner.project_id);
+  return awaitOutcome(ctx.platform.wakeups, awaited, async () => {
+    const row = await databaseOf(ctx.platform.db, owner.org_id, owner.project_id);
     if (row?.status === "failed")
       return ctx.fail("unavailable", {
         error: row.failure?.summary ?? "The database could not be made.",
         hint: row.failure?.hint ?? "",
       });
-    return row?.status === "ready" ? present(ctx.world, row) : undefined;
+    return row?.status === "ready" ? present(ctx.platform, row) : undefined;
   });
 }
 
-async function present(world: Surroundings, row: DatabaseRow) {
-  const seen = await world.ports.postgresHost
-    .observe(specOf(world.vault, row))
+async function present(platform: HandlerPlatform, row: DatabaseRow) {
+  const seen = await platform.ports.postgresHost
+    .observe(specOf(platform.vault, row))
     .catch(() => ({ state: "stopped" as const }));
   return {
     status: row.status,

@@ -34,14 +34,14 @@ export const deployments: Handlers<"deployments"> = {
       old_commit: null,
       lease_owner: null,
     } as const;
-    const build = await requestBuild(ctx.tx, ctx.world.wakeups, { ...wanted, requested_by: token_name });
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by: token_name });
     ctx.note({ project_id: project.id, target: build.id, detail: { commit } });
     return { build_id: build.id, commit };
   },
 
   async rollback(ctx, { params }) {
     const project = await livingProject(ctx, params.slug);
-    const made = await rollBack(ctx.world, ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id });
+    const made = await rollBack(ctx.platform, ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id });
     switch (made.outcome) {
       case "project_deleted":
       case "org_suspended":
@@ -59,16 +59,16 @@ export const deployments: Handlers<"deployments"> = {
   async scale(ctx, { params, body }) {
     const project = await livingProject(ctx, params.slug);
     await setReplicas(ctx.tx, ctx.caller.org_id, project.id, body.replicas);
-    await ctx.world.wakeups.send(ctx.tx, "apps", project.id);
+    await ctx.platform.wakeups.send(ctx.tx, "apps", project.id);
     ctx.note({ project_id: project.id, target: project.slug, detail: { replicas: body.replicas } });
     return { replicas: body.replicas };
   },
 };
 
 function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string, signal: AbortSignal) {
-  return awaitOutcome(ctx.world.wakeups, { id, signal }, async () => {
-    const deployment = await getDeployment(ctx.world.db, ctx.caller.org_id, id);
-    const isServed = deployment?.status === "active" && !(await isSwitching(ctx.world.db, ctx.caller.org_id, id));
+  return awaitOutcome(ctx.platform.wakeups, { id, signal }, async () => {
+    const deployment = await getDeployment(ctx.platform.db, ctx.caller.org_id, id);
+    const isServed = deployment?.status === "active" && !(await isSwitching(ctx.platform.db, ctx.caller.org_id, id));
     if (isServed || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
     if (deployment?.status === "failed" && deployment.failure !== null) return refuseRollback(ctx, deployment.failure);
     if (deployment?.status === "superseded") return ctx.fail("unavailable", { error: "Another change came first." });

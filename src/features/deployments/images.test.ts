@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { giveUpImages } from "./images.ts";
 
 let api: TestApi;
@@ -15,11 +15,11 @@ after(() => api.close());
 
 /** A project whose deployments have the images `sha256:1`, `sha256:2` … in these states, oldest first. */
 async function projectWith(statuses: readonly ("active" | "retired" | "failed" | "starting")[]) {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
   for (const [index, status] of statuses.entries()) {
-    const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-    const deployment = await testDeployment(api.world, owner, { status, build_id, number: index + 1 });
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+    const deployment = await testDeployment(api.platform, owner, { status, build_id, number: index + 1 });
     const good = status === "active" || status === "retired";
     await api.database.db
       .updateTable("deployment")
@@ -56,7 +56,7 @@ test("an image on its way to service is kept", async () => {
 
 test("while a build waits or runs nothing is given up, because it may make the same image", async () => {
   const project = await projectWith(["failed", "active"]);
-  await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "queued" });
+  await testBuild(api.platform, { org_id: org.id, project_id: project.id }, { status: "queued" });
   assert.deepEqual(await project.giveUp(), []);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -13,14 +13,14 @@ before(async () => {
 after(() => api.close());
 
 test("a redeploy builds what went live last; a push that was refused is built only when its commit is named", async () => {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
   const redeploy = (body: Record<string, unknown> = {}) =>
     api.call("POST", `/v1/projects/${project.slug}/deployments`, { token: org.owner, body });
   const push = async (number: number, commit: string, status: "active" | "failed") => {
-    const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
     await api.database.db.updateTable("build").set({ commit }).where("id", "=", build_id).execute();
-    await testDeployment(api.world, owner, { build_id, number, status });
+    await testDeployment(api.platform, owner, { build_id, number, status });
   };
   const [refusedFirst, live, refused] = ["a", "b", "c"].map((letter) => letter.repeat(40)) as [string, string, string];
   await push(1, refusedFirst, "failed");

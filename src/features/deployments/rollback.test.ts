@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { restartWithVariables, rollBack } from "./deployments.ts";
 
 let api: TestApi;
@@ -16,7 +16,7 @@ after(() => api.close());
 /** A project whose deployments go live as soon as they are made. */
 async function history() {
   const { db } = api.database;
-  const { id: project_id } = await testProject(api.world, org);
+  const { id: project_id } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id };
   const numbers = new Map<string, number>();
   const goLive = async (id: string, number: number) => {
@@ -48,13 +48,13 @@ async function history() {
   };
   return {
     async push() {
-      const build_id = await testBuild(api.world, owner, { status: "succeeded" });
+      const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
       pushed += 1;
-      await goLive(await testDeployment(api.world, owner, { build_id, number: pushed, status: "pending" }), pushed);
+      await goLive(await testDeployment(api.platform, owner, { build_id, number: pushed, status: "pending" }), pushed);
     },
-    changeVariables: () => take(db.transaction().execute((tx) => restartWithVariables(api.world, tx, owner))),
+    changeVariables: () => take(db.transaction().execute((tx) => restartWithVariables(api.platform, tx, owner))),
     /** The number of the deployment that was brought back. */
-    rollBack: () => take(db.transaction().execute((tx) => rollBack(api.world, tx, owner))),
+    rollBack: () => take(db.transaction().execute((tx) => rollBack(api.platform, tx, owner))),
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
-import { testApi, type TestApi } from "../../../test/support/world.ts";
+import { testApi, type TestApi } from "../../../test/support/test-platform.ts";
 import type { Db } from "../../store/database.ts";
 import { nextRouteVersion, raiseRouteVersion } from "./deployments.ts";
 

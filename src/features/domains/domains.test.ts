@@ -9,7 +9,7 @@ import {
   type Called,
   type TestApi,
   type TestOrganization,
-} from "../../../test/support/world.ts";
+} from "../../../test/support/test-platform.ts";
 import { createDnsResolver } from "../../adapters/dns-resolver/dns-resolver.ts";
 import type { Result } from "../../contract/routes.ts";
 import { checkDueDomains, servedHostnames } from "./domains.ts";
@@ -42,9 +42,9 @@ after(async () => {
   await server.close();
 });
 beforeEach(async () => {
-  demo = (await testProject(api.world, home)).slug;
-  other = (await testProject(api.world, home)).slug;
-  foreign = (await testProject(api.world, abroad)).slug;
+  demo = (await testProject(api.platform, home)).slug;
+  other = (await testProject(api.platform, home)).slug;
+  foreign = (await testProject(api.platform, abroad)).slug;
 });
 
 const attach = (slug: string, hostname: string, token = home.member) =>
@@ -76,7 +76,7 @@ const age = (hostname: string) =>
     .execute();
 const recheck = async (hostname: string) => {
   await age(hostname);
-  await checkDueDomains(api.world, 100);
+  await checkDueDomains(api.platform, 100);
 };
 
 describe("attaching", () => {
@@ -201,7 +201,7 @@ describe("one project has a name at a time", () => {
     const hostname = freshZone();
     await attach(demo, hostname);
     const third = await testOrganization(api.database.db, `third-${counter}`);
-    const { slug } = await testProject(api.world, third);
+    const { slug } = await testProject(api.platform, third);
     const value = /value (\S+)/.exec(String((await attachAbroad(hostname)).body["hint"]))?.[1] as string;
     server.set(`_berth.${hostname}`, { type: "TXT", value });
     assert.equal((await attach(slug, hostname, third.member)).status, 409);
@@ -256,15 +256,15 @@ describe("records that still lead here do not give a name away", () => {
   });
 
   test("a zone in which the platform itself has names needs it as well", async () => {
-    const { controlHost } = api.world.domains;
+    const { controlHost } = api.platform.domains;
     const zone = freshZone();
-    Object.assign(api.world.domains, { controlHost: `berth.${zone}` });
+    Object.assign(api.platform.domains, { controlHost: `berth.${zone}` });
     try {
       assert.equal((await attach(demo, `berth.${zone}`)).status, 400);
       for (const hostname of [zone, `www.${zone}`])
         assert.equal(domain(await attach(demo, hostname)).instructions.txt?.name, `_berth.${hostname}`);
     } finally {
-      Object.assign(api.world.domains, { controlHost });
+      Object.assign(api.platform.domains, { controlHost });
     }
   });
 });
@@ -329,7 +329,7 @@ describe("names are looked up again and again", () => {
       .set({ next_check_at: new Date(0) })
       .where("zone", "=", zone)
       .execute();
-    const counts = await Promise.all([1, 2, 3].map(() => checkDueDomains(api.world, 100)));
+    const counts = await Promise.all([1, 2, 3].map(() => checkDueDomains(api.platform, 100)));
     assert.equal(
       counts.reduce((sum, count) => sum + count, 0),
       4,

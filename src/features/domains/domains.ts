@@ -35,39 +35,39 @@ export interface Checking {
 }
 
 /** Looks up hostnames that are due, at most `most`, and ends grace times that are over. Returns how many were looked up. */
-export async function checkDueDomains(world: Checking, most: number): Promise<number> {
-  await endGraceTimes(world);
-  const ids = await takeDueChecks(world.db, most);
-  await checkDomains(world, ids);
+export async function checkDueDomains(platform: Checking, most: number): Promise<number> {
+  await endGraceTimes(platform);
+  const ids = await takeDueChecks(platform.db, most);
+  await checkDomains(platform, ids);
   return ids.length;
 }
 
 /** Looks up the project's hostnames whose last look is older than `ageMs`. */
 export async function checkStaleDomains(
-  world: Checking,
+  platform: Checking,
   project: { readonly org_id: string; readonly project_id: string },
   ageMs: number,
 ): Promise<void> {
-  await checkDomains(world, await takeStaleChecks(world.db, project, ageMs));
+  await checkDomains(platform, await takeStaleChecks(platform.db, project, ageMs));
 }
 
 const atOnce = 10;
 
 /** Looks these hostnames up, a few at a time, and writes down what that means. */
-export async function checkDomains(world: Checking, ids: readonly string[]): Promise<void> {
-  const waiting = [...(await domainsById(world.db, ids, ownZones(world.domains)))];
+export async function checkDomains(platform: Checking, ids: readonly string[]): Promise<void> {
+  const waiting = [...(await domainsById(platform.db, ids, ownZones(platform.domains)))];
   const work = async () => {
-    for (let row = waiting.shift(); row; row = waiting.shift()) await checkDomain(world, row);
+    for (let row = waiting.shift(); row; row = waiting.shift()) await checkDomain(platform, row);
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work));
 }
 
 /** The project's own further hostnames, served or not. */
 export async function hostnamesOf(
-  world: Pick<Checking, "db" | "domains">,
+  platform: Pick<Checking, "db" | "domains">,
   project: { readonly org_id: string; readonly project_id: string },
 ): Promise<readonly string[]> {
-  return (await domainsOf(world.db, project, ownZones(world.domains))).map((row) => row.hostname);
+  return (await domainsOf(platform.db, project, ownZones(platform.domains))).map((row) => row.hostname);
 }
 
 /** The zones in which the platform itself has names. */
@@ -75,13 +75,13 @@ export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly 
   return [appsDomain, controlHost].map(zoneOf).filter((zone) => zone !== null);
 }
 
-async function checkDomain(world: Checking, row: DomainRow): Promise<void> {
-  const judged = judge(row, await look(world.ports.dns, row), world.domains.publicAddresses);
-  const nextMs = nextCheckMs(row, judged, world.clock.now().getTime());
-  await world.db.transaction().execute(async (tx) => {
+async function checkDomain(platform: Checking, row: DomainRow): Promise<void> {
+  const judged = judge(row, await look(platform.ports.dns, row), platform.domains.publicAddresses);
+  const nextMs = nextCheckMs(row, judged, platform.clock.now().getTime());
+  await platform.db.transaction().execute(async (tx) => {
     const change = await writeJudgement(tx, row, judged, nextMs);
     if (change === "served") await markClaimVerified(tx, row);
-    if (change === "served") await world.wakeups.send(tx, "edge", row.project_id);
+    if (change === "served") await platform.wakeups.send(tx, "edge", row.project_id);
     const action = actions[change];
     const { org_id, project_id, hostname: target } = row;
     if (action !== null) await recordEvent(tx, { org_id, project_id, action, target });

@@ -30,14 +30,14 @@ export const domains: Handlers<"domains"> = {
 
   async detach(ctx, { params }) {
     const { org_id, id: project_id } = await livingProject(ctx, params.slug);
-    const { domains: own } = ctx.world;
+    const { domains: own } = ctx.platform;
     const parsed = parseHostname(params.hostname, own);
     // A name that is the platform's by now was not when it was attached.
     const hostname = "refused" in parsed ? params.hostname.toLowerCase() : parsed.hostname;
     const resource = await deleteDomain(ctx.tx, { org_id, project_id }, hostname);
     if (resource === undefined) return ctx.fail("not_found");
     ctx.note({ project_id, target: hostname, resource });
-    await ctx.world.wakeups.send(ctx.tx, "edge", project_id);
+    await ctx.platform.wakeups.send(ctx.tx, "edge", project_id);
     return undefined;
   },
 };
@@ -48,7 +48,7 @@ type AttachContext = Context<"domains.attach">;
 async function wish(ctx: AttachContext, slug: string, text: string): Promise<Wanted> {
   const project = await findProject(ctx.tx, ctx.caller, slug);
   if (project === undefined) return ctx.fail("not_found");
-  const parsed = parseHostname(text, ctx.world.domains);
+  const parsed = parseHostname(text, ctx.platform.domains);
   if ("refused" in parsed) {
     const details = [{ path: "hostname", message: parsed.refused }];
     return ctx.fail("invalid_request", { error: `hostname: ${parsed.refused}`, details });
@@ -76,13 +76,13 @@ function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "projec
 /** Another organization has the name: it moves if the caller's TXT record is there, and else the caller learns which one. */
 async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): Promise<Result<"domains.attach">> {
   const name = proofName(wanted.hostname);
-  const texts = await ctx.world.ports.dns.texts(name);
+  const texts = await ctx.platform.ports.dns.texts(name);
   const isProven = texts.outcome === "found" && texts.values.some((text) => text.trim() === proof);
   if (!isProven) {
     const hint = `If the name is yours, create the TXT record ${name} with the value ${proof} and attach the name again.`;
     return ctx.fail("hostname_taken", { hint });
   }
-  const moved = await ctx.world.db.transaction().execute(async (tx) => {
+  const moved = await ctx.platform.db.transaction().execute(async (tx) => {
     const taken = await takeOver(tx, wanted, ctx.now);
     if (taken.outcome !== "attached") return taken;
     const { org_id, project_id, hostname: target } = wanted;
@@ -98,7 +98,7 @@ async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): 
       target,
       detail,
     });
-    await ctx.world.wakeups.send(tx, "edge");
+    await ctx.platform.wakeups.send(tx, "edge");
     return taken;
   });
   const refused = refusalOf(moved);
@@ -110,22 +110,22 @@ async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): 
 const lookMs = 4000;
 
 async function lookAndShow(ctx: AttachContext, wanted: Wanted, attached: Attached): Promise<Result<"domains.attach">> {
-  const { world } = ctx;
-  if (attached.outcome === "attached") await atMost(lookMs, checkDomains(world, [attached.id]), ctx);
-  const row = await domainOf(world.db, wanted, { hostname: wanted.hostname, ownZones: ownZones(world.domains) });
+  const { platform } = ctx;
+  if (attached.outcome === "attached") await atMost(lookMs, checkDomains(platform, [attached.id]), ctx);
+  const row = await domainOf(platform.db, wanted, { hostname: wanted.hostname, ownZones: ownZones(platform.domains) });
   // Detached in the same moment.
   if (row === undefined) return ctx.fail("not_found");
-  return presentDomain(world.domains, row);
+  return presentDomain(platform.domains, row);
 }
 
 // Specification: the list shows refreshed states. Once a minute bounds what a caller can make the platform ask.
 const refreshAfterMs = 60_000;
 
 async function refreshAndList(ctx: Context<"domains.list">, project: { org_id: string; project_id: string }) {
-  const { world } = ctx;
-  await atMost(lookMs, checkStaleDomains(world, project, refreshAfterMs), ctx);
-  const rows = await domainsOf(world.db, project, ownZones(world.domains));
-  return { domains: rows.map((row) => presentDomain(world.domains, row)) };
+  const { platform } = ctx;
+  await atMost(lookMs, checkStaleDomains(platform, project, refreshAfterMs), ctx);
+  const rows = await domainsOf(platform.db, project, ownZones(platform.domains));
+  return { domains: rows.map((row) => presentDomain(platform.domains, row)) };
 }
 
 /** Waits for the work, but no longer than this; it goes on by itself. */

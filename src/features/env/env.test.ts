@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { mask } from "../../contract/env.ts";
 import { variablesOf } from "./env.ts";
 
@@ -14,7 +14,7 @@ before(async () => {
 after(() => api.close());
 
 async function newProject() {
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const path = (key = "") => `/v1/projects/${project.slug}/env${key === "" ? "" : `/${key}`}`;
   return {
     ...project,
@@ -34,7 +34,7 @@ async function newProject() {
           .where("id", "=", project.id)
           .executeTakeFirstOrThrow()
       ).variables_changed_at,
-    values: () => variablesOf(api.database.db, api.world.vault, { org_id: org.id, project_id: project.id }),
+    values: () => variablesOf(api.database.db, api.platform.vault, { org_id: org.id, project_id: project.id }),
   };
 }
 
@@ -123,8 +123,8 @@ test("a change marks a project that runs, and only a change does", async () => {
   await project.set("A", "1");
   assert.equal(await project.changedAt(), null);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
   await project.set("A", "1");
   assert.equal(await project.changedAt(), null);
   await project.set("A", "2");

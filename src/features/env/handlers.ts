@@ -22,7 +22,7 @@ export const env: Handlers<"env"> = {
     const others = await selectVariables(ctx.tx, project);
     const size_bytes = sizeOf(key, body.value);
     if (!fits(others, key, size_bytes)) return ctx.fail("variables_too_large");
-    const { vault } = ctx.world;
+    const { vault } = ctx.platform;
     const old = others.find((other) => other.key === key);
     const same = old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === body.value;
     ctx.note({ silent: same });
@@ -55,6 +55,6 @@ async function changeable(ctx: ChangeContext, params: { slug: string; key: strin
 
 async function announce(ctx: ChangeContext, project: ProjectKey, key: string): Promise<undefined> {
   ctx.note({ project_id: project.project_id, target: key });
-  await markVariablesChanged(ctx.world.wakeups, ctx.tx, project);
+  await markVariablesChanged(ctx.platform.wakeups, ctx.tx, project);
   return undefined;
 }

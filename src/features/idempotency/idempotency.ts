@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../kit/canonical-json.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { Refused, type Caller, type Surroundings } from "../context.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
 import { releaseKey, selectKey, takeKey, writeOutcome, type Hold } from "./queries.ts";
 
 export { deleteEndedKeys } from "./queries.ts";
@@ -41,37 +41,39 @@ const rememberedMs = 24 * 60 * 60 * 1000;
  * The hold on a key, or the answer that its request got before. Refuses with `idempotency_mismatch` a key of another request and with
  * `idempotency_in_progress` one whose request is under way or whose outcome was lost.
  */
-export async function claimKey(world: Surroundings, keyed: KeyedRequest): Promise<Claimed> {
+export async function claimKey(platform: HandlerPlatform, keyed: KeyedRequest): Promise<Claimed> {
   const { key, caller, holdMs } = keyed;
   const owner = { org_id: caller.org_id, token_id: caller.token_id, key };
-  const now = world.clock.now();
+  const now = platform.clock.now();
   const after = (ms: number) => new Date(now.getTime() + ms);
   const request_hash = createHash("sha256").update(canonicalJson(keyed.request)).digest();
   const wanted = { ...owner, request_hash, held_until: after(holdMs), expires_at: after(rememberedMs) };
-  const attempt = await takeKey(world.db, wanted, now);
-  if (attempt !== undefined) return { held: holdOf(world, { ...owner, attempt }) };
-  const known = await selectKey(world.db, owner);
+  const attempt = await takeKey(platform.db, wanted, now);
+  if (attempt !== undefined) return { held: holdOf(platform, { ...owner, attempt }) };
+  const known = await selectKey(platform.db, owner);
   // Released in this moment: the next try gets it.
   if (known === undefined) throw inProgress();
   if (!known.request_hash.equals(request_hash)) throw new Refused("idempotency_mismatch");
   if (known.sealed_answer === null) throw inProgress();
-  return { replay: JSON.parse(world.vault.open(owner.token_id, secretName(key), known.sealed_answer)) as StoredAnswer };
+  return {
+    replay: JSON.parse(platform.vault.open(owner.token_id, secretName(key), known.sealed_answer)) as StoredAnswer,
+  };
 }
 
 function inProgress(): Refused {
   return new Refused("idempotency_in_progress", { retryAfterSeconds: 1 });
 }
 
-function holdOf(world: Surroundings, hold: Hold): HeldKey {
+function holdOf(platform: HandlerPlatform, hold: Hold): HeldKey {
   return {
     async keep(db, answer) {
-      const sealed_answer = world.vault.seal(hold.token_id, secretName(hold.key), JSON.stringify(answer));
+      const sealed_answer = platform.vault.seal(hold.token_id, secretName(hold.key), JSON.stringify(answer));
       if (!(await writeOutcome(db, hold, { status_code: answer.status, sealed_answer }))) throw inProgress();
     },
     async commit(tx) {
       if (!(await writeOutcome(tx, hold, undefined))) throw inProgress();
     },
-    release: () => releaseKey(world.db, hold),
+    release: () => releaseKey(platform.db, hold),
   };
 }
 

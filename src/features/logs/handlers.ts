@@ -28,7 +28,7 @@ async function listRuntimeLines(
   projectId: string,
   { limit, after, replica }: { limit: number; after: string | undefined; replica: number | undefined },
 ) {
-  const page = await ctx.world.ports.logStore.readRuntime(projectId, {
+  const page = await ctx.platform.ports.logStore.readRuntime(projectId, {
     limit,
     ...(after === undefined ? {} : { after }),
     ...(replica === undefined ? {} : { replica }),
@@ -37,7 +37,7 @@ async function listRuntimeLines(
 }
 
 async function listBuildLines(ctx: Context<"logs.list">, projectId: string, limit: number, after: string | undefined) {
-  const { logStore } = ctx.world.ports;
+  const { logStore } = ctx.platform.ports;
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);
   if (newest === undefined) return { source: "build" as const, lines: [], next_cursor: null };
   if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, limit));
@@ -53,7 +53,7 @@ async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, f
   if (earlier === undefined) return undefined;
   // Asked before the log is read, so that no line comes between the two.
   const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, earlier);
-  const rest = await readFirstLines(ctx.world.ports.logStore, from, limit);
+  const rest = await readFirstLines(ctx.platform.ports.logStore, from, limit);
   return finished && rest.lines.length === 0 ? undefined : pageOf(earlier.id, rest);
 }
 

@@ -3,11 +3,11 @@ import { findToken } from "../tokens/tokens.ts";
 
 export const me: Handlers<"me"> = {
   async get(ctx) {
-    const { caller, world } = ctx;
+    const { caller, platform } = ctx;
     const token = await findToken(ctx.tx, caller, caller.token_id);
     // Revoked a moment ago.
     if (token === undefined) throw new Refused("unauthorized");
-    const runtime = await world.ports.runtime.describe();
+    const runtime = await platform.ports.runtime.describe();
     const { network, isolation, missing } = runtime;
     return {
       organization: { id: caller.org_id, slug: caller.org_slug, name: caller.org_name },
@@ -15,7 +15,7 @@ export const me: Handlers<"me"> = {
       platform_admin: caller.platform_admin,
       token,
       platform: {
-        version: world.version,
+        version: platform.version,
         runtime: runtime.name,
         network,
         isolation: [...isolation],

@@ -5,7 +5,7 @@ import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { addLook, addReplicaSamples, addTraffic, enlistLooks, pruneMetrics, takeDueLooks } from "./metrics.ts";
 import { quantile } from "./rules.ts";
 
@@ -37,7 +37,7 @@ function usage(project_id: string, counter: string, requests: number, failed = 0
 describe("traffic", () => {
   test("is counted once, however often and by however many it is looked at", async () => {
     const { db } = api.database;
-    const { id, slug } = await testProject(api.world, org);
+    const { id, slug } = await testProject(api.platform, org);
     const now = new Date();
     const look = (...usages: EdgeUsage[]) => addTraffic(db, usages, now);
     await Promise.all(Array.from({ length: 8 }, () => look(usage(id, "edge-1", 10))));
@@ -51,7 +51,7 @@ describe("traffic", () => {
 
   test("of an edge that began anew, or of two edges, adds up", async () => {
     const { db } = api.database;
-    const { id, slug } = await testProject(api.world, org);
+    const { id, slug } = await testProject(api.platform, org);
     const now = new Date();
     await addTraffic(db, [usage(id, "before", 40)], now);
     await addTraffic(db, [usage(id, "before", 50), usage(id, "behind", 7)], now);
@@ -66,7 +66,7 @@ describe("traffic", () => {
 
   test("lies in buckets of every width, and empty ones are there too", async () => {
     const { db } = api.database;
-    const { id, slug } = await testProject(api.world, org);
+    const { id, slug } = await testProject(api.platform, org);
     const now = Date.now();
     await addTraffic(db, [usage(id, "edge-1", 6)], new Date(now - 5 * 60_000));
     await addTraffic(db, [usage(id, "edge-1", 9)], new Date(now));
@@ -157,7 +157,7 @@ describe("replicas", () => {
 describe("first pages", () => {
   test("are taken once each period, by one of many, and only of what serves", async () => {
     const { db } = api.database;
-    const { id } = await testProject(api.world, org);
+    const { id } = await testProject(api.platform, org);
     const { owner } = await deployed();
     await enlistLooks(db, 60);
     await sql`update page_look set next_at = now() - interval '1 second'`.execute(db);
@@ -190,7 +190,7 @@ describe("first pages", () => {
 
 test("what is older than it is kept is deleted, by width", async () => {
   const { db } = api.database;
-  const { id } = await testProject(api.world, org);
+  const { id } = await testProject(api.platform, org);
   const hours = (count: number) => new Date(Date.now() - count * 3_600_000);
   for (const [index, age] of [0, 4, 50, 300].entries())
     await addTraffic(db, [usage(id, `edge-${index}`, 5)], hours(age));
@@ -208,10 +208,10 @@ test("what is older than it is kept is deleted, by width", async () => {
 
 async function deployed() {
   const { db } = api.database;
-  const { id, slug } = await testProject(api.world, org);
+  const { id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const deployment_id = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const deployment_id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
   const now = new Date();
   await db
     .updateTable("deployment")

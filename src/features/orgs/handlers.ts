@@ -59,14 +59,14 @@ async function change(
   organization: { readonly id: string; readonly slug: string; readonly suspended_at: string | null },
   suspend: boolean,
 ): Promise<Result<"orgs.enable">> {
-  const { tx, world, now } = ctx;
+  const { tx, platform, now } = ctx;
   const { id, slug: target } = organization;
   const same = (organization.suspended_at !== null) === suspend;
   ctx.note({ target, silent: same });
   if (!same) {
     await queries.setSuspended(tx, id, suspend ? now : null);
     await recordEvent(tx, { org_id: id, project_id: null, action: suspend ? "org.disabled" : "org.enabled", target });
-    for (const topic of topics) await world.wakeups.send(tx, topic);
+    for (const topic of topics) await platform.wakeups.send(tx, topic);
   }
   return present(await queries.showOrganization(tx, id));
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { scopes } from "../../contract/access.ts";
 
 let api: TestApi;
@@ -62,7 +62,7 @@ test("50 projects made at once stop at the organization's limit, and so does an 
 
 test("a suspended organization's tokens answer org_suspended within a second, and work again when it is enabled", async () => {
   const org = await testOrganization(api.database.db, "stopped");
-  await testProject(api.world, org, "demo");
+  await testProject(api.platform, org, "demo");
   const read = () => api.call("GET", "/v1/projects/demo", { token: org.member });
   assert.equal((await read()).status, 200);
   const disabled = await operate("POST", "/v1/orgs/stopped/disable");

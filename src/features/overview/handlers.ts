@@ -1,18 +1,18 @@
 import type { attentions } from "../../contract/overview.ts";
 import type { Result } from "../../contract/routes.ts";
-import type { Handlers, Surroundings } from "../context.ts";
+import type { Handlers, HandlerPlatform } from "../context.ts";
 import { selectOrganization, selectOverview, type OverviewRow } from "./queries.ts";
 
 export const overview: Handlers<"overview"> = {
   async get(ctx) {
-    const { caller, world } = ctx;
+    const { caller, platform } = ctx;
     // The minute that is under way and the 59 before it.
     const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 59) * 60_000);
     const [rows, organization] = await Promise.all([
       selectOverview(ctx.tx, caller.org_id, hourFrom),
       selectOrganization(ctx.tx, caller.org_id),
     ]);
-    const projects = rows.map((row) => presentRow(world, row));
+    const projects = rows.map((row) => presentRow(platform, row));
     const sum = (pick: (row: OverviewRow) => number) => rows.reduce((total, row) => total + pick(row), 0);
     return {
       organization: { slug: caller.org_slug, name: caller.org_name, max_projects: organization.max_projects },
@@ -33,7 +33,7 @@ export const overview: Handlers<"overview"> = {
 
 type Shown = Result<"overview.get">["projects"][number];
 
-function presentRow({ addresses }: Pick<Surroundings, "addresses">, row: OverviewRow): Shown {
+function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: OverviewRow): Shown {
   const { id, slug, name, hostname, ready, requests, errors, database, storage_bytes } = row;
   return {
     id,

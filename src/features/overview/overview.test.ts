@@ -5,7 +5,7 @@ import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { saveStorageSize } from "../metrics/metrics.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -26,11 +26,11 @@ async function overviewOf(token = org.member): Promise<Overview> {
 
 test("a project is shown with its deployments, replicas, traffic, database, backup and storage", async () => {
   const { db } = api.database;
-  const { project } = await testThings(api.world, org);
+  const { project } = await testThings(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const live = await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
-  const failed = await testDeployment(api.world, owner, { build_id, number: 2, status: "failed" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const live = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  const failed = await testDeployment(api.platform, owner, { build_id, number: 2, status: "failed" });
   const at = new Date("2026-01-02T03:04:05.678Z");
   await db.updateTable("deployment").set({ activated_at: at, finished_at: at }).where("id", "=", live).execute();
   await db.updateTable("deployment").set({ finished_at: at }).where("id", "=", failed).execute();
@@ -90,7 +90,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
 test("deleted projects and those of others are not in it", async () => {
   const mine = await testOrganization(api.database.db, "mine");
   const other = await testOrganization(api.database.db, "other");
-  const { id } = await testProject(api.world, mine);
+  const { id } = await testProject(api.platform, mine);
   assert.equal((await overviewOf(mine.member)).projects.length, 1);
   assert.equal((await overviewOf(other.member)).projects.length, 0);
   await api.database.db.updateTable("project").set({ deleted_at: new Date() }).where("id", "=", id).execute();

@@ -6,12 +6,12 @@ import * as queries from "./queries.ts";
 
 export const platform: Handlers<"platform"> = {
   async overview(ctx) {
-    const { tx, now, world } = ctx;
+    const { tx, now, platform } = ctx;
     const counts = await queries.countProjects(tx);
     const owned = await queries.countBelongings(tx);
     const machines = await queries.listMachines(tx);
     return {
-      version: world.version,
+      version: platform.version,
       status: await overallStatus(tx, now),
       open_alerts: await countOpen(tx),
       organizations: { total: counts.organizations, suspended: counts.suspended },

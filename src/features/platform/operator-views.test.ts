@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { recordReports } from "../status/status.ts";
@@ -46,7 +46,7 @@ test("a platform that nobody has looked at is unknown", async () => {
 
 test("the status shows the worst of all checks, and alerts come newest first, a page at a time", async () => {
   const { db } = api.database;
-  const world = { ...api.world, db, settings: { monitors: { coolDownMs: 0 } } };
+  const platform = { ...api.platform, db, settings: { monitors: { coolDownMs: 0 } } };
   const subjects = Array.from({ length: 120 }, (_, index) => `main/p${String(index).padStart(3, "0")}`);
   const findings = ["", ...subjects].map((subject) => ({
     subject,
@@ -62,7 +62,7 @@ test("the status shows the worst of all checks, and alerts come newest first, a 
     patience,
     findings: [{ subject: "", status: "ok" as const, detail: "fine", hint: null }],
   };
-  await recordReports(world, [{ name: "databases", machine: "", patience, findings }, disk]);
+  await recordReports(platform, [{ name: "databases", machine: "", patience, findings }, disk]);
   const status = await get<Result<"status.get">>("/v1/status");
   assert.deepEqual([status.status, status.open_alerts, status.checks.length], ["fail", 120, 122]);
   assert.deepEqual(
@@ -78,9 +78,9 @@ test("the status shows the worst of all checks, and alerts come newest first, a 
 });
 
 test("resolved alerts are listed when asked for", async () => {
-  const world = { ...api.world, db: api.database.db, settings: { monitors: { coolDownMs: 0 } } };
+  const platform = { ...api.platform, db: api.database.db, settings: { monitors: { coolDownMs: 0 } } };
   const patience = { warnMs: 0, failMs: 0 };
-  await recordReports(world, [
+  await recordReports(platform, [
     { name: "databases", machine: "", patience, findings: [{ subject: "", status: "ok", detail: "fine", hint: null }] },
   ]);
   assert.deepEqual((await get<Result<"alerts.list">>("/v1/alerts")).alerts, []);
@@ -90,13 +90,13 @@ test("resolved alerts are listed when asked for", async () => {
 });
 
 test("the overview counts what is there, what fails, what is slow, and what it all may use", async () => {
-  const { world } = api;
-  const project = await testProject(world, org, "shop");
+  const { platform } = api;
+  const project = await testProject(platform, org, "shop");
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(world, owner, { status: "succeeded" });
-  await testDeployment(world, owner, { build_id, number: 1, status: "active" });
-  await testDeployment(world, owner, { build_id, number: 2, status: "failed" });
-  const { db } = world;
+  const build_id = await testBuild(platform, owner, { status: "succeeded" });
+  await testDeployment(platform, owner, { build_id, number: 1, status: "active" });
+  await testDeployment(platform, owner, { build_id, number: 2, status: "failed" });
+  const { db } = platform;
   await db.updateTable("project").set({ replicas: 3 }).where("id", "=", project.id).execute();
   await db.updateTable("deployment").set({ activated_at: new Date() }).where("status", "=", "active").execute();
   const crash = { out_of_memory: false, exit_code: 1, restarts: 1, next_start_in_ms: 1000 };
@@ -128,12 +128,12 @@ test("the overview counts what is there, what fails, what is slow, and what it a
 });
 
 test("what belongs to a suspended organization does not count as serving", async () => {
-  const { db } = api.world;
+  const { db } = api.platform;
   const other = await testOrganization(db, "other");
-  const project = await testProject(api.world, other);
+  const project = await testProject(api.platform, other);
   const owner = { org_id: other.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  await testDeployment(api.world, owner, { build_id, number: 1, status: "active" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
   const before = await get<Result<"platform.overview">>("/v1/platform/overview");
   await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "=", other.id).execute();
   const suspended = await get<Result<"platform.overview">>("/v1/platform/overview");

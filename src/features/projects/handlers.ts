@@ -15,7 +15,7 @@ export const projects: Handlers<"projects"> = {
 
   async list(ctx, { query }) {
     const rows = await queries.listProjects(ctx.tx, ctx.caller.org_id, query);
-    return { projects: rows.map((row) => presentProject(ctx.world, ctx.caller.org_slug, row)) };
+    return { projects: rows.map((row) => presentProject(ctx.platform, ctx.caller.org_slug, row)) };
   },
 
   async get(ctx, { params }) {
@@ -45,13 +45,13 @@ export const projects: Handlers<"projects"> = {
   },
 };
 
-type AnyContext = Pick<Context<"projects.get">, "tx" | "caller" | "world" | "fail">;
+type AnyContext = Pick<Context<"projects.get">, "tx" | "caller" | "platform" | "fail">;
 type ChangeContext = AnyContext & Pick<Context<"projects.undelete">, "tx" | "note">;
 
 async function show(ctx: AnyContext, slug: string) {
   const row = await queries.showProject(ctx.tx, ctx.caller.org_id, slug);
   if (row === undefined) return ctx.fail("not_found");
-  return presentProject(ctx.world, ctx.caller.org_slug, row);
+  return presentProject(ctx.platform, ctx.caller.org_slug, row);
 }
 
 async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRow> {
@@ -62,10 +62,10 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
 }
 
 async function insert(ctx: Context<"projects.create">, body: { slug: string; name: string }): Promise<string> {
-  const { tx, caller, world } = ctx;
+  const { tx, caller, platform } = ctx;
   const id = newId("prj", ctx.now.getTime());
-  const sealed_cron_secret = world.vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
-  for (const hostname of hostnamesFor(body.slug, world.addresses.appsDomain)) {
+  const sealed_cron_secret = platform.vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
+  for (const hostname of hostnamesFor(body.slug, platform.addresses.appsDomain)) {
     if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret }))
       return id;
     if (await queries.selectProject(tx, caller.org_id, body.slug)) return ctx.fail("slug_taken");
@@ -75,8 +75,8 @@ async function insert(ctx: Context<"projects.create">, body: { slug: string; nam
 
 async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: boolean) {
   await queries.setDeleted(ctx.tx, ctx.caller.org_id, project.id, deleted);
-  await ctx.world.wakeups.send(ctx.tx, "apps", project.id);
-  await ctx.world.wakeups.send(ctx.tx, "edge", project.id);
+  await ctx.platform.wakeups.send(ctx.tx, "apps", project.id);
+  await ctx.platform.wakeups.send(ctx.tx, "edge", project.id);
   ctx.note({ project_id: project.id, target: project.slug });
   return show(ctx, project.slug);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
-import { testApi, testOrganization, type TestApi } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { lockProject } from "./projects.ts";

@@ -1,6 +1,6 @@
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { Caller, RefusalText, Surroundings } from "../context.ts";
+import type { Caller, RefusalText, HandlerPlatform } from "../context.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
 export { lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
@@ -31,11 +31,11 @@ export async function livingProject(ctx: Looking, slug: string): Promise<Project
 
 /** A project as the API shows it. */
 export function presentProject(
-  world: Pick<Surroundings, "addresses">,
+  platform: Pick<HandlerPlatform, "addresses">,
   orgSlug: string,
   row: ShownProject,
 ): Result<"projects.get"> {
-  const { addresses } = world;
+  const { addresses } = platform;
   return {
     ...row,
     state: row.deleted_at === null ? "active" : "deleted",

@@ -4,10 +4,10 @@ import type { Handlers } from "../context.ts";
 
 export const selfDescription: Handlers<"self-description"> = {
   async capabilities(ctx) {
-    return capabilities(ctx.world.version, ctx.world.limits);
+    return capabilities(ctx.platform.version, ctx.platform.limits);
   },
 
   async openapi(ctx) {
-    return openapi(ctx.world.version);
+    return openapi(ctx.platform.version);
   },
 };

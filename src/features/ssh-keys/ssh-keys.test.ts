@@ -11,7 +11,7 @@ import {
   testToken,
   type TestApi,
   type TestOrganization,
-} from "../../../test/support/world.ts";
+} from "../../../test/support/test-platform.ts";
 import { parsePublicKey } from "./rules.ts";
 import { keysByFingerprint } from "./ssh-keys.ts";
 

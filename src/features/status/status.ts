@@ -26,10 +26,10 @@ export type { CheckReport, Finding } from "./rules.ts";
  * may do it at once: one waits for the other, and each thing that is watched has one row and at most one open alert.
  */
 export async function recordReports(
-  world: Alerting & { readonly db: Db },
+  platform: Alerting & { readonly db: Db },
   reports: readonly CheckReport[],
 ): Promise<void> {
-  await world.db.transaction().execute(async (tx) => {
+  await platform.db.transaction().execute(async (tx) => {
     await lockMonitoring(tx);
     const now = await databaseTime(tx);
     const watched: Watched[] = [];
@@ -40,7 +40,7 @@ export async function recordReports(
       watched.push({ patience: report.patience, findings: report.findings, rows, gone });
     }
     watched.push({ patience: { warnMs: null, failMs: null }, findings: [], rows: [], gone: await forgetMachines(tx) });
-    await raiseAlerts(world, tx, { watched, now });
+    await raiseAlerts(platform, tx, { watched, now });
   });
 }
 

@@ -45,8 +45,8 @@ export const tokens: Handlers<"tokens"> = {
     const others = await queries.lockOtherOwnerTokens(tx, caller.org_id, token.id);
     if (token.role === "owner" && others === 0) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");
-    await voidApprovals(tx, ctx.world.wakeups, { org_id: caller.org_id, token_id: token.id });
-    await ctx.world.wakeups.send(tx, "tokens", token.id);
+    await voidApprovals(tx, ctx.platform.wakeups, { org_id: caller.org_id, token_id: token.id });
+    await ctx.platform.wakeups.send(tx, "tokens", token.id);
     ctx.note({ target: token.id, detail: { name: token.name } });
     return undefined;
   },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { scopes } from "../../contract/access.ts";
 import { testDatabase } from "../../../test/support/database.ts";
-import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/world.ts";
+import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
 import { hashOf, isTokenText, newTokenText } from "./rules.ts";
 import { authenticate, createFirstOrganization } from "./tokens.ts";
 

@@ -31,7 +31,7 @@ describe(
   { skip: lacks },
   () => {
     // Two namespaces stand for the machine and for the world behind its uplink.
-    const [machine, world] = [`bmachine${process.pid}`, `bworld${process.pid}`];
+    const [machine, platform] = [`bmachine${process.pid}`, `bworld${process.pid}`];
     const folder = mkdtempSync(join(tmpdir(), "berth-closed-"));
     let server: ReturnType<typeof start> | undefined;
     const within = (space: string, { file, args }: Command): Command => ({
@@ -41,17 +41,17 @@ describe(
 
     before(async () => {
       chmodSync(folder, 0o755);
-      for (const space of [machine, world]) await runOk({ file: ip as string, args: ["netns", "add", space] });
+      for (const space of [machine, platform]) await runOk({ file: ip as string, args: ["netns", "add", space] });
       const batch = (space: string, lines: readonly string[]) =>
         runOk({ file: ip as string, args: ["-n", space, "-batch", "-"] }, { stdin: `${lines.join("\n")}\n` });
       await batch(machine, [
-        `link add uplink type veth peer name eth0 netns ${world}`,
+        `link add uplink type veth peer name eth0 netns ${platform}`,
         "addr add 203.0.113.1/30 dev uplink",
         "link set uplink up",
         "link set lo up",
         "route add default via 203.0.113.2",
       ]);
-      await batch(world, [
+      await batch(platform, [
         "addr add 203.0.113.2/30 dev eth0",
         "link set eth0 up",
         "link set lo up",
@@ -59,13 +59,13 @@ describe(
         "route add default via 203.0.113.1",
       ]);
       const serve = `for (const port of [53, 80]) require("node:net").createServer((s) => s.end()).listen(port, "0.0.0.0", () => console.log(port))`;
-      server = start(within(world, { file: process.execPath, args: ["-e", serve] }));
+      server = start(within(platform, { file: process.execPath, args: ["-e", serve] }));
       let said = "";
       for await (const chunk of server.stdout) if ((said += String(chunk)).split("\n").length > 2) break;
     });
     after(async () => {
       server?.kill("SIGKILL");
-      for (const space of [machine, world]) await run({ file: ip as string, args: ["netns", "del", space] });
+      for (const space of [machine, platform]) await run({ file: ip as string, args: ["netns", "del", space] });
       rmSync(folder, { recursive: true, force: true });
     });
 

@@ -85,11 +85,11 @@ async function vethFault(options: SandboxOptions, network: VethNetwork): Promise
   const id = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
   const host = createServer((socket) => socket.end());
   await new Promise<void>((resolve) => host.listen(0, "0.0.0.0", resolve));
-  const world = await openWorld(options);
+  const platform = await openWorld(options);
   try {
     const opened = await network.open(id, { kind: "egress" });
     const hostPort = (host.address() as { port: number }).port;
-    const targets = [`${world.address}:${world.port}`, `${network.hostAddress(id)}:${hostPort}`];
+    const targets = [`${platform.address}:${platform.port}`, `${network.hostAddress(id)}:${hostPort}`];
     const result = await runOk(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, ...targets]), {
       timeoutMs: 15_000,
     });
@@ -98,7 +98,7 @@ async function vethFault(options: SandboxOptions, network: VethNetwork): Promise
     return reachesHost ? "this machine's addresses cannot be shut off from a sandbox" : undefined;
   } finally {
     await network.close(id);
-    await world.close();
+    await platform.close();
     host.close();
   }
 }

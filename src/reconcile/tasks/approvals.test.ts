@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { decisionPath, quietNotifier } from "../../../test/support/approvals.ts";
-import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/world.ts";
+import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import { rotateVault } from "../../store/rotate-vault.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { approvalsTask } from "./approvals.ts";
 
 let api: TestApi;
@@ -28,7 +28,7 @@ const ask = (name: string) => api.call("POST", "/v1/api-tokens", { token: agent,
 const create = (slug: string) =>
   api.call("POST", "/v1/projects", { token: agent, body: { slug, name: slug }, headers: { "idempotency-key": slug } });
 const runTask = () =>
-  approvalsTask({ ...api.world, log: silentLog } as unknown as World).run(new AbortController().signal);
+  approvalsTask({ ...api.platform, log: silentLog } as unknown as Platform).run(new AbortController().signal);
 
 test("requests whose time is over become expired, and kept answers are forgotten after a day", async () => {
   await ask("one");

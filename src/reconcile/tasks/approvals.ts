@@ -1,18 +1,18 @@
 import { expireApprovals } from "../../features/approvals/approvals.ts";
 import { deleteEndedKeys } from "../../features/idempotency/idempotency.ts";
 import type { Task } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 /** Ends approvals whose time is over, and forgets the answers that were kept for repeated requests. */
-export function approvalsTask(world: World): Task {
+export function approvalsTask(platform: Platform): Task {
   return {
     name: "approvals",
     periodMs: 15_000,
     topics: [],
     async run() {
-      const now = world.clock.now();
-      const expired = await expireApprovals(world.db, world.wakeups, now);
-      const forgotten = await deleteEndedKeys(world.db, now);
+      const now = platform.clock.now();
+      const expired = await expireApprovals(platform.db, platform.wakeups, now);
+      const forgotten = await deleteEndedKeys(platform.db, now);
       return { detail: `${expired} approvals expired, ${forgotten} kept answers forgotten` };
     },
   };

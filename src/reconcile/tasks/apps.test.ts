@@ -3,13 +3,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { deployedProject } from "../../../test/support/cron-world.ts";
+import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { silentLog } from "../../kit/log.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { openVault } from "../../store/vault.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { appsTask } from "./apps.ts";
 
 let database: TestDatabase;
@@ -58,7 +58,7 @@ test("what ends is forgotten with the positions of its output, and with its numb
   const edge = { apply: async () => {}, openRequests: async () => new Map() };
   const settings = { logLinesPerSecond: 1000, drainMs: 0, stopGraceMs: 0 };
   const given = { db, vault, clock: systemClock, log: silentLog, settings };
-  const task = appsTask({ ...given, ports: { runtime, logStore, edge } } as unknown as World);
+  const task = appsTask({ ...given, ports: { runtime, logStore, edge } } as unknown as Platform);
   for (let run = 0; run < 100 && instances.size > 0; run += 1) {
     await task.run(AbortSignal.timeout(60_000));
     await task.settle?.();

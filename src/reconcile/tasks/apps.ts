@@ -14,7 +14,7 @@ import { syncEdge } from "../edge-sync.ts";
 import { checkHealth } from "../check-health.ts";
 import { ingestOutput } from "../ingest.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { isForGood, msUntilStart, newCrash, wanted, type Crash } from "./apps-rules.ts";
 import { waitUntilIdle } from "./drain.ts";
 
@@ -23,13 +23,13 @@ const soonMs = 250;
 const together = 8;
 
 /** Keeps every active deployment running with as many replicas as it ought to have, and ends what ought not to run. */
-export function appsTask(world: World): Task {
+export function appsTask(platform: Platform): Task {
   // Ending takes as long as the last request; meanwhile the others are looked after.
   const ending = new Map<string, Ending>();
   function end(id: string, work: () => Promise<void>, firstOrdinal = 0): void {
     if (ending.has(id)) return;
     const told = work().catch((error: unknown) =>
-      world.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"),
+      platform.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"),
     );
     ending.set(id, { firstOrdinal, done: told.finally(() => ending.delete(id)) });
   }
@@ -37,13 +37,13 @@ export function appsTask(world: World): Task {
     switch (wanted(row)) {
       case "serve": {
         const begin = (firstOrdinal: number, work: () => Promise<void>) => end(id, work, firstOrdinal);
-        return keep(world, row as WorkloadRow, { from: ending.get(id)?.firstOrdinal, begin, tellEdge });
+        return keep(platform, row as WorkloadRow, { from: ending.get(id)?.firstOrdinal, begin, tellEdge });
       }
       case "drain":
-        end(id, () => drain(world, row as WorkloadRow));
+        end(id, () => drain(platform, row as WorkloadRow));
         return Infinity;
       case "stop":
-        end(id, () => stop(world, id, row));
+        end(id, () => stop(platform, id, row));
         return Infinity;
       case "leave":
         return Infinity;
@@ -54,14 +54,14 @@ export function appsTask(world: World): Task {
     periodMs: 2000,
     topics: ["apps"],
     async run() {
-      const running = await world.ports.runtime.list();
-      const rows = new Map((await workloadRows(world.db, running)).map((row) => [row.id, row as WorkloadRow]));
+      const running = await platform.ports.runtime.list();
+      const rows = new Map((await workloadRows(platform.db, running)).map((row) => [row.id, row as WorkloadRow]));
       const waiting = [...new Set([...running, ...rows.keys()])];
-      const edge = edgeTeller(world);
+      const edge = edgeTeller(platform);
       let againMs = Infinity;
       const work = async () => {
         for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-          const waitMs = await tendWorkload(id, rows.get(id), edge.tell).catch(troubledBy(world, id));
+          const waitMs = await tendWorkload(id, rows.get(id), edge.tell).catch(troubledBy(platform, id));
           againMs = Math.min(againMs, waitMs);
         }
       };
@@ -93,70 +93,72 @@ interface Shrinking {
 }
 
 /** Lets the edge know while others are looked after: those who have something to tell at the same time share one table. */
-function edgeTeller(world: World) {
+function edgeTeller(platform: Platform) {
   const telling = new Set<Promise<unknown>>();
   const failed = (error: unknown) =>
-    world.log.error({ err: error }, "the edge did not take what changed; it will be tried again");
+    platform.log.error({ err: error }, "the edge did not take what changed; it will be tried again");
   return {
-    tell: () => void telling.add(syncEdge(world).catch(failed)),
+    tell: () => void telling.add(syncEdge(platform).catch(failed)),
     told: () => Promise.all(telling),
   };
 }
 
 /** One application's trouble is no reason to neglect the others. */
-function troubledBy(world: World, id: string): (error: unknown) => number {
+function troubledBy(platform: Platform, id: string): (error: unknown) => number {
   return (error) => {
-    world.log.error({ err: error, deployment: id }, "could not tend a workload; it will be tried again");
+    platform.log.error({ err: error, deployment: id }, "could not tend a workload; it will be tried again");
     return Infinity;
   };
 }
 
 /** Starts what is missing, restarts what crashed, ends what is too much, lets healthy replicas have traffic. Answers when to look again. */
-async function keep(world: World, row: WorkloadRow, shrinking: Shrinking): Promise<number> {
-  const instances = await world.ports.runtime.observe(row.id);
-  const known = new Map((await replicasOf(world.db, row.id)).map((replica) => [replica.ordinal, replica]));
+async function keep(platform: Platform, row: WorkloadRow, shrinking: Shrinking): Promise<number> {
+  const instances = await platform.ports.runtime.observe(row.id);
+  const known = new Map((await replicasOf(platform.db, row.id)).map((replica) => [replica.ordinal, replica]));
   const surplus = instances.filter((instance) => instance.ordinal >= row.replicas);
   const kept = instances.filter((instance) => instance.ordinal < row.replicas);
-  if (surplus.length > 0) shrinking.begin(row.replicas, () => shrink(world, row, surplus));
+  if (surplus.length > 0) shrinking.begin(row.replicas, () => shrink(platform, row, surplus));
   else if (kept.length < row.replicas && shrinking.from !== 0)
-    await world.ports.runtime.apply(await workloadOf(world, row));
+    await platform.ports.runtime.apply(await workloadOf(platform, row));
   const staying = kept.filter((instance) => instance.ordinal < (shrinking.from ?? Infinity));
   const waits = await Promise.all(
-    staying.map((instance) => tend({ world, row, instance, known: known.get(instance.ordinal) }, shrinking.tellEdge)),
+    staying.map((instance) =>
+      tend({ platform, row, instance, known: known.get(instance.ordinal) }, shrinking.tellEdge),
+    ),
   );
   return Math.min(...waits, staying.length < row.replicas ? soonMs : Infinity);
 }
 
 interface Replica {
-  readonly world: World;
+  readonly platform: Platform;
   readonly row: WorkloadRow;
   readonly instance: Instance;
   readonly known: ReplicaRow | undefined;
 }
 
 async function tend(replica: Replica, tellEdge: () => void): Promise<number> {
-  const { world, row, instance, known } = replica;
+  const { platform, row, instance, known } = replica;
   if (instance.state === "running") return admit(replica, tellEdge);
   const crash = newCrash(instance, known);
   if (crash === undefined) {
-    const leftMs = msUntilStart(known, world.clock.now());
+    const leftMs = msUntilStart(known, platform.clock.now());
     if (leftMs > 0) return leftMs;
-    await world.ports.runtime.restart(await workloadOf(world, row), instance.ordinal);
+    await platform.ports.runtime.restart(await workloadOf(platform, row), instance.ordinal);
     return soonMs;
   }
-  await ingestOutput(world, outputOf(world, row));
-  const first = await markCrashed(world.db, { org_id: row.org_id, deployment_id: row.id, ...crash });
-  if (first) await tellCrash(world, row, crash);
+  await ingestOutput(platform, outputOf(platform, row));
+  const first = await markCrashed(platform.db, { org_id: row.org_id, deployment_id: row.id, ...crash });
+  if (first) await tellCrash(platform, row, crash);
   tellEdge();
   return crash.pauseMs;
 }
 
-async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<void> {
-  world.log.warn(
+async function tellCrash(platform: Platform, row: WorkloadRow, crash: Crash): Promise<void> {
+  platform.log.warn(
     { project: row.slug, deployment: row.number, replica: crash.ordinal, exit_code: crash.exit_code },
     "an application crashed",
   );
-  await recordCrash(world.db, {
+  await recordCrash(platform.db, {
     org_id: row.org_id,
     project_id: row.project_id,
     deployment: row.number,
@@ -169,9 +171,9 @@ async function tellCrash(world: World, row: WorkloadRow, crash: Crash): Promise<
 }
 
 /** A running replica gets traffic once it answers as its health check demands. */
-async function admit({ world, row, instance, known }: Replica, tellEdge: () => void): Promise<number> {
+async function admit({ platform, row, instance, known }: Replica, tellEdge: () => void): Promise<number> {
   if (known?.ready_attempt === instance.attempt || instance.address === null) return Infinity;
-  const { timeoutMs } = world.settings.health;
+  const { timeoutMs } = platform.settings.health;
   const found = await checkHealth({
     address: instance.address,
     hostname: row.hostname,
@@ -179,7 +181,7 @@ async function admit({ world, row, instance, known }: Replica, tellEdge: () => v
     timeoutMs: Math.min(timeoutMs, 1000),
   });
   if (found.seen !== "healthy") return soonMs;
-  await markReady(world.db, {
+  await markReady(platform.db, {
     org_id: row.org_id,
     deployment_id: row.id,
     ordinal: instance.ordinal,
@@ -190,64 +192,64 @@ async function admit({ world, row, instance, known }: Replica, tellEdge: () => v
 }
 
 /** The surplus gets nothing new; what it still serves may end. Then it does, unless it is wanted again by now. */
-async function shrink(world: World, row: WorkloadRow, surplus: readonly Instance[]): Promise<void> {
-  await withdraw(world, row, surplus);
-  await waitUntilIdle(world, surplus, row.updated_at);
-  const now = await rowNow(world, row.id);
+async function shrink(platform: Platform, row: WorkloadRow, surplus: readonly Instance[]): Promise<void> {
+  await withdraw(platform, row, surplus);
+  await waitUntilIdle(platform, surplus, row.updated_at);
+  const now = await rowNow(platform, row.id);
   if (now !== undefined && wanted(now) === "serve" && now.replicas > row.replicas) return;
-  await world.ports.runtime.apply(await workloadOf(world, row));
+  await platform.ports.runtime.apply(await workloadOf(platform, row));
 }
 
-async function drain(world: World, row: WorkloadRow): Promise<void> {
-  const instances = await world.ports.runtime.observe(row.id);
-  await withdraw(world, row, instances);
-  await waitUntilIdle(world, instances, row.retired_at ?? row.deleted_at ?? row.suspended_at);
+async function drain(platform: Platform, row: WorkloadRow): Promise<void> {
+  const instances = await platform.ports.runtime.observe(row.id);
+  await withdraw(platform, row, instances);
+  await waitUntilIdle(platform, instances, row.retired_at ?? row.deleted_at ?? row.suspended_at);
   // An undelete may have come meanwhile.
-  const now = await rowNow(world, row.id);
+  const now = await rowNow(platform, row.id);
   if (now !== undefined && wanted(now) === "serve") return;
-  await stop(world, row.id, row);
+  await stop(platform, row.id, row);
 }
 
 /**
  * Whatever the rows say meanwhile, the edge sends these replicas nothing until a health check lets them in again: a scale or an
  * undelete in the middle of an ending must not send requests to processes that are about to get SIGTERM.
  */
-async function withdraw(world: World, row: WorkloadRow, instances: readonly Instance[]): Promise<void> {
+async function withdraw(platform: Platform, row: WorkloadRow, instances: readonly Instance[]): Promise<void> {
   await markWithdrawn(
-    world.db,
+    platform.db,
     row.id,
     instances.map((instance) => instance.ordinal),
   );
-  await syncEdge(world);
+  await syncEdge(platform);
 }
 
-async function rowNow(world: World, id: string): Promise<WorkloadRow | undefined> {
-  return (await workloadRows(world.db, [id])).find((row) => row.id === id) as WorkloadRow | undefined;
+async function rowNow(platform: Platform, id: string): Promise<WorkloadRow | undefined> {
+  return (await workloadRows(platform.db, [id])).find((row) => row.id === id) as WorkloadRow | undefined;
 }
 
 /**
  * Ends all applications because the platform ends. They are forgotten, not left as ended: the next start would take them for
  * crashed and wait before it starts them again.
  */
-export async function endApplications(world: World): Promise<void> {
-  const running = await world.ports.runtime.list();
-  const rows = new Map((await workloadRows(world.db, running)).map((row) => [row.id, row as WorkloadRow]));
-  await Promise.all(running.map((id) => stop(world, id, rows.get(id))));
+export async function endApplications(platform: Platform): Promise<void> {
+  const running = await platform.ports.runtime.list();
+  const rows = new Map((await workloadRows(platform.db, running)).map((row) => [row.id, row as WorkloadRow]));
+  await Promise.all(running.map((id) => stop(platform, id, rows.get(id))));
 }
 
 /** Ends the processes, keeps their last words, forgets them. */
-async function stop(world: World, id: string, row: WorkloadRow | undefined): Promise<void> {
-  await world.ports.runtime.stop(id, world.settings.stopGraceMs);
-  if (row !== undefined) await ingestOutput(world, outputOf(world, row));
-  await world.ports.runtime.remove(id, { forGood: isForGood(row) });
-  await world.ports.logStore.forgetPositions(id);
+async function stop(platform: Platform, id: string, row: WorkloadRow | undefined): Promise<void> {
+  await platform.ports.runtime.stop(id, platform.settings.stopGraceMs);
+  if (row !== undefined) await ingestOutput(platform, outputOf(platform, row));
+  await platform.ports.runtime.remove(id, { forGood: isForGood(row) });
+  await platform.ports.logStore.forgetPositions(id);
 }
 
-function outputOf(world: World, row: WorkloadRow) {
+function outputOf(platform: Platform, row: WorkloadRow) {
   return {
     workload_id: row.id,
     project_id: row.project_id,
     deployment: row.number,
-    redactor: async () => redactorOf(await workloadOf(world, row)),
+    redactor: async () => redactorOf(await workloadOf(platform, row)),
   };
 }

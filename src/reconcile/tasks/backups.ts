@@ -4,7 +4,7 @@ import { applyRetention, dropUnwanted, requestDueBackups, sweepLeftovers } from 
 import { performBackupWork } from "../backup-work.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 const periodMs = 5000;
 const dueEveryMs = 60_000;
@@ -12,37 +12,37 @@ const sweepEveryMs = 3_600_000;
 const pauseSeconds = 10;
 
 /** Makes, restores and verifies backups, asks for the daily ones, and cleans up behind all of them. */
-export function backupsTask(world: World, wake: () => void): Task {
-  const work = createLeasedWork<TakenOperation>(world.db, world.log, {
+export function backupsTask(platform: Platform, wake: () => void): Task {
+  const work = createLeasedWork<TakenOperation>(platform.db, platform.log, {
     table: "backup_operation",
-    owner: world.owner,
-    limit: world.settings.backups.concurrent,
-    take: (underWay) => takeOperation(world.db, world.owner, underWay),
+    owner: platform.owner,
+    limit: platform.settings.backups.concurrent,
+    take: (underWay) => takeOperation(platform.db, platform.owner, underWay),
     work: (operation, lease, signal) => {
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(world.settings.backups.timeoutMs)]);
-      return performBackupWork(world, operation, lease, limited);
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
+      return performBackupWork(platform, operation, lease, limited);
     },
     // It is taken again, by whoever is there; what it left is cleaned up first.
     broken: (_, lease, stopping) =>
-      releaseOperation(world.db, lease, {
+      releaseOperation(platform.db, lease, {
         pauseSeconds: stopping ? 0 : pauseSeconds,
         uncounted: stopping,
       }),
   });
-  const upkeep = every(dueEveryMs, () => requestDueBackups(world));
+  const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
   const sweep = every(sweepEveryMs, async () => {
-    await applyRetention(world);
-    await sweepLeftovers(world);
+    await applyRetention(platform);
+    await sweepLeftovers(platform);
   });
   return {
     name: "backups",
     periodMs,
     topics: ["backups"],
     async run(signal) {
-      await releaseDeadLeases(world.db, "backup_operation");
+      await releaseDeadLeases(platform.db, "backup_operation");
       await upkeep();
       const running = await work.fill(signal, wake);
-      await dropUnwanted(world);
+      await dropUnwanted(platform);
       await sweep();
       return { detail: `${running} running` };
     },

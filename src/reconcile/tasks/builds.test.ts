@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
 import { testBuild, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { BuildOutcome, Builder } from "../../ports/builder.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { buildsTask } from "./builds.ts";
 
 let api: TestApi;
@@ -26,7 +26,7 @@ const failed: BuildOutcome = {
 
 /** The task of a control plane whose disk for logs is full. */
 function taskWith(build: () => Promise<BuildOutcome>) {
-  const { db, vault, wakeups, clock } = api.world;
+  const { db, vault, wakeups, clock } = api.platform;
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
   const builder: Pick<Builder, "build"> = {
     build: ({ onLine }) => {
@@ -36,14 +36,14 @@ function taskWith(build: () => Promise<BuildOutcome>) {
   };
   const ports = { builder, logStore: { appendBuild }, repositories: { unpin: async () => {} } };
   const settings = { concurrentBuilds: 4, buildLimits: {} };
-  const world = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings };
-  return buildsTask(world as unknown as World, () => {});
+  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings };
+  return buildsTask(platform as unknown as Platform, () => {});
 }
 
 async function queued(row: { origin: "push" | "redeploy"; status?: "running"; lease_owner?: string; fence?: number }) {
   const { db } = api.database;
-  const project = await testProject(api.world, org);
-  const id = await testBuild(api.world, { org_id: org.id, project_id: project.id }, { status: "queued" });
+  const project = await testProject(api.platform, org);
+  const id = await testBuild(api.platform, { org_id: org.id, project_id: project.id }, { status: "queued" });
   const lease_until = row.status === "running" ? sql<string>`now()` : sql<string>`now() + interval '1 minute'`;
   await db
     .updateTable("build")

@@ -10,29 +10,29 @@ import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { notServed } from "../release-failures.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 const waitForTurnMs = 100;
 
 /** Builds what is queued, at most one per project at a time, and asks for the deployment of what came out. */
-export function buildsTask(world: World, wake: () => void): Task {
-  const work = createLeasedWork<TakenBuild>(world.db, world.log, {
+export function buildsTask(platform: Platform, wake: () => void): Task {
+  const work = createLeasedWork<TakenBuild>(platform.db, platform.log, {
     table: "build",
-    owner: world.owner,
-    limit: world.settings.concurrentBuilds,
-    take: (underWay) => takeQueued(world.db, world.owner, underWay),
-    work: (build, lease, signal) => perform({ world, build, lease, signal }),
-    broken: (build, lease, stopping) => abandon({ world, build, lease }, stopping ? interrupted : platformFault),
+    owner: platform.owner,
+    limit: platform.settings.concurrentBuilds,
+    take: (underWay) => takeQueued(platform.db, platform.owner, underWay),
+    work: (build, lease, signal) => perform({ platform, build, lease, signal }),
+    broken: (build, lease, stopping) => abandon({ platform, build, lease }, stopping ? interrupted : platformFault),
   });
   return {
     name: "builds",
     periodMs: 2000,
     topics: ["builds"],
     async run(signal) {
-      await releaseDeadLeases(world.db, "build");
-      for (const build of await closeInterrupted(world.db, interrupted, work.underWay())) {
-        world.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
-        if (build.status === "failed") await world.ports.repositories.unpin(build.project_id, build.id);
+      await releaseDeadLeases(platform.db, "build");
+      for (const build of await closeInterrupted(platform.db, interrupted, work.underWay())) {
+        platform.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
+        if (build.status === "failed") await platform.ports.repositories.unpin(build.project_id, build.id);
       }
       const running = await work.fill(signal, wake);
       return { detail: `${running} running` };
@@ -51,7 +51,7 @@ const platformFault: Failure = {
 
 /** A build that this control plane has taken. */
 interface Taken {
-  readonly world: World;
+  readonly platform: Platform;
   readonly build: TakenBuild;
   readonly lease: Lease;
 }
@@ -61,17 +61,17 @@ interface Building extends Taken {
 }
 
 async function perform(building: Building): Promise<void> {
-  const { world, build, signal } = building;
+  const { platform, build, signal } = building;
   const { org_id, project_id } = build;
-  const variables = await variablesOf(world.db, world.vault, { org_id, project_id });
-  const log = createBuildLog(world, build.id, redactor(Object.values(variables)));
-  const outcome = await world.ports.builder.build({
+  const variables = await variablesOf(platform.db, platform.vault, { org_id, project_id });
+  const log = createBuildLog(platform, build.id, redactor(Object.values(variables)));
+  const outcome = await platform.ports.builder.build({
     build_id: build.id,
     project_id,
     project_number: build.project_number,
-    source: () => world.ports.repositories.archive(project_id, build.commit),
+    source: () => platform.ports.repositories.archive(project_id, build.commit),
     env: variables,
-    limits: world.settings.buildLimits,
+    limits: platform.settings.buildLimits,
     signal,
     onLine: (line) => log.line(line),
   });
@@ -91,14 +91,14 @@ interface Built extends Building {
 
 /** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
 async function succeed(built: Built, image: Image): Promise<void> {
-  const { world, build, lease, log, signal } = built;
+  const { platform, build, lease, log, signal } = built;
   await log.flush();
   const { org_id, project_id, commit, old_commit, branch, origin } = build;
-  const owner = origin === "push" ? world.owner : null;
+  const owner = origin === "push" ? platform.owner : null;
   const source = { org_id, project_id, build_id: build.id, commit, old_commit, branch, image, trigger: origin, owner };
   for (let waiting = false; !signal.aborted; waiting = true) {
-    const made = await world.db.transaction().execute(async (tx) => {
-      const deployment = await deployBuild(world, tx, source);
+    const made = await platform.db.transaction().execute(async (tx) => {
+      const deployment = await deployBuild(platform, tx, source);
       if (deployment.outcome === "made" && !(await endBuild(tx, lease, { status: "succeeded", image })))
         throw new Error("the lease of the build was lost");
       return deployment;
@@ -136,17 +136,20 @@ function refuse(built: Built, failure: Failure): Promise<void> {
 
 /** Ends a build that did not get to its own end, unless somebody else has it. */
 async function abandon(taken: Taken, failure: Failure): Promise<void> {
-  const { world, build, lease } = taken;
-  if (!(await renewLease(world.db, lease))) return;
-  const log = createBuildLog(world, build.id, (text) => text);
+  const { platform, build, lease } = taken;
+  if (!(await renewLease(platform.db, lease))) return;
+  const log = createBuildLog(platform, build.id, (text) => text);
   log.problem(failure.summary);
   log.problem(failure.hint);
   await fail({ ...taken, log }, failure);
 }
 
-async function fail({ world, build, lease, log }: Taken & { readonly log: BuildLog }, failure: Failure): Promise<void> {
+async function fail(
+  { platform, build, lease, log }: Taken & { readonly log: BuildLog },
+  failure: Failure,
+): Promise<void> {
   await log.flush();
-  await endBuild(world.db, lease, { status: "failed", failure });
-  await world.wakeups.send(world.db, "outcomes", build.id);
-  await world.wakeups.send(world.db, "builds", build.project_id);
+  await endBuild(platform.db, lease, { status: "failed", failure });
+  await platform.wakeups.send(platform.db, "outcomes", build.id);
+  await platform.wakeups.send(platform.db, "builds", build.project_id);
 }

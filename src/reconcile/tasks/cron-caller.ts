@@ -2,7 +2,7 @@ import { limits } from "../../contract/limits.ts";
 import type { RunEnd, StartedRun } from "../../features/cron/cron.ts";
 import { createRedactors } from "../redactors.ts";
 import type { Redact } from "../workload.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { callCron } from "./cron-call.ts";
 import { createCronTargets } from "./cron-targets.ts";
 
@@ -19,14 +19,14 @@ export interface CronCaller {
 type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
 /** Makes a caller of the ready replicas of active deployments. */
-export function createCronCaller(world: World): CronCaller {
-  const targets = createCronTargets(world);
-  const redactors = createRedactors(world);
+export function createCronCaller(platform: Platform): CronCaller {
+  const targets = createCronTargets(platform);
+  const redactors = createRedactors(platform);
 
   async function perform(run: StartedRun, signal: AbortSignal): Promise<{ outcome: Outcome; excerpt: Buffer }> {
     const found = await targets.of(run.project_id, run.deployment_id);
-    const { timeoutMs } = world.settings.cron;
-    const headers = headersOf(world, run);
+    const { timeoutMs } = platform.settings.cron;
+    const headers = headersOf(platform, run);
     const answer = await callCron({ targets: rotated(found), path: run.path, headers, timeoutMs, signal });
     const { excerpt, ...outcome } = answer;
     return { outcome: { ...outcome, response_excerpt: null }, excerpt };
@@ -45,14 +45,14 @@ export function createCronCaller(world: World): CronCaller {
         if (excerpt.length === 0) return ended;
         return { ...ended, response_excerpt: keptText(excerpt, await redactors({ ...run, id: run.deployment_id })) };
       } catch (error) {
-        world.log.error({ err: error, run: run.id }, "a cron run failed for a reason of the platform's own");
+        platform.log.error({ err: error, run: run.id }, "a cron run failed for a reason of the platform's own");
         return end({ status: "unknown", reason: "interrupted", http_status: null, response_excerpt: null });
       }
     },
   };
 }
 
-function headersOf({ vault }: World, run: StartedRun): Record<string, string> {
+function headersOf({ vault }: Platform, run: StartedRun): Record<string, string> {
   const secret = vault.open(run.project_id, "cron_secret", run.sealed_cron_secret);
   return {
     host: run.hostname,

@@ -8,7 +8,7 @@ import {
   type StartedRun,
   type WaitingRun,
 } from "../../features/cron/cron.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { createCronCaller, type CronCaller } from "./cron-caller.ts";
 import { createCronQueue } from "./cron-queue.ts";
 
@@ -22,7 +22,7 @@ const gatherMs = 25;
  * of one project.
  */
 export class CronCalls {
-  readonly #world: World;
+  readonly #platform: Platform;
   readonly #caller: CronCaller;
   readonly #queue = createCronQueue();
   /** Called, and not yet written down as ended. */
@@ -35,9 +35,9 @@ export class CronCalls {
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(world: World) {
-    this.#world = world;
-    this.#caller = createCronCaller(world);
+  constructor(platform: Platform) {
+    this.#platform = platform;
+    this.#caller = createCronCaller(platform);
   }
 
   /** Takes runs whose lease this scheduler holds; they are called as soon as there is room. */
@@ -48,7 +48,7 @@ export class CronCalls {
 
   /** Keeps the leases, and tries again what a fault of the database left undone. */
   async tend(): Promise<void> {
-    await renewRuns(this.#world.db, this.#world.owner, [...this.#open.keys(), ...this.#waiting()]);
+    await renewRuns(this.#platform.db, this.#platform.owner, [...this.#open.keys(), ...this.#waiting()]);
     if (this.#ends.length > 0) this.#writeSoon();
     this.#startSoon();
   }
@@ -57,7 +57,7 @@ export class CronCalls {
   async settle(): Promise<void> {
     this.#closed = true;
     const timer = setTimeout(() => this.#stopping.abort(), settleMs);
-    await releaseRuns(this.#world.db, this.#world.owner, this.#waiting());
+    await releaseRuns(this.#platform.db, this.#platform.owner, this.#waiting());
     await Promise.all(this.#open.values());
     clearTimeout(timer);
     this.#writeSoon();
@@ -74,14 +74,14 @@ export class CronCalls {
 
   #startSoon(): void {
     this.#startAll().catch((error: unknown) => {
-      this.#world.log.error({ err: error }, "cron runs could not be started; it will be tried again");
+      this.#platform.log.error({ err: error }, "cron runs could not be started; it will be tried again");
     });
   }
 
   async #startAll(): Promise<void> {
     if (this.#starting) return;
     this.#starting = true;
-    const { concurrent, concurrentPerProject } = this.#world.settings.cron;
+    const { concurrent, concurrentPerProject } = this.#platform.settings.cron;
     const room = (projectId: string) => concurrentPerProject - (this.#callsOf.get(projectId) ?? 0);
     try {
       while (!this.#closed) {
@@ -95,7 +95,7 @@ export class CronCalls {
   }
 
   async #start(batch: readonly WaitingRun[]): Promise<void> {
-    const { db, owner, clock } = this.#world;
+    const { db, owner, clock } = this.#platform;
     const ids = batch.map(({ id }) => id);
     try {
       await this.#caller.prepare([...new Set(batch.map(({ project_id }) => project_id))]);
@@ -129,7 +129,7 @@ export class CronCalls {
   #writeSoon(): void {
     this.#writing ??= this.#writeAll()
       .catch((error: unknown) => {
-        this.#world.log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again");
+        this.#platform.log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again");
       })
       .finally(() => (this.#writing = undefined));
   }
@@ -138,7 +138,7 @@ export class CronCalls {
     await sleep(gatherMs);
     while (this.#ends.length > 0) {
       const batch = this.#ends.slice(0, atOnce);
-      await finishRuns(this.#world.db, this.#world.owner, batch);
+      await finishRuns(this.#platform.db, this.#platform.owner, batch);
       this.#ends.splice(0, batch.length);
       for (const { id } of batch) this.#open.delete(id);
     }

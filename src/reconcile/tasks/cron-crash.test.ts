@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { addJob, deployedProject, fastClock, startCronApp } from "../../../test/support/cron-world.ts";
+import { addJob, deployedProject, fastClock, startCronApp } from "../../../test/support/cron-platform.ts";
 import type { CronSchedulerInput } from "../../../test/support/cron-scheduler-process.ts";
 import { testDatabase } from "../../../test/support/database.ts";
 import { start } from "../../kit/exec.ts";

@@ -1,7 +1,7 @@
 import { activeDeployments } from "../../features/cron/cron.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import { readyTargets } from "../edge-sync.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 /** Where the applications of projects run, remembered for a second: many jobs are due in the same one. */
 export interface CronTargets {
@@ -13,18 +13,18 @@ export interface CronTargets {
 
 const keptMs = 1000;
 
-export function createCronTargets(world: World): CronTargets {
+export function createCronTargets(platform: Platform): CronTargets {
   const targets = new Map<string, readonly InstanceAddress[]>();
   const known = new Set<string>();
   let forgottenAt = -Infinity;
 
   async function lookUp(projectIds: readonly string[]): Promise<void> {
-    const deployments = await activeDeployments(world.db, projectIds);
+    const deployments = await activeDeployments(platform.db, projectIds);
     await Promise.all(
       deployments.map(async ({ id, replicas, ready }) => {
         // One application's trouble is no reason to keep the others waiting.
-        const instances = await world.ports.runtime.observe(id).catch((error: unknown) => {
-          world.log.error({ err: error, deployment: id }, "where an application runs could not be seen");
+        const instances = await platform.ports.runtime.observe(id).catch((error: unknown) => {
+          platform.log.error({ err: error, deployment: id }, "where an application runs could not be seen");
           return [];
         });
         targets.set(id, readyTargets(instances, new Map(ready), replicas));

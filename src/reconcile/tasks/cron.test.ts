@@ -11,14 +11,14 @@ import {
   startCronApp,
   type CronApp,
   type CronProject,
-} from "../../../test/support/cron-world.ts";
+} from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { isCalled } from "../../features/cron/cron.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import type { Task } from "../driver.ts";
-import type { CronSettings } from "../world.ts";
+import type { CronSettings } from "../platform.ts";
 import { cronTask } from "./cron.ts";
 
 let database: TestDatabase;
@@ -70,7 +70,7 @@ async function scheduler(
 ): Promise<Scheduler> {
   const project = options.project ?? (await deployedProject({ db: database.db, vault }));
   let now = noon;
-  const world = cronWorld({
+  const platform = cronWorld({
     db: database.db,
     vault,
     clock: { now: () => new Date(now) },
@@ -78,7 +78,7 @@ async function scheduler(
     addressOf: () => address,
     ...(options.settings === undefined ? {} : { settings: options.settings }),
   });
-  const task = cronTask(world);
+  const task = cronTask(platform);
   return {
     task,
     project,

@@ -9,7 +9,7 @@ import {
 } from "../../features/cron/cron.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { CronCalls } from "./cron-calls.ts";
 
 const batch = 500;
@@ -22,14 +22,14 @@ const prunedShare = 1 / 20;
 const setBackMs = 1000;
 
 /** Runs cron jobs at their minutes. Any number of schedulers may work on one database. */
-export function cronTask(world: World): Task {
-  const scheduler = new Scheduler(world);
+export function cronTask(platform: Platform): Task {
+  const scheduler = new Scheduler(platform);
   return {
     name: "cron",
     periodMs,
     topics: ["cron"],
     async run(signal) {
-      const now = world.clock.now();
+      const now = platform.clock.now();
       await scheduler.tend(now);
       const due = await scheduler.claim(now, signal);
       await scheduler.adopt();
@@ -43,19 +43,19 @@ export function cronTask(world: World): Task {
 
 class Scheduler {
   readonly calls: CronCalls;
-  readonly #world: World;
+  readonly #platform: Platform;
   readonly #crowded = new Set<string>();
   #lastMs = Infinity;
   #tendedAt = -Infinity;
 
-  constructor(world: World) {
-    this.#world = world;
-    this.calls = new CronCalls(world);
+  constructor(platform: Platform) {
+    this.#platform = platform;
+    this.calls = new CronCalls(platform);
   }
 
   /** Looks after the clock and the leases, about once a second: at the full minute there is no time for it. */
   async tend(now: Date): Promise<void> {
-    const { db, log } = this.#world;
+    const { db, log } = this.#platform;
     if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now);
     this.#lastMs = now.getTime();
     if (performance.now() - this.#tendedAt < periodMs) return;
@@ -69,7 +69,7 @@ class Scheduler {
 
   /** Takes everything that is due, and says how many jobs were. */
   async claim(now: Date, signal: AbortSignal): Promise<number> {
-    const { db, owner, settings } = this.#world;
+    const { db, owner, settings } = this.#platform;
     for (let sum = 0; ; await turn()) {
       const claiming = { owner, now, limit: batch, keep: settings.cron.runsKept };
       const { jobIds, waiting, more } = await claimDue(db, claiming);
@@ -82,7 +82,7 @@ class Scheduler {
 
   /** Takes runs that were asked for, and those that a dead scheduler had not begun. */
   async adopt(): Promise<void> {
-    const { db, owner } = this.#world;
+    const { db, owner } = this.#platform;
     for (let more = true; more;) {
       const adopted = await adoptRuns(db, owner, batch);
       this.calls.add(adopted);
@@ -95,14 +95,14 @@ class Scheduler {
     const jobs = [...this.#crowded].slice(0, batch);
     if (jobs.length === 0) return;
     for (const id of jobs) this.#crowded.delete(id);
-    await pruneRuns(this.#world.db, jobs, this.#world.settings.cron.runsKept);
+    await pruneRuns(this.#platform.db, jobs, this.#platform.settings.cron.runsKept);
   }
 
   /** How long there is nothing to do. */
   async pauseMs(): Promise<number> {
-    const next = await nextMinute(this.#world.db);
+    const next = await nextMinute(this.#platform.db);
     if (next === null) return periodMs;
-    const untilMs = Date.parse(next) - this.#world.clock.now().getTime();
+    const untilMs = Date.parse(next) - this.#platform.clock.now().getTime();
     return untilMs > 0 ? untilMs : heldMs;
   }
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testProject } from "../../../test/support/things.ts";
-import { testOrganization, type TestOrganization } from "../../../test/support/world.ts";
-import type { Surroundings } from "../../features/context.ts";
+import { testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
+import type { HandlerPlatform } from "../../features/context.ts";
 import { requestDatabase } from "../../features/database/database.ts";
 import { silentLog } from "../../kit/log.ts";
 import { until } from "../../kit/until.ts";
@@ -14,7 +14,7 @@ import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../ports/p
 import type { Db } from "../../store/database.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { databasesTask } from "./databases.ts";
 
 let database: TestDatabase;
@@ -53,14 +53,14 @@ function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe">> = {
 }
 
 function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db) {
-  const world = { db, vault, wakeups, log: silentLog, owner: "test", ports: { postgresHost: host } };
-  return databasesTask(world as unknown as World);
+  const platform = { db, vault, wakeups, log: silentLog, owner: "test", ports: { postgresHost: host } };
+  return databasesTask(platform as unknown as Platform);
 }
 
 /** Databases in the order in which they are looked at. */
 async function askFor(count: number): Promise<string[]> {
   for (let made = 0; made < count; made += 1) {
-    const project = await testProject({ db: database.db, vault } as unknown as Surroundings, org);
+    const project = await testProject({ db: database.db, vault } as unknown as HandlerPlatform, org);
     await database.db
       .transaction()
       .execute((tx) => requestDatabase(tx, vault, { org_id: org.id, project_id: project.id }));

@@ -12,7 +12,7 @@ import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 /** Looked at, and waited for, at the same time. */
 const together = 4;
@@ -20,7 +20,7 @@ const together = 4;
 const patienceMs = 15_000;
 
 /** Makes the databases that were asked for, and keeps all of them running. */
-export function databasesTask(world: World): Task {
+export function databasesTask(platform: Platform): Task {
   const mending = new Map<string, Promise<void>>();
   // A server outlives the control plane that started it: each is brought in line once with what this one asks of it.
   const inLine = new Set<string>();
@@ -29,17 +29,17 @@ export function databasesTask(world: World): Task {
   async function tend(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
     try {
       if (mending.has(row.id)) return "down";
-      const fine = await isFine(world, row);
+      const fine = await isFine(platform, row);
       if (fine && inLine.has(row.id)) return "fine";
-      const work = mend(world, row, { signal, fine })
+      const work = mend(platform, row, { signal, fine })
         .then((done) => void (done && inLine.add(row.id)))
-        .catch((error: unknown) => troubled(world, row, error))
+        .catch((error: unknown) => troubled(platform, row, error))
         .finally(() => mending.delete(row.id));
       mending.set(row.id, work);
       await patiently(work);
       if (fine) return "fine";
     } catch (error) {
-      troubled(world, row, error);
+      troubled(platform, row, error);
     }
     return "down";
   }
@@ -49,8 +49,8 @@ export function databasesTask(world: World): Task {
     periodMs: 5000,
     topics: ["databases"],
     async run(signal) {
-      await releaseDeadLeases(world.db, "project_database");
-      const rows = await wantedDatabases(world.db);
+      await releaseDeadLeases(platform.db, "project_database");
+      const rows = await wantedDatabases(platform.db);
       const waiting = [...rows];
       let down = 0;
       const work = async () => {
@@ -66,8 +66,8 @@ export function databasesTask(world: World): Task {
   };
 }
 
-function troubled(world: World, row: DatabaseRow, error: unknown): void {
-  world.log.error({ err: error, database: row.id }, "could not tend a database; it will be tried again");
+function troubled(platform: Platform, row: DatabaseRow, error: unknown): void {
+  platform.log.error({ err: error, database: row.id }, "could not tend a database; it will be tried again");
 }
 
 async function patiently(work: Promise<void>): Promise<void> {
@@ -78,25 +78,25 @@ async function patiently(work: Promise<void>): Promise<void> {
 }
 
 /** A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. */
-async function isFine(world: World, row: DatabaseRow): Promise<boolean> {
+async function isFine(platform: Platform, row: DatabaseRow): Promise<boolean> {
   if (row.status !== "ready") return false;
-  const seen = await world.ports.postgresHost.observe(specOf(world.vault, row));
+  const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
   return seen.state === "running";
 }
 
 /** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
 async function mend(
-  world: World,
+  platform: Platform,
   row: DatabaseRow,
   { signal, fine }: { signal: AbortSignal; fine: boolean },
 ): Promise<boolean> {
-  const lease = await takeDatabase(world.db, row.id, world.owner);
+  const lease = await takeDatabase(platform.db, row.id, platform.owner);
   if (lease === undefined) return false;
-  const endpoint = await holdLease(world.db, lease, signal, (held) => bringUp(world, row, held));
+  const endpoint = await holdLease(platform.db, lease, signal, (held) => bringUp(platform, row, held));
   if (signal.aborted) return false;
-  if (endpoint !== undefined) await ready(world, row, lease, endpoint);
-  else if (!fine) await databaseFailed(world.db, lease, failure);
-  await world.wakeups.send(world.db, "outcomes", row.id);
+  if (endpoint !== undefined) await ready(platform, row, lease, endpoint);
+  else if (!fine) await databaseFailed(platform.db, lease, failure);
+  await platform.wakeups.send(platform.db, "outcomes", row.id);
   return endpoint !== undefined;
 }
 
@@ -109,23 +109,27 @@ const failure: Failure = {
 };
 
 /** Undefined when the host cannot start it; whether our own rows can be written is another matter. */
-async function bringUp(world: World, row: DatabaseRow, signal: AbortSignal): Promise<DatabaseEndpoint | undefined> {
+async function bringUp(
+  platform: Platform,
+  row: DatabaseRow,
+  signal: AbortSignal,
+): Promise<DatabaseEndpoint | undefined> {
   try {
-    return await world.ports.postgresHost.ensure(specOf(world.vault, row), signal);
+    return await platform.ports.postgresHost.ensure(specOf(platform.vault, row), signal);
   } catch (error) {
     if (signal.aborted) return undefined;
-    world.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
+    platform.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
     const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
-    world.log.debug({ summary }, "the reason as the host gave it");
+    platform.log.debug({ summary }, "the reason as the host gave it");
     return undefined;
   }
 }
 
-async function ready(world: World, row: DatabaseRow, lease: Lease, endpoint: DatabaseEndpoint): Promise<void> {
-  await world.db.transaction().execute(async (tx) => {
+async function ready(platform: Platform, row: DatabaseRow, lease: Lease, endpoint: DatabaseEndpoint): Promise<void> {
+  await platform.db.transaction().execute(async (tx) => {
     if (!(await databaseReady(tx, lease, endpoint))) return;
     // The application learns of a new database, or of a new port, by a restart with the new variables.
     if (row.port === endpoint.port) return;
-    await markVariablesChanged(world.wakeups, tx, row);
+    await markVariablesChanged(platform.wakeups, tx, row);
   });
 }

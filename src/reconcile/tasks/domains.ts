@@ -1,15 +1,15 @@
 import { checkDueDomains } from "../../features/domains/domains.ts";
 import type { Task } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 /** Looks up users' hostnames whose turn it is: those whose owner is waiting often, those that stand rarely. */
-export function domainsTask(world: World): Task {
+export function domainsTask(platform: Platform): Task {
   return {
     name: "domains",
     periodMs: 5000,
     topics: ["domains"],
     async run() {
-      const count = await checkDueDomains(world, mostAtOnce);
+      const count = await checkDueDomains(platform, mostAtOnce);
       return {
         detail: count === 0 ? "nothing is due" : `looked up ${count}`,
         ...(count === mostAtOnce ? { againMs: 0 } : {}),

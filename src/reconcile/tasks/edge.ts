@@ -1,15 +1,15 @@
 import type { Task } from "../driver.ts";
 import { syncEdge } from "../edge-sync.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 /** Keeps the edge running and its routes as the rows say. */
-export function edgeTask(world: World): Task {
+export function edgeTask(platform: Platform): Task {
   return {
     name: "edge",
     periodMs: 2000,
     topics: ["edge"],
     async run() {
-      const table = await syncEdge(world);
+      const table = await syncEdge(platform);
       return { detail: `${table.routes.length} routes, version ${table.version}` };
     },
   };

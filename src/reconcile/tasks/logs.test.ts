@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { deployedProject, type CronProject } from "../../../test/support/cron-world.ts";
+import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../../kit/ids.ts";
@@ -11,7 +11,7 @@ import { silentLog } from "../../kit/log.ts";
 import { systemClock } from "../../ports/clock.ts";
 import type { InstanceKey } from "../../ports/runtime.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { logsTask } from "./logs.ts";
 
 let database: TestDatabase;
@@ -56,8 +56,8 @@ function machine() {
     },
   };
   const settings = { logLinesPerSecond: 1000 };
-  const world = { db: database.db, vault: watched, clock: systemClock, log: silentLog, settings };
-  const task = logsTask({ ...world, ports: { runtime, logStore } } as unknown as World);
+  const platform = { db: database.db, vault: watched, clock: systemClock, log: silentLog, settings };
+  const task = logsTask({ ...platform, ports: { runtime, logStore } } as unknown as Platform);
   return {
     broken,
     opened,

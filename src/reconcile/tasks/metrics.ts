@@ -1,7 +1,7 @@
 import { addReplicaSamples, addTraffic, pruneMetrics, type ReplicaSample } from "../../features/metrics/metrics.ts";
 import type { EdgeUsage } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 const everyMs = 15_000;
 const pruneEveryMs = 10 * 60_000;
@@ -11,7 +11,7 @@ const retellEveryMs = 3_600_000;
 const usageBudgetMs = 3000;
 
 /** Counts traffic, processor time and memory of applications into buckets, and deletes old ones. */
-export function metricsTask(world: World): Task {
+export function metricsTask(platform: Platform): Task {
   const seen = createSeenCounters();
   const rotation = createRotation();
   let prunedAtMs = -Infinity;
@@ -20,19 +20,19 @@ export function metricsTask(world: World): Task {
     periodMs: everyMs,
     topics: [],
     async run(signal) {
-      const now = world.clock.now();
+      const now = platform.clock.now();
       // What was counted lies between the last look and this one.
       const at = new Date(now.getTime() - everyMs / 2);
-      const changed = seen.changed(await world.ports.edge.measure());
-      await addTraffic(world.db, changed, at);
+      const changed = seen.changed(await platform.ports.edge.measure());
+      await addTraffic(platform.db, changed, at);
       seen.stored(changed);
-      const samples = await measureReplicas(world, rotation, signal);
-      await addReplicaSamples(world.db, samples, now);
+      const samples = await measureReplicas(platform, rotation, signal);
+      await addReplicaSamples(platform.db, samples, now);
       if (performance.now() - prunedAtMs > pruneEveryMs) {
         prunedAtMs = performance.now();
-        await pruneMetrics(world.db, world.settings.metrics.retention);
+        await pruneMetrics(platform.db, platform.settings.metrics.retention);
       }
-      const sinceBoundaryMs = world.clock.now().getTime() % everyMs;
+      const sinceBoundaryMs = platform.clock.now().getTime() % everyMs;
       return {
         detail: `${changed.length} counters changed, ${samples.length} replicas`,
         againMs: everyMs - sinceBoundaryMs,
@@ -76,17 +76,17 @@ function createRotation() {
 }
 
 async function measureReplicas(
-  world: World,
+  platform: Platform,
   rotation: ReturnType<typeof createRotation>,
   signal: AbortSignal,
 ): Promise<readonly ReplicaSample[]> {
   const samples: ReplicaSample[] = [];
   const begunAtMs = performance.now();
   let reached = 0;
-  for (const id of rotation.order(await world.ports.runtime.list())) {
+  for (const id of rotation.order(await platform.ports.runtime.list())) {
     if (signal.aborted || performance.now() - begunAtMs > usageBudgetMs) break;
     reached += 1;
-    for (const { workload_id, ...usage } of await world.ports.runtime.measure(id))
+    for (const { workload_id, ...usage } of await platform.ports.runtime.measure(id))
       samples.push({ ...usage, deployment_id: workload_id, memory_bytes: Math.round(usage.memory_bytes) });
   }
   rotation.advance(reached);

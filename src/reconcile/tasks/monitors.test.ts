@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
-import { deployedProject, type CronProject } from "../../../test/support/cron-world.ts";
+import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
@@ -15,7 +15,7 @@ import { systemClock } from "../../ports/clock.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import type { Task } from "../driver.ts";
-import type { MonitorSettings, World } from "../world.ts";
+import type { MonitorSettings, Platform } from "../platform.ts";
 import { monitorsTask } from "./monitors.ts";
 
 let database: TestDatabase;
@@ -58,7 +58,7 @@ const nothingIsFull = { warnPercent: 100, failPercent: 101 };
 function monitor(trouble: Trouble = {}): Task {
   const description = async () => ({ name: "process", network: "shared", isolation: [], missing: [] });
   const fine = async () => ({ running: true, route_version: 1_000_000, listen: "127.0.0.1:1", detail: "" });
-  const world = {
+  const platform = {
     db: database.db,
     vault,
     wakeups,
@@ -99,7 +99,7 @@ function monitor(trouble: Trouble = {}): Task {
     detail: "",
     failing: false,
   };
-  return monitorsTask(world as unknown as World, {
+  return monitorsTask(platform as unknown as Platform, {
     tasks: () => [cron],
     git: () => (trouble.git === undefined ? git : trouble.git),
   });

@@ -3,7 +3,7 @@ import { statfs } from "node:fs/promises";
 import { saveMachine, type MachineDescription } from "../../features/platform/platform.ts";
 import { recordReports } from "../../features/status/status.ts";
 import type { Task } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { lookAt, type Check } from "./monitors/check.ts";
 import { folderSizes } from "./monitors/folder-sizes.ts";
 import { machineChecks, readMemory } from "./monitors/machine-checks.ts";
@@ -11,10 +11,10 @@ import { partChecks, type Probes } from "./monitors/part-checks.ts";
 import { projectChecks } from "./monitors/project-checks.ts";
 
 /** Looks at everything that is watched, writes down what it saw, and opens and resolves alerts. Any number may run at once. */
-export function monitorsTask(world: World, probes: Probes): Task {
-  const { monitors } = world.settings;
-  const due = dueChecks([...machineChecks(world), ...partChecks(world, probes), ...projectChecks(world)]);
-  const describe = machineDescriber(world);
+export function monitorsTask(platform: Platform, probes: Probes): Task {
+  const { monitors } = platform.settings;
+  const due = dueChecks([...machineChecks(platform), ...partChecks(platform, probes), ...projectChecks(platform)]);
+  const describe = machineDescriber(platform);
   const startedAt = new Date();
   let begun = false;
   return {
@@ -24,11 +24,15 @@ export function monitorsTask(world: World, probes: Probes): Task {
     async run() {
       const isFirst = begun === false;
       begun = true;
-      await saveMachine(world.db, { name: monitors.machine, started_at: startedAt, description: await describe.now() });
+      await saveMachine(platform.db, {
+        name: monitors.machine,
+        started_at: startedAt,
+        description: await describe.now(),
+      });
       // The others are being started at the same moment: what is not there yet is no failure, and nobody shall wait for a slow look.
       if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
-      const reports = await Promise.all(due().map((check) => lookAt(check, monitors.machine, world.log)));
-      await recordReports(world, reports);
+      const reports = await Promise.all(due().map((check) => lookAt(check, monitors.machine, platform.log)));
+      await recordReports(platform, reports);
       const bad = reports
         .flatMap(({ findings }) => findings)
         .filter(({ status }) => status === "fail" || status === "unknown");
@@ -56,8 +60,8 @@ const measureEveryMs = 600_000;
 const firstMeasureMs = 30_000;
 
 /** Describes this machine; the sizes of folders are measured beside, now and then. */
-function machineDescriber(world: World) {
-  const { monitors, workloadLimits } = world.settings;
+function machineDescriber(platform: Platform) {
+  const { monitors, workloadLimits } = platform.settings;
   const stopping = new AbortController();
   let sizes: Pick<MachineDescription["disk"], "used_bytes" | "measured_at"> = { used_bytes: null, measured_at: null };
   let begunAt = performance.now() + firstMeasureMs - measureEveryMs;
@@ -65,7 +69,7 @@ function machineDescriber(world: World) {
 
   async function measure(): Promise<void> {
     const used_bytes = await folderSizes(monitors.folders, stopping.signal).catch((error: unknown) => {
-      world.log.warn({ err: error }, "could not measure the data folder");
+      platform.log.warn({ err: error }, "could not measure the data folder");
       return null;
     });
     if (used_bytes !== null) sizes = { used_bytes, measured_at: new Date().toISOString() };
@@ -80,7 +84,7 @@ function machineDescriber(world: World) {
       const [disk, memory, runtime] = await Promise.all([
         statfs(monitors.dataDir),
         readMemory(),
-        world.ports.runtime.describe(),
+        platform.ports.runtime.describe(),
       ]);
       const { name, network, isolation, missing } = runtime;
       return {

@@ -11,7 +11,7 @@ import type { Delivery, Message, Notifier } from "../../ports/notifier.ts";
 import { openVault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import { createDriver } from "../driver.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { notificationsTask } from "./notifications.ts";
 
 let database: TestDatabase;
@@ -45,21 +45,21 @@ function scripted(name: string, script: (Delivery | Error)[] = []) {
   return { notifier, delivered };
 }
 
-function worldWith(notifiers: readonly Notifier[], owner = "boot/1/1"): World {
+function worldWith(notifiers: readonly Notifier[], owner = "boot/1/1"): Platform {
   const vault = openVault({ keyFile: join(folder, "key") });
-  return { db: database.db, vault, wakeups, log: silentLog, owner, ports: { notifiers } } as unknown as World;
+  return { db: database.db, vault, wakeups, log: silentLog, owner, ports: { notifiers } } as unknown as Platform;
 }
 
-async function send(world: World, subject: string, lifeMs = 3_600_000): Promise<void> {
+async function send(platform: Platform, subject: string, lifeMs = 3_600_000): Promise<void> {
   const now = new Date();
   const expires_at = new Date(now.getTime() + lifeMs);
   const message = { org_id: null, kind: "alert", subject, text: "text", url: null, created_at: now, expires_at };
-  await sendMessage(world, world.db, message);
+  await sendMessage(platform, platform.db, message);
 }
 
 /** Runs the task until it has nothing under way. */
-async function runOnce(world: World): Promise<void> {
-  const task = notificationsTask(world, () => {});
+async function runOnce(platform: Platform): Promise<void> {
+  const task = notificationsTask(platform, () => {});
   await task.run(new AbortController().signal);
   await task.settle?.();
 }
@@ -73,10 +73,10 @@ const letTimePass = () =>
 
 test("a message goes to every channel, and nothing of it stays behind", async () => {
   const [one, two] = [scripted("one"), scripted("two")];
-  const world = worldWith([one.notifier, two.notifier]);
-  await send(world, "hello");
-  await runOnce(world);
-  await runOnce(world);
+  const platform = worldWith([one.notifier, two.notifier]);
+  await send(platform, "hello");
+  await runOnce(platform);
+  await runOnce(platform);
   for (const { delivered } of [one, two])
     assert.deepEqual(
       delivered.map(({ subject }) => subject),
@@ -88,21 +88,21 @@ test("a message goes to every channel, and nothing of it stays behind", async ()
 test("what was not taken is sent again, later and later, with the same id", async () => {
   const failed = { outcome: "failed", reason: "It is down." } as const;
   const channel = scripted("mail", [failed, failed, new Error("a fault")]);
-  const world = worldWith([channel.notifier]);
-  await send(world, "again");
+  const platform = worldWith([channel.notifier]);
+  await send(platform, "again");
   const pauses: number[] = [];
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    await runOnce(world);
+    await runOnce(platform);
     const [row] = await rows();
     assert.equal(row?.status, "queued");
     pauses.push(Date.parse(row.next_attempt_at) - Date.now());
-    await runOnce(world);
+    await runOnce(platform);
     assert.equal(channel.delivered.length, attempt + 1, "not before its time");
     await letTimePass();
   }
   const [first = 0, second = 0, third = 0] = pauses;
   assert.ok(first < second && second < third, pauses.join());
-  await runOnce(world);
+  await runOnce(platform);
   assert.equal((await rows())[0]?.status, "delivered");
   assert.equal(new Set(channel.delivered.map(({ id }) => id)).size, 1);
 });
@@ -110,7 +110,7 @@ test("what was not taken is sent again, later and later, with the same id", asyn
 test("two control planes deliver a message once", async () => {
   const channel = scripted("mail");
   const planes = ["boot/1/1", "boot/2/2"].map((owner) => worldWith([channel.notifier], owner));
-  for (let i = 0; i < 10; i += 1) await send(planes[0] as World, `m${i}`);
+  for (let i = 0; i < 10; i += 1) await send(planes[0] as Platform, `m${i}`);
   await Promise.all([...planes, ...planes, ...planes].map(runOnce));
   await Promise.all(planes.map(runOnce));
   assert.equal(channel.delivered.length, 10);
@@ -118,9 +118,9 @@ test("two control planes deliver a message once", async () => {
 
 test("a message that nobody needs any more is given up, and its text erased", async () => {
   const channel = scripted("mail");
-  const world = worldWith([channel.notifier]);
-  await send(world, "late", -1000);
-  await runOnce(world);
+  const platform = worldWith([channel.notifier]);
+  await send(platform, "late", -1000);
+  await runOnce(platform);
   const [row] = await rows();
   assert.deepEqual([row?.status, row?.sealed_message, channel.delivered.length], ["given_up", null, 0]);
 });
@@ -134,15 +134,15 @@ test("a message for a channel that is no longer configured waits and disturbs no
 
 test("it is sent as soon as it is written", async () => {
   const channel = scripted("mail");
-  const world = worldWith([channel.notifier]);
+  const platform = worldWith([channel.notifier]);
   const driver = createDriver({
-    tasks: [notificationsTask(world, () => driver.wake("notifications"))],
+    tasks: [notificationsTask(platform, () => driver.wake("notifications"))],
     wakeups,
     log: silentLog,
   });
   await driver.start();
   const startedMs = performance.now();
-  await send(world, "now");
+  await send(platform, "now");
   while (channel.delivered.length === 0 && performance.now() - startedMs < 10_000)
     await new Promise((resolve) => setTimeout(resolve, 10));
   await driver.stop();

@@ -11,22 +11,22 @@ import type { Notifier } from "../../ports/notifier.ts";
 import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 // The first tries come soon, because somebody waits; a server that is down for hours is asked now and then.
 const pauseMs = { first: 5000, most: 15 * 60_000 };
 const concurrent = 4;
 
 /** Delivers messages to the operator's channels, again and again until they are taken or nobody needs them any more. */
-export function notificationsTask(world: World, again: () => void): Task {
-  const { db, owner, log } = world;
-  const byName = new Map<string, Notifier>(world.ports.notifiers.map((notifier) => [notifier.name, notifier]));
+export function notificationsTask(platform: Platform, again: () => void): Task {
+  const { db, owner, log } = platform;
+  const byName = new Map<string, Notifier>(platform.ports.notifiers.map((notifier) => [notifier.name, notifier]));
   const names = [...byName.keys()];
 
   async function deliver(row: TakenNotification, lease: Lease, signal: AbortSignal): Promise<void> {
     const notifier = byName.get(row.notifier) as Notifier;
     const { id, kind, created_at } = row;
-    const said = openMessage(world.vault, { id, sealed_message: row.sealed_message as Buffer });
+    const said = openMessage(platform.vault, { id, sealed_message: row.sealed_message as Buffer });
     const delivery = await notifier.deliver({ ...said, id, kind, created_at }, signal);
     if (delivery.outcome === "delivered") return markDelivered(db, lease);
     log.warn(

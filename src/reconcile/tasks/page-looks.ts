@@ -2,28 +2,28 @@ import { addLook, enlistLooks, takeDueLooks, type DueLook } from "../../features
 import type { EdgeEntrance } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import { lookAtPage } from "../look-at-page.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 const periodMs = 2000;
 const enlistEveryMs = 15_000;
 const atOnce = 64;
 
 /** Looks at the first page of every application that serves, each about once in a period, at moments that are spread over it. */
-export function pageLooksTask(world: World): Task {
+export function pageLooksTask(platform: Platform): Task {
   const running = new Set<Promise<void>>();
   let enlistedAtMs = -Infinity;
-  const { everySeconds } = world.settings.metrics.pageLooks;
+  const { everySeconds } = platform.settings.metrics.pageLooks;
 
   async function begin(): Promise<number> {
     if (performance.now() - enlistedAtMs > enlistEveryMs) {
-      await enlistLooks(world.db, everySeconds);
+      await enlistLooks(platform.db, everySeconds);
       enlistedAtMs = performance.now();
     }
-    const entrance = await world.ports.edge.entrance();
+    const entrance = await platform.ports.edge.entrance();
     if (entrance === null || running.size >= atOnce) return 0;
-    const due = await takeDueLooks(world.db, { everySeconds, limit: atOnce - running.size });
+    const due = await takeDueLooks(platform.db, { everySeconds, limit: atOnce - running.size });
     for (const project of due) {
-      const look: Promise<void> = lookAt(world, project, entrance).finally(() => running.delete(look));
+      const look: Promise<void> = lookAt(platform, project, entrance).finally(() => running.delete(look));
       running.add(look);
     }
     return due.length;
@@ -44,12 +44,12 @@ export function pageLooksTask(world: World): Task {
   };
 }
 
-async function lookAt(world: World, project: DueLook, entrance: EdgeEntrance): Promise<void> {
-  const { timeoutMs } = world.settings.metrics.pageLooks;
+async function lookAt(platform: Platform, project: DueLook, entrance: EdgeEntrance): Promise<void> {
+  const { timeoutMs } = platform.settings.metrics.pageLooks;
   try {
-    const look = await lookAtPage({ hostname: project.hostname, entrance, timeoutMs }, world.ports.dns);
-    await addLook(world.db, project, look, world.clock.now());
+    const look = await lookAtPage({ hostname: project.hostname, entrance, timeoutMs }, platform.ports.dns);
+    await addLook(platform.db, project, look, platform.clock.now());
   } catch (error) {
-    world.log.warn({ err: error, project: project.project_id }, "could not note a look at a page");
+    platform.log.warn({ err: error, project: project.project_id }, "could not note a look at a page");
   }
 }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/world.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { OneOffResult, Runtime } from "../../ports/runtime.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 import { releasesTask } from "./releases.ts";
 
 let api: TestApi;
@@ -27,13 +27,13 @@ const full: LogStore["appendBuild"] = async () => {
 
 /** The task of a control plane; its applications have a release command and nothing else. */
 function taskWith(runOnce: () => Promise<OneOffResult>, appendBuild = stored) {
-  const { db, vault, wakeups, clock } = api.world;
+  const { db, vault, wakeups, clock } = api.platform;
   const runtime = { runOnce } as unknown as Runtime;
   const ports = { runtime, logStore: { appendBuild }, repositories: { unpin: async () => {} } };
   const settings = { concurrentReleases: 4, releaseTimeoutMs: 1000, buildLimits: { silenceMs: 1000 }, appPort: 3000 };
   const appUrl = (hostname: string) => `http://${hostname}`;
-  const world = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
-  return releasesTask(world as unknown as World, () => {});
+  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
+  return releasesTask(platform as unknown as Platform, () => {});
 }
 
 async function deployment(row: {
@@ -43,10 +43,10 @@ async function deployment(row: {
   fence?: number;
 }) {
   const { db } = api.database;
-  const project = await testProject(api.world, org);
+  const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(api.world, owner, { status: "succeeded" });
-  const id = await testDeployment(api.world, owner, { build_id, number: 1, status: "pending" });
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "pending" });
   const image = { image_ref: "sha256:0", kind: "node", web_command: "", release_command: "migrate", size_bytes: 0 };
   const lease = row.lease_owner === undefined ? {} : { lease_until: new Date(0) };
   await db

@@ -23,26 +23,26 @@ import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "../explain-failure.ts";
 import { judgeExit, judgeLook, judgeRelease, notServed, releaseFailure, whereItListens } from "../release-failures.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
-import type { World } from "../world.ts";
+import type { Platform } from "../platform.ts";
 
 /** Brings deployments that are on their way to service: release command, start, health, switch. */
-export function releasesTask(world: World, wake: () => void): Task {
-  const work = createLeasedWork<TakenDeployment>(world.db, world.log, {
+export function releasesTask(platform: Platform, wake: () => void): Task {
+  const work = createLeasedWork<TakenDeployment>(platform.db, platform.log, {
     table: "deployment",
-    owner: world.owner,
-    limit: world.settings.concurrentReleases,
-    take: (underWay) => takeDeployment(world.db, world.owner, underWay),
-    work: (deployment, lease, signal) => perform({ world, deployment, lease }, signal),
+    owner: platform.owner,
+    limit: platform.settings.concurrentReleases,
+    take: (underWay) => takeDeployment(platform.db, platform.owner, underWay),
+    work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
     broken: (deployment, lease, stopping) =>
-      giveUp({ world, deployment, lease }, stopping ? interrupted : platformFault),
+      giveUp({ platform, deployment, lease }, stopping ? interrupted : platformFault),
   });
   return {
     name: "releases",
     periodMs: 1000,
     topics: ["releases"],
     async run(signal) {
-      await releaseDeadLeases(world.db, "deployment");
-      await restartChanged(world);
+      await releaseDeadLeases(platform.db, "deployment");
+      await restartChanged(platform);
       const running = await work.fill(signal, wake);
       return { detail: `${running} under way` };
     },
@@ -54,7 +54,7 @@ const platformFault = releaseFailure("boot", "platform_fault", "The platform its
 
 /** A deployment that this control plane has taken. */
 interface Taken {
-  readonly world: World;
+  readonly platform: Platform;
   readonly deployment: TakenDeployment;
   readonly lease: Lease;
 }
@@ -67,15 +67,15 @@ interface Release extends Taken {
 }
 
 async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
-  const { world, deployment } = taken;
+  const { platform, deployment } = taken;
   if (isLost(deployment)) {
     await close(taken, interrupted);
-    return world.ports.repositories.unpin(deployment.project_id, deployment.build_id);
+    return platform.ports.repositories.unpin(deployment.project_id, deployment.build_id);
   }
   if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
   if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
-  const workload = await workloadOf(world, deployment);
-  const log = createBuildLog(world, readAlong(deployment), redactorOf(workload));
+  const workload = await workloadOf(platform, deployment);
+  const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
   const release: Release = { ...taken, workload, log, signal };
   const failure =
     (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
@@ -94,35 +94,35 @@ function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
 }
 
 async function runReleaseCommand(release: Release): Promise<Failure | undefined> {
-  const { world, deployment, lease, workload, log, signal } = release;
+  const { platform, deployment, lease, workload, log, signal } = release;
   const command = deployment.image.release_command;
   if (command === null || deployment.trigger === "rollback" || deployment.trigger === "variables") return undefined;
   log.step(`Running the release command: ${command}`);
   const lines = createLineSplitter((text) => log.detail(text));
-  const limits = { timeoutMs: world.settings.releaseTimeoutMs, silenceMs: world.settings.buildLimits.silenceMs };
-  await requireLease(world.db, lease);
-  const result = await world.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
+  const limits = { timeoutMs: platform.settings.releaseTimeoutMs, silenceMs: platform.settings.buildLimits.silenceMs };
+  await requireLease(platform.db, lease);
+  const result = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
   lines.end();
   return judgeRelease(result, command);
 }
 
 async function startReplicas(release: Release): Promise<Failure | undefined> {
-  const { world, workload, log } = release;
+  const { platform, workload, log } = release;
   log.step(`Starting ${workload.replicas === 1 ? "1 replica" : `${workload.replicas} replicas`}`);
-  await world.ports.runtime.apply(workload);
+  await platform.ports.runtime.apply(workload);
   return awaitHealth(release);
 }
 
 /** All replicas must be healthy within the budget; one that ends is the end of the deploy. */
 async function awaitHealth(release: Release): Promise<Failure | undefined> {
-  const { world, deployment, workload, signal } = release;
-  const { everyMs, budgetMs } = world.settings.health;
+  const { platform, deployment, workload, signal } = release;
+  const { everyMs, budgetMs } = platform.settings.health;
   const end = Date.now() + budgetMs;
   const last = new Map<number, Look>();
   const remark = remarkOnPorts(release);
   let pauseMs = 10;
   while (!signal.aborted) {
-    const instances = await world.ports.runtime.observe(workload.id);
+    const instances = await platform.ports.runtime.observe(workload.id);
     const exited = instances.find((instance) => instance.state === "exited");
     if (exited) return judgeExit(exited.exit);
     const waiting = instances.filter((instance) => last.get(instance.ordinal)?.seen !== "healthy");
@@ -131,7 +131,7 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
     );
     const healthy = instances.filter((instance) => last.get(instance.ordinal)?.seen === "healthy");
     for (const { ordinal, attempt } of healthy)
-      await markReady(world.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
+      await markReady(platform.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
     if (healthy.length >= workload.replicas) return undefined;
     if (Date.now() >= end) break;
     if ([...last.values()].every((each) => each.seen === "refused")) await remark();
@@ -140,42 +140,42 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
     pauseMs = Math.min(pauseMs * 1.15, everyMs);
   }
   const worst = [...last.values()].find((each) => each.seen !== "healthy") ?? { seen: "refused" as const };
-  const listening = worst.seen === "refused" ? await world.ports.runtime.listening(workload.id) : [];
+  const listening = worst.seen === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
   return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs, listening });
 }
 
 const remarkAfterMs = 5000;
 
 /** Says once, when nobody has listened on the right port for some time, where the application listens instead: it may be long until it is given up. */
-function remarkOnPorts({ world, workload, log }: Release): () => Promise<void> {
+function remarkOnPorts({ platform, workload, log }: Release): () => Promise<void> {
   let dueAtMs = Date.now() + remarkAfterMs;
   return async () => {
     if (Date.now() < dueAtMs) return;
     dueAtMs = Date.now() + remarkAfterMs;
-    const listening = await world.ports.runtime.listening(workload.id);
+    const listening = await platform.ports.runtime.listening(workload.id);
     if (listening.length === 0) return;
     log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port, listening })}`);
     dueAtMs = Number.POSITIVE_INFINITY;
   };
 }
 
-function lookAt({ world, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
+function lookAt({ platform, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
   if (address === null) return Promise.resolve({ seen: "refused" });
   return checkHealth({
     address,
     hostname: deployment.hostname,
     path: deployment.health_path,
-    timeoutMs: world.settings.health.timeoutMs,
+    timeoutMs: platform.settings.health.timeoutMs,
   });
 }
 
 /** One atomic change of rows; then the edge goes by it before anybody is told. */
 async function switchTraffic(release: Release): Promise<Failure | undefined> {
-  const { world, deployment, lease, log, signal } = release;
+  const { platform, deployment, lease, log, signal } = release;
   signal.throwIfAborted();
-  const outcome = await world.db.transaction().execute(async (tx) => {
+  const outcome = await platform.db.transaction().execute(async (tx) => {
     const activated = await activate(tx, lease, deployment);
-    if (activated === "activated") await world.wakeups.send(tx, "edge", deployment.project_id);
+    if (activated === "activated") await platform.wakeups.send(tx, "edge", deployment.project_id);
     return activated;
   });
   switch (outcome) {
@@ -183,18 +183,18 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
     case "org_suspended":
       return notServed[outcome];
     case "lease_lost":
-      world.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
+      platform.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
       return undefined;
     case "activated":
-      await syncEdge(world).catch((error: unknown) =>
-        world.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
+      await syncEdge(platform).catch((error: unknown) =>
+        platform.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
       );
       // Who reads along waits for the end of the switch, and has the whole log then.
-      log.step(`Live at ${world.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
+      log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
       await log.flush();
-      await endSwitch(world.db, lease);
-      await world.wakeups.send(world.db, "outcomes", deployment.id);
-      await world.wakeups.send(world.db, "apps", deployment.project_id);
+      await endSwitch(platform.db, lease);
+      await platform.wakeups.send(platform.db, "outcomes", deployment.id);
+      await platform.wakeups.send(platform.db, "apps", deployment.project_id);
       return undefined;
   }
 }
@@ -216,28 +216,28 @@ async function explain(release: Release, judged: Failure): Promise<Failure> {
   return failure;
 }
 
-async function lastWords({ world, deployment, workload }: Release): Promise<string[]> {
-  await ingestOutput(world, {
+async function lastWords({ platform, deployment, workload }: Release): Promise<string[]> {
+  await ingestOutput(platform, {
     workload_id: workload.id,
     project_id: deployment.project_id,
     deployment: deployment.number,
     redactor: async () => redactorOf(workload),
   });
-  const page = await world.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
+  const page = await platform.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
   return page.lines.filter((line) => line.deployment === deployment.number).map((line) => line.text);
 }
 
 /** The explanation goes without them: that they could not be stored is no reason for another outcome. */
-function unheard({ world, deployment }: Release, error: unknown): string[] {
-  world.log.error({ err: error, deployment: deployment.id }, "an application's last words could not be read");
+function unheard({ platform, deployment }: Release, error: unknown): string[] {
+  platform.log.error({ err: error, deployment: deployment.id }, "an application's last words could not be read");
   return [];
 }
 
 /** Tells whoever reads along before the row is closed, unless somebody else has it. */
 async function giveUp(taken: Taken, failure: Failure): Promise<void> {
-  const { world, deployment, lease } = taken;
-  if (!(await renewLease(world.db, lease))) return;
-  const log = createBuildLog(world, readAlong(deployment), (text) => text);
+  const { platform, deployment, lease } = taken;
+  if (!(await renewLease(platform.db, lease))) return;
+  const log = createBuildLog(platform, readAlong(deployment), (text) => text);
   log.problem(failure.summary);
   log.problem(failure.hint);
   await log.flush();
@@ -249,16 +249,16 @@ function readAlong(deployment: TakenDeployment): string | null {
   return deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
 }
 
-async function close({ world, deployment, lease }: Taken, failure: Failure): Promise<void> {
-  await failDeployment(world.db, lease, deployment, failure);
-  await world.wakeups.send(world.db, "outcomes", deployment.id);
-  await world.wakeups.send(world.db, "apps", deployment.project_id);
+async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
+  await failDeployment(platform.db, lease, deployment, failure);
+  await platform.wakeups.send(platform.db, "outcomes", deployment.id);
+  await platform.wakeups.send(platform.db, "apps", deployment.project_id);
 }
 
-async function restartChanged(world: World): Promise<void> {
-  for (const project of await projectsToRestart(world.db)) {
-    await world.db
+async function restartChanged(platform: Platform): Promise<void> {
+  for (const project of await projectsToRestart(platform.db)) {
+    await platform.db
       .transaction()
-      .execute((tx) => restartWithVariables(world, tx, { org_id: project.org_id, project_id: project.id }));
+      .execute((tx) => restartWithVariables(platform, tx, { org_id: project.org_id, project_id: project.id }));
   }
 }

@@ -12,7 +12,7 @@ export function createUpkeep(): Upkeep {
   const under = new Map<string, Promise<void>>();
   return {
     begin(projectId, works) {
-      const work = inTurn(works);
+      const work = runExclusive(works);
       under.set(projectId, work);
       void work.then(() => under.get(projectId) === work && under.delete(projectId));
     },
@@ -21,6 +21,6 @@ export function createUpkeep(): Upkeep {
   };
 }
 
-async function inTurn(works: readonly (() => Promise<void>)[]): Promise<void> {
+async function runExclusive(works: readonly (() => Promise<void>)[]): Promise<void> {
   for (const each of works) await each().catch(() => {});
 }

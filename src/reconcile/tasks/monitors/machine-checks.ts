@@ -1,7 +1,7 @@
 import { readFile, statfs } from "node:fs/promises";
 import { availableParallelism, loadavg } from "node:os";
 import { ownDatabase } from "../../../features/status/status.ts";
-import type { World } from "../../world.ts";
+import type { Platform } from "../../platform.ts";
 import type { Check } from "./check.ts";
 import {
   judgeClock,
@@ -16,7 +16,7 @@ import {
 const minuteMs = 60_000;
 
 /** What is watched of the machine itself. */
-export function machineChecks({ db, settings: { monitors } }: World): readonly Check[] {
+export function machineChecks({ db, settings: { monitors } }: Platform): readonly Check[] {
   const { dataDir, disk, memory } = monitors;
   const scope = "machine";
   return [

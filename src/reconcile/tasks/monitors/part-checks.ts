@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { lastRouteVersion, lateNotifications, machineAges, ownDatabase } from "../../../features/status/status.ts";
 import type { TaskStatus } from "../../driver.ts";
-import type { World } from "../../world.ts";
+import type { Platform } from "../../platform.ts";
 import { overall, type Check } from "./check.ts";
 import {
   edgeIsSilent,
@@ -26,11 +26,11 @@ const minuteMs = 60_000;
 const patience = { warnMs: 5 * minuteMs, failMs: 30_000 };
 
 /** What is watched of the platform's own parts. */
-export function partChecks(world: World, probes: Probes): readonly Check[] {
-  const { db, ports } = world;
+export function partChecks(platform: Platform, probes: Probes): readonly Check[] {
+  const { db, ports } = platform;
   return [
-    ownDatabaseCheck(world),
-    edgeCheck(world),
+    ownDatabaseCheck(platform),
+    edgeCheck(platform),
     gitCheck(probes),
     ...taskChecks(probes),
     {
@@ -56,7 +56,7 @@ export function partChecks(world: World, probes: Probes): readonly Check[] {
   ];
 }
 
-function ownDatabaseCheck({ db, wakeups }: World): Check {
+function ownDatabaseCheck({ db, wakeups }: Platform): Check {
   return {
     name: "control_database",
     scope: "machine",
@@ -71,7 +71,7 @@ function ownDatabaseCheck({ db, wakeups }: World): Check {
 }
 
 /** Remembers the version of the last look: by the next one, the edge must have come as far. */
-function edgeCheck({ db, ports }: World): Check {
+function edgeCheck({ db, ports }: Platform): Check {
   let before: number | null = null;
   return {
     name: "edge",

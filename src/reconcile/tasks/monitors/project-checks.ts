@@ -9,7 +9,7 @@ import {
   troubledDatabases,
   troubledDomains,
 } from "../../../features/status/status.ts";
-import type { World } from "../../world.ts";
+import type { Platform } from "../../platform.ts";
 import type { Check } from "./check.ts";
 import {
   judgeBackups,
@@ -24,8 +24,8 @@ import {
 const minuteMs = 60_000;
 
 /** What is watched of projects and what belongs to them. */
-export function projectChecks(world: World): readonly Check[] {
-  const { db, settings } = world;
+export function projectChecks(platform: Platform): readonly Check[] {
+  const { db, settings } = platform;
   const scope = "shared";
   const soon = { warnMs: 5 * minuteMs, failMs: minuteMs };
   const atOnce = { warnMs: 0, failMs: 0 };
@@ -36,7 +36,7 @@ export function projectChecks(world: World): readonly Check[] {
       patience: soon,
       everyMs: minuteMs,
       timeoutMs: 30_000,
-      look: (signal) => lookAtDatabases(world, signal),
+      look: (signal) => lookAtDatabases(platform, signal),
     },
     { name: "crash_loops", scope, patience: atOnce, look: async () => judgeCrashes(await crashes(db)) },
     { name: "cron", scope, patience: soon, look: async () => [judgeCron(await cronLateness(db))] },
@@ -81,24 +81,24 @@ export function projectChecks(world: World): readonly Check[] {
 const together = 8;
 
 /** Asks every database that ought to run, a few at a time. */
-async function lookAtDatabases(world: World, signal: AbortSignal) {
-  const names = await readyDatabaseNames(world.db);
-  const rows = (await wantedDatabases(world.db)).filter((row) => names.has(row.id));
+async function lookAtDatabases(platform: Platform, signal: AbortSignal) {
+  const names = await readyDatabaseNames(platform.db);
+  const rows = (await wantedDatabases(platform.db)).filter((row) => names.has(row.id));
   const waiting = [...rows];
   const silent: string[] = [];
   const work = async () => {
     for (let row = waiting.shift(); row !== undefined && !signal.aborted; row = waiting.shift()) {
-      if (!(await answers(world, row))) silent.push(names.get(row.id) ?? row.id);
+      if (!(await answers(platform, row))) silent.push(names.get(row.id) ?? row.id);
     }
   };
   await Promise.all(Array.from({ length: Math.min(together, rows.length) }, work));
-  const troubled = await troubledDatabases(world.db);
+  const troubled = await troubledDatabases(platform.db);
   return judgeDatabases({ total: rows.length + troubled.length, troubled, silent });
 }
 
-async function answers(world: World, row: DatabaseRow): Promise<boolean> {
+async function answers(platform: Platform, row: DatabaseRow): Promise<boolean> {
   try {
-    return (await world.ports.postgresHost.observe(specOf(world.vault, row))).state === "running";
+    return (await platform.ports.postgresHost.observe(specOf(platform.vault, row))).state === "running";
   } catch {
     return false;
   }

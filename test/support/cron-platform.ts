@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Surroundings } from "../../src/features/context.ts";
+import type { HandlerPlatform } from "../../src/features/context.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { InstanceAddress } from "../../src/ports/runtime.ts";
-import type { CronSettings, World } from "../../src/reconcile/world.ts";
+import type { CronSettings, Platform } from "../../src/reconcile/platform.ts";
 import type { Db } from "../../src/store/database.ts";
 import type { Vault } from "../../src/store/vault.ts";
 import { testBuild, testDeployment, testProject } from "./things.ts";
-import { testOrganization } from "./world.ts";
+import { testOrganization } from "./test-platform.ts";
 
 /** What the cron task needs of a world: a store, a clock, and where each deployment's replica listens. */
 export interface CronWorldOptions {
@@ -23,18 +23,18 @@ export interface CronWorldOptions {
 }
 
 /** A world for the cron task alone; whatever else it reaches for is missing. */
-export function cronWorld(options: CronWorldOptions): World {
+export function cronWorld(options: CronWorldOptions): Platform {
   const { addressOf, settings, ...given } = options;
   const observe = async (id: string) => [{ state: "running", ordinal: 0, attempt: 1, address: addressOf(id) }];
   const cron = { timeoutMs: 10_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
-  const world = {
+  const platform = {
     ...given,
     log: silentLog,
     appUrl: (hostname: string) => `http://${hostname}`,
     ports: { runtime: { observe } },
     settings: { cron, appPort: 3000, workloadLimits: { memoryBytes: 1, processes: 1, cpus: 1 } },
   };
-  return world as unknown as World;
+  return platform as unknown as Platform;
 }
 
 export interface CronProject {
@@ -46,12 +46,12 @@ export interface CronProject {
 
 /** A project with an active deployment whose one replica is ready. */
 export async function deployedProject(store: { db: Db; vault: Vault }): Promise<CronProject> {
-  const world = store as unknown as Surroundings;
+  const platform = store as unknown as HandlerPlatform;
   const org = await testOrganization(store.db, `o-${randomBytes(5).toString("hex")}`);
-  const project = await testProject(world, org);
+  const project = await testProject(platform, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(world, owner, { status: "succeeded" });
-  const deployment_id = await testDeployment(world, owner, { build_id, number: 1, status: "active" });
+  const build_id = await testBuild(platform, owner, { status: "succeeded" });
+  const deployment_id = await testDeployment(platform, owner, { build_id, number: 1, status: "active" });
   await store.db
     .insertInto("replica")
     .values({ org_id: org.id, deployment_id, ordinal: 0, ready_attempt: 1 })

@@ -1,5 +1,5 @@
-/** Does work on each item, in their order, on at most `limit` of them at a time. Rejects with the first fault, once what has begun has ended. */
-export async function fewAtOnce<T>(
+/** Runs `work` on each item in order, on at most `limit` at a time. Rejects with the first error, after all started work has settled. */
+export async function mapWithConcurrency<T>(
   items: readonly T[],
   limit: number,
   work: (item: T) => Promise<unknown>,

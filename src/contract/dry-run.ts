@@ -2,7 +2,7 @@ import { z } from "zod";
 import { timestamp } from "./fields.ts";
 
 /** What a write answers with `?dry_run=true`: what it would do. Nothing was changed. */
-export const rehearsal = z.object({
+export const dryRun = z.object({
   dry_run: z.literal(true),
   /** The row's name. */
   route: z.string(),

@@ -18,7 +18,7 @@ import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 
 /** What the reconcilers work with: our rows on one side, the ports on the other. */
-export interface World {
+export interface Platform {
   readonly db: Db;
   readonly vault: Vault;
   readonly wakeups: Wakeups;

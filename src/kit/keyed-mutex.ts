@@ -1,5 +1,5 @@
-/** Makes a function that does work one piece after the other for each key, in the order it was asked for. */
-export function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+/** Returns a function that runs work exclusively per key, in the order of the calls. */
+export function createKeyedMutex(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return (key, work) => {
     const mine = (last.get(key) ?? Promise.resolve()).then(work, work);

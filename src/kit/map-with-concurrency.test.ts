@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { setImmediate as pause } from "node:timers/promises";
 import { test } from "node:test";
-import { fewAtOnce } from "./few-at-once.ts";
+import { mapWithConcurrency } from "./map-with-concurrency.ts";
 
 test("work is done on every item, in order, and on no more at a time than allowed", async () => {
   const begun: number[] = [];
   let under = 0;
   let most = 0;
-  await fewAtOnce([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
+  await mapWithConcurrency([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
     begun.push(item);
     most = Math.max(most, (under += 1));
     await pause();
@@ -24,6 +24,6 @@ test("a fault is told when nothing is under way any more", async () => {
     await pause();
     done.push(item);
   };
-  await assert.rejects(fewAtOnce([1, 2, 3], 2, work), /one failed/);
+  await assert.rejects(mapWithConcurrency([1, 2, 3], 2, work), /one failed/);
   assert.deepEqual(done, [2, 3]);
 });

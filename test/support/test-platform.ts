@@ -1,6 +1,6 @@
 import type { Scope } from "../../src/contract/access.ts";
 import { scopes } from "../../src/contract/access.ts";
-import type { Surroundings } from "../../src/features/context.ts";
+import type { HandlerPlatform } from "../../src/features/context.ts";
 import { insertToken } from "../../src/features/tokens/queries.ts";
 import { hashOf, newTokenText, prefixOf } from "../../src/features/tokens/rules.ts";
 import { createHttpServer, type HttpOptions } from "../../src/http/server.ts";
@@ -22,7 +22,7 @@ import { testDatabase, type TestDatabase } from "./database.ts";
 /** The API on a real database and a real port. What lies behind the ports is absent unless given. */
 export interface TestApi {
   readonly database: TestDatabase;
-  readonly world: Surroundings;
+  readonly platform: HandlerPlatform;
   readonly baseUrl: string;
   readonly port: number;
   /** Calls the API; the body is read and, when it is JSON, parsed. */
@@ -45,8 +45,8 @@ export interface Called {
 }
 
 export interface TestApiOptions {
-  readonly ports?: Partial<Surroundings["ports"]>;
-  readonly clock?: Surroundings["clock"];
+  readonly ports?: Partial<HandlerPlatform["ports"]>;
+  readonly clock?: HandlerPlatform["clock"];
   /** Where the vault's key is; left out, in a folder that goes with the API. */
   readonly keyFile?: string;
   readonly http?: Partial<Pick<HttpOptions, "checks" | "mounts" | "limits" | "log">>;
@@ -57,20 +57,20 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await testDatabase();
   const folder = await mkdtemp(join(tmpdir(), "berth-api-"));
   const made = await makeWorld(database, options.keyFile ?? join(folder, "key"), options.ports ?? {});
-  const world = { ...made, clock: options.clock ?? systemClock };
+  const platform = { ...made, clock: options.clock ?? systemClock };
   const limits = { ...unlimited, ...options.http?.limits };
-  const server = createHttpServer({ world, log: silentLog, checks: [], ...options.http, limits });
+  const server = createHttpServer({ platform, log: silentLog, checks: [], ...options.http, limits });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const baseUrl = `http://127.0.0.1:${port}`;
   return {
     database,
-    world,
+    platform,
     baseUrl,
     port,
     call: (method, path, given = {}) => call(`${baseUrl}${path}`, method, given),
     async close() {
       await server.close();
-      await world.wakeups.close();
+      await platform.wakeups.close();
       await database.drop();
       await rm(folder, { recursive: true });
     },
@@ -83,8 +83,8 @@ const unlimited = { readsPerMinute: 1e9, writesPerMinute: 1e9, refusedPerMinute:
 async function makeWorld(
   database: TestDatabase,
   keyFile: string,
-  ports: Partial<Surroundings["ports"]>,
-): Promise<Surroundings> {
+  ports: Partial<HandlerPlatform["ports"]>,
+): Promise<HandlerPlatform> {
   return {
     db: database.db,
     vault: openVault({ keyFile }),
@@ -121,14 +121,14 @@ function absent<T extends object>(name: string): T {
   });
 }
 
-function describing(): Surroundings["ports"]["runtime"] {
+function describing(): HandlerPlatform["ports"]["runtime"] {
   const describe = async () => ({
     name: "process",
     network: "shared" as const,
     isolation: ["user_namespace"],
     missing: [],
   });
-  return new Proxy(absent<Surroundings["ports"]["runtime"]>("runtime"), {
+  return new Proxy(absent<HandlerPlatform["ports"]["runtime"]>("runtime"), {
     get: (target, method) => (method === "describe" ? describe : Reflect.get(target, method)),
   });
 }

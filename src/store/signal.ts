@@ -1,0 +1,44 @@
+import type { Topic, Wakeups } from "./wakeups.ts";
+
+/** Wakes a loop that polls: it waits for a notification or for a time limit. */
+export interface Signal {
+  notify(): void;
+  /** Resolves to true on a notification, also one since the last wait; to false after `atMostMs` or when `signal` aborts. */
+  wait(atMostMs: number, signal?: AbortSignal): Promise<boolean>;
+  /** Unsubscribes. */
+  stop(): void;
+}
+
+/** Subscribes to wake-ups of these topics, or with an id to those of that id alone. A notification between two waits is kept. */
+export function createSignal(wakeups: Pick<Wakeups, "on">, topics: readonly Topic[], id?: string): Signal {
+  let isSignalled = false;
+  let end = () => {};
+  const notify = () => {
+    isSignalled = true;
+    end();
+  };
+  const listen = (of: string) => {
+    if (id === undefined || of === id || of === "") notify();
+  };
+  const unlisten = topics.map((topic) => wakeups.on(topic, listen));
+  return {
+    notify,
+    async wait(atMostMs, signal) {
+      if (!isSignalled && !signal?.aborted) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        end = resolve;
+        const timer = setTimeout(resolve, atMostMs);
+        signal?.addEventListener("abort", end, { once: true });
+        await promise;
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", end);
+      }
+      const rang = isSignalled;
+      isSignalled = false;
+      return rang;
+    },
+    stop() {
+      for (const stop of unlisten) stop();
+    },
+  };
+}
