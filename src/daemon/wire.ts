@@ -12,7 +12,7 @@ import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgr
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
-import { createSandbox } from "../kit/sandbox/sandbox.ts";
+import { createSandbox } from "../sandbox/sandbox.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Database } from "../store/database.ts";

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pastaLacks } from "../../src/kit/sandbox/test-open-tun.ts";
+import { pastaLacks } from "../../src/sandbox/test-open-tun.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
 import { eventually } from "./traffic.ts";

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { asUserWithTun } from "../../src/kit/sandbox/test-open-tun.ts";
+import { asUserWithTun } from "../../src/sandbox/test-open-tun.ts";
 import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { killProcesses, processesNaming } from "./processes.ts";

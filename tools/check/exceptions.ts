@@ -6,7 +6,7 @@ export const exceptions = {
   /** `file` or `file#name`: names that the rules would refuse. */
   names: {
     "src/git/paths.ts#GitService": "git's own protocol calls its two verbs services",
-    "src/kit/sandbox/spec.ts#ReachedService": "a network service, the thing itself",
+    "src/sandbox/spec.ts#ReachedService": "a network service, the thing itself",
     "src/ports/runtime.ts#LocalService": "a network service, the thing itself",
   } as Exceptions,
   /** `file#name`: exports that nothing in the checkout imports. */

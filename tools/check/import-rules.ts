@@ -7,6 +7,12 @@ export const importRules: readonly ImportRule[] = [
     to: { pathNot: "^src/kit/", dependencyTypesNot: ["core"] },
   },
   {
+    name: "sandbox-knows-no-domain",
+    comment: "sandbox runs any program: it may import kit and itself",
+    from: { path: "^src/sandbox/", pathNot: tests() },
+    to: { pathNot: "^src/(?:sandbox|kit)/", dependencyTypesNot: ["core"] },
+  },
+  {
     name: "contract-loads-in-a-browser",
     comment: "contract may import zod and itself, not even Node's core",
     from: { path: "^src/contract/", pathNot: tests() },
@@ -80,9 +86,9 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "adapters-implement-ports-only",
-    comment: "an adapter may import its port, kit and its own npm package",
+    comment: "an adapter may import its port, the sandbox, kit and its own npm package",
     from: { path: "^src/adapters/", pathNot: tests() },
-    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|kit)/" },
+    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|kit)/" },
   },
   {
     name: "adapters-know-their-own-port",
@@ -93,7 +99,7 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "adapters-stand-alone",
-    comment: "an adapter imports no other adapter: share through kit",
+    comment: "an adapter imports no other adapter: share through kit or sandbox",
     from: { path: "^src/adapters/([^/]+)/" },
     to: { path: "^src/adapters/", pathNot: "^src/adapters/$1/" },
   },

@@ -13,6 +13,7 @@ const root = resolve(import.meta.dirname, "../..");
 /** For every rule files whose last one breaches it; the others are what the breach needs. */
 const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "kit-knows-nothing-of-ours": { "src/kit/planted-kit.ts": 'import "../ports/planted-port.ts";' },
+  "sandbox-knows-no-domain": { "src/sandbox/planted-sandbox.ts": 'import "../ports/planted-port.ts";' },
   "contract-loads-in-a-browser": { "src/contract/planted-contract.ts": 'import "node:fs";' },
   "ports-say-what-not-how": { "src/ports/planted-port.ts": 'import type {} from "../store/planted-leaf.ts";' },
   "ports-import-types-only": { "src/ports/planted-value.ts": 'import "../kit/planted-leaf.ts";' },
@@ -65,6 +66,8 @@ const leaves = [
 /** What is allowed, in the same shapes: the rules must not forbid it. */
 const allowed: Readonly<Record<string, string>> = {
   "src/kit/allowed.ts": 'import "node:fs";',
+  "src/sandbox/allowed.ts": 'import "node:fs"; import "../kit/planted-leaf.ts";',
+  "src/adapters/runtime-planted/sandboxed.ts": 'import "../../sandbox/allowed.ts";',
   "src/ports/allowed.ts": 'import type {} from "../kit/planted-leaf.ts"; import type {} from "node:stream";',
   "src/features/planted/allowed.ts":
     'import "../other/other.ts"; import "./planted.ts"; import "../../store/planted-leaf.ts";',

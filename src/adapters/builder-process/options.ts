@@ -1,5 +1,5 @@
 import type { Log } from "../../kit/log.ts";
-import type { Sandbox } from "../../kit/sandbox/sandbox.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
 
 export interface ProcessBuilderOptions {
   /** Finished images, `<project_id>/<sha256 in hex>/`; shared with the runtime. */

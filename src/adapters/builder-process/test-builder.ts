@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { run, systemPath } from "../../kit/exec.ts";
-import { createSandbox } from "../../kit/sandbox/sandbox.ts";
+import { createSandbox } from "../../sandbox/sandbox.ts";
 import { until } from "../../kit/until.ts";
 import type { Image } from "../../ports/builder.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";

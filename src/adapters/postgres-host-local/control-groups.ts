@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Command } from "../../kit/exec.ts";
-import { joinGroups, openCgroups, type Cgroups } from "../../kit/sandbox/cgroups.ts";
-import type { SandboxLimits } from "../../kit/sandbox/spec.ts";
+import { joinGroups, openCgroups, type Cgroups } from "../../sandbox/cgroups.ts";
+import type { SandboxLimits } from "../../sandbox/spec.ts";
 import { findProcesses } from "./find-processes.ts";
 
 /** Control groups with the same limits for every instance below one folder; on a machine that lets us write none, they do nothing. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { openCgroups } from "../../kit/sandbox/cgroups.ts";
+import { openCgroups } from "../../sandbox/cgroups.ts";
 import { until } from "../../kit/until.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
 import { openControlGroups } from "./control-groups.ts";

@@ -1,5 +1,5 @@
 import { isAlive } from "../../kit/processes.ts";
-import type { Sandbox } from "../../kit/sandbox/spec.ts";
+import type { Sandbox } from "../../sandbox/spec.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
 

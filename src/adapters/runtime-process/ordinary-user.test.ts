@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkoutFor } from "../../../test/e2e/platform.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
-import { asUserWithTun, pastaLacks } from "../../kit/sandbox/test-open-tun.ts";
+import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
 import { findParts } from "./test-ground.ts";
 
 const nobody = 65_534;

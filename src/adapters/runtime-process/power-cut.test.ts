@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it, type TestContext } from "node:test";
-import type { Sandbox } from "../../kit/sandbox/spec.ts";
+import type { Sandbox } from "../../sandbox/spec.ts";
 import { until } from "../../kit/until.ts";
 import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { SandboxBind } from "../../kit/sandbox/spec.ts";
+import type { SandboxBind } from "../../sandbox/spec.ts";
 import type { ProjectImage } from "../../ports/runtime.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
 

@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../kit/log.ts";
-import type { Sandbox, SandboxSpec } from "../../kit/sandbox/spec.ts";
+import type { Sandbox, SandboxSpec } from "../../sandbox/spec.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { openRelease } from "./release.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
-import type { SandboxCommand } from "../../kit/sandbox/spec.ts";
+import type { SandboxCommand } from "../../sandbox/spec.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
 import type { InstanceFolders } from "./instance-folders.ts";

@@ -1,6 +1,6 @@
 import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
-import type { Sandbox } from "../../kit/sandbox/spec.ts";
+import type { Sandbox } from "../../sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { readProcessTree, terminationTargets, type ShimPlace } from "./process-tree.ts";
 

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { BuildLimits } from "../../../ports/builder.ts";
-import type { Sandbox, SandboxBind, SandboxResult } from "../../../kit/sandbox/sandbox.ts";
+import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
 import type { BuildLog } from "../build-log.ts";
 import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
 import type { Step, Tool } from "../plan/plan.ts";

@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import type { Log } from "../../../kit/log.ts";
-import type { Sandbox, SandboxBind } from "../../../kit/sandbox/sandbox.ts";
+import type { Sandbox, SandboxBind } from "../../../sandbox/sandbox.ts";
 import { removeTree } from "../steps/remove-tree.ts";
 import type { Toolchain } from "./toolchain.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Command } from "../exec.ts";
+import type { Command } from "../kit/exec.ts";
 import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
 
 /** Control groups of version 1, 2 or both, one group a sandbox below `name` in each hierarchy that can be written. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync } from "node:fs";
-import { run as runCommand, systemPath, type RunOptions } from "../exec.ts";
+import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";

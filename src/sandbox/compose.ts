@@ -1,6 +1,6 @@
 import { closeSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { systemPath, type Command } from "../exec.ts";
+import { systemPath, type Command } from "../kit/exec.ts";
 import { certificateVariables } from "./certificates.ts";
 import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { hiddenFile } from "./hidden-file.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { systemPath, type Command } from "../exec.ts";
+import { systemPath, type Command } from "../kit/exec.ts";
 
 // Makes /dev/net/tun usable by everybody in a mount namespace of its own, as a machine set up for pasta has it.
 const openTun =

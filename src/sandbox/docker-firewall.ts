@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { run } from "../exec.ts";
+import { run } from "../kit/exec.ts";
 
 /** A rule of iptables(8), without the words that add or delete it. */
 type Rule = readonly string[];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { run, runOk, start, systemPath, type Command } from "../exec.ts";
+import { run, runOk, start, systemPath, type Command } from "../kit/exec.ts";
 import { dockerRules, outwardDevices } from "./docker-firewall.ts";
 import { openLeases } from "./leases.ts";
 import { pastaNetwork } from "./pasta-network.ts";
@@ -71,7 +71,7 @@ describe(
 
     test("by the rules of a machine of root's", { skip: nft === undefined && "nft is not installed" }, async () => {
       const driver = JSON.stringify(pathToFileURL(join(import.meta.dirname, "veth-network.ts")));
-      const exec = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../exec.ts")));
+      const exec = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../kit/exec.ts")));
       const code = `import { openVethNetwork } from ${driver}; import { run } from ${exec};
       const network = await openVethNetwork(${JSON.stringify({ ip, nft })}, ${JSON.stringify(folder)}, ["${nameServer}"]);
       try {

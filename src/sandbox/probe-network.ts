@@ -2,8 +2,8 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync } from "node:fs"
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { run, runOk, start, startDetached, systemPath, type Command } from "../exec.ts";
-import { until } from "../until.ts";
+import { run, runOk, start, startDetached, systemPath, type Command } from "../kit/exec.ts";
+import { until } from "../kit/until.ts";
 import { admitThroughDocker, dismissFromDocker, removeWideRules, uplinks } from "./docker-firewall.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";

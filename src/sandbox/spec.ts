@@ -1,4 +1,4 @@
-import type { Command, ExecOptions, ExecResult, RunOptions } from "../exec.ts";
+import type { Command, ExecOptions, ExecResult, RunOptions } from "../kit/exec.ts";
 
 /** What runs in a sandbox and what it may see. Everything that is not named here, the sandbox does not have. */
 export interface SandboxSpec {

@@ -14,8 +14,8 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { until } from "../until.ts";
-import { systemPath } from "../exec.ts";
+import { until } from "../kit/until.ts";
+import { systemPath } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { Sandbox, SandboxParts, SandboxSpec } from "./spec.ts";
 

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { run, systemPath } from "../exec.ts";
+import { run, systemPath } from "../kit/exec.ts";
 import type { Composed, Containment, Level } from "./compose.ts";
 import type { SandboxOptions, SandboxSpec } from "./spec.ts";
 
