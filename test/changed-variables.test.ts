@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
-import { databasesTask } from "../src/reconcile/tasks/databases.ts";
+import { databasesTask } from "../src/reconcile/databases/databases-task.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
 let running: ReleasePlatform;

@@ -11,7 +11,7 @@ import { markReady } from "../src/features/deployments/deployments.ts";
 import { checkDueDomains } from "../src/features/domains/domains.ts";
 import { silentLog } from "../src/kit/log.ts";
 import type { Edge } from "../src/ports/edge.ts";
-import { syncEdge } from "../src/reconcile/edge-sync.ts";
+import { syncEdge } from "../src/reconcile/edge/edge-sync.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";

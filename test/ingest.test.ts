@@ -9,7 +9,7 @@ import { redactor } from "../src/kit/redact.ts";
 import { systemClock } from "../src/ports/clock.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
-import { ingestOutput } from "../src/reconcile/ingest.ts";
+import { createIngest } from "../src/reconcile/logs/ingest.ts";
 
 let folder: string;
 let logStore: LogStore;
@@ -32,6 +32,7 @@ function application(lines: readonly string[], state: "running" | "exited", line
   const runtime = { observe, readOutput, discardOutput: async () => {} };
   const settings = { logLinesPerSecond: linesPerSecond };
   const platform = { clock: systemClock, ports: { runtime, logStore }, settings } as unknown as Platform;
+  const ingestOutput = createIngest(platform);
   const source = {
     workload_id,
     project_id: newId("prj"),
@@ -40,7 +41,7 @@ function application(lines: readonly string[], state: "running" | "exited", line
   };
   const read = async () =>
     (await logStore.readRuntime(source.project_id, { limit: 5000 })).lines.map(({ text }) => text);
-  return { ingest: () => ingestOutput(platform, source), read };
+  return { ingest: () => ingestOutput(source), read };
 }
 
 test("lines beyond the limit of a second are dropped and counted once", async () => {

@@ -13,9 +13,9 @@ import { createHttpServer } from "../src/http/server.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
-import { syncEdge } from "../src/reconcile/edge-sync.ts";
-import { metricsTask } from "../src/reconcile/tasks/metrics.ts";
-import { pageLooksTask } from "../src/reconcile/tasks/page-looks.ts";
+import { syncEdge } from "../src/reconcile/edge/edge-sync.ts";
+import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
+import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
@@ -138,12 +138,12 @@ test("the platform looks at the first page through the edge without counting as 
   await metricsTask(platform).run(running);
   const before = (await shown()).total.requests;
   agents.length = 0;
-  await pageLooksTask(platform).run(running);
+  await pageProbesTask(platform).run(running);
   await api.database.db
     .updateTable("page_look")
     .set({ next_at: new Date(0) })
     .execute();
-  const task = pageLooksTask(platform);
+  const task = pageProbesTask(platform);
   await task.run(running);
   await task.settle?.();
   await metricsTask(platform).run(running);

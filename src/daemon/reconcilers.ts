@@ -1,21 +1,21 @@
 import { createDriver, type Driver } from "../reconcile/driver.ts";
-import { approvalsTask } from "../reconcile/tasks/approvals.ts";
-import { appsTask } from "../reconcile/tasks/apps.ts";
-import { backupsTask } from "../reconcile/tasks/backups.ts";
-import { buildsTask } from "../reconcile/tasks/builds.ts";
-import { cronTask } from "../reconcile/tasks/cron.ts";
-import { databasesTask } from "../reconcile/tasks/databases.ts";
-import { domainsTask } from "../reconcile/tasks/domains.ts";
-import { edgeTask } from "../reconcile/tasks/edge.ts";
-import { imagesTask } from "../reconcile/tasks/images.ts";
-import { logsTask } from "../reconcile/tasks/logs.ts";
-import { monitorsTask } from "../reconcile/tasks/monitors.ts";
-import { notificationsTask } from "../reconcile/tasks/notifications.ts";
-import { metricsTask } from "../reconcile/tasks/metrics.ts";
-import { pageLooksTask } from "../reconcile/tasks/page-looks.ts";
-import { releasesTask } from "../reconcile/tasks/releases.ts";
-import { repositoriesTask } from "../reconcile/tasks/repositories.ts";
-import { storageSizesTask } from "../reconcile/tasks/storage-sizes.ts";
+import { approvalsTask } from "../reconcile/approvals/approvals-task.ts";
+import { appsTask } from "../reconcile/apps/apps-task.ts";
+import { backupsTask } from "../reconcile/backups/backups-task.ts";
+import { buildsTask } from "../reconcile/builds/builds-task.ts";
+import { cronTask } from "../reconcile/cron/cron-task.ts";
+import { databasesTask } from "../reconcile/databases/databases-task.ts";
+import { domainsTask } from "../reconcile/domains/domains-task.ts";
+import { edgeTask } from "../reconcile/edge/edge-task.ts";
+import { imagesTask } from "../reconcile/images/images-task.ts";
+import { logsTask } from "../reconcile/logs/logs-task.ts";
+import { monitorsTask } from "../reconcile/monitors/monitors-task.ts";
+import { notificationsTask } from "../reconcile/notifications/notifications-task.ts";
+import { metricsTask } from "../reconcile/metrics/metrics-task.ts";
+import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
+import { releasesTask } from "../reconcile/releases/releases-task.ts";
+import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
+import { storageSizesTask } from "../reconcile/storage-sizes/storage-sizes-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
 /** All tasks of the reconcile role, ready to start. */
@@ -35,7 +35,7 @@ export function createReconcilers(
       backupsTask(platform, () => wake("backups")),
       logsTask(platform),
       metricsTask(platform),
-      pageLooksTask(platform),
+      pageProbesTask(platform),
       storageSizesTask(platform),
       imagesTask(platform),
       cronTask(platform),

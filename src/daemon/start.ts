@@ -7,7 +7,7 @@ import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
-import { endApplications } from "../reconcile/tasks/apps.ts";
+import { endApplications } from "../reconcile/apps/apps-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";

@@ -14,6 +14,7 @@ import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { systemClock } from "../ports/clock.ts";
+import { createIngest } from "../reconcile/logs/ingest.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
@@ -89,7 +90,7 @@ export async function wire(ground: Ground): Promise<Wired> {
     await sandbox.dismantle();
     databaseGroups.dismantle();
   };
-  return { platform, leaveMachine };
+  return { platform: { ...platform, ingestOutput: createIngest(platform) }, leaveMachine };
 }
 
 interface Wired {

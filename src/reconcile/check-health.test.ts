@@ -3,7 +3,7 @@ import { createServer as createTcp, type AddressInfo, type Server } from "node:n
 import { createServer } from "node:http";
 import { after, test } from "node:test";
 import { checkHealth } from "./check-health.ts";
-import { judgeExit, judgeLook, judgeRelease } from "./release-failures.ts";
+import { judgeExit, judgeLook, judgeRelease } from "./releases/release-failures.ts";
 
 const servers: Server[] = [];
 after(() => {

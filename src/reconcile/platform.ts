@@ -16,6 +16,7 @@ import type { Storages } from "../ports/storage.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
+import type { IngestOutput } from "./logs/ingest.ts";
 
 /** What the reconcilers work with: our rows on one side, the ports on the other. */
 export interface Platform {
@@ -38,6 +39,7 @@ export interface Platform {
     readonly dns: Dns;
     readonly notifiers: readonly Notifier[];
   };
+  readonly ingestOutput: IngestOutput;
   readonly settings: ReconcileSettings;
   readonly domains: DomainSettings;
   /** `http://demo.localhost:8080` for a hostname. */

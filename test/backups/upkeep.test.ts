@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { StorageFull, type Storage } from "../../src/ports/storage.ts";
-import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/reconcile/backup-upkeep.ts";
+import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/reconcile/backups/backup-upkeep.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 
 /** A disk that can be told to be full, or to wait. */

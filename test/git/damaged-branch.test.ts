@@ -7,7 +7,7 @@ import { createLocalRepositories } from "../../src/adapters/repositories-local/l
 import { silentLog } from "../../src/kit/log.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
-import { repositoriesTask } from "../../src/reconcile/tasks/repositories.ts";
+import { repositoriesTask } from "../../src/reconcile/repositories/repositories-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { commitFile, git, makeWorkTree } from "../support/git-servers.ts";
 import { testBuild, testDeployment, testProject } from "../support/things.ts";

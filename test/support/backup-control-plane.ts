@@ -9,7 +9,7 @@ import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { systemClock } from "../../src/ports/clock.ts";
-import { backupsTask } from "../../src/reconcile/tasks/backups.ts";
+import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { backupTestSettings } from "./backups.ts";

@@ -5,7 +5,7 @@ import type pg from "pg";
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import type { InstanceAddress } from "../../src/ports/runtime.ts";
-import { cronTask } from "../../src/reconcile/tasks/cron.ts";
+import { cronTask } from "../../src/reconcile/cron/cron-task.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { openVault } from "../../src/store/vault.ts";
 import { cronWorld, fastClock, type FastClock } from "./cron-platform.ts";

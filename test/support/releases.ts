@@ -14,9 +14,10 @@ import { until } from "../../src/kit/until.ts";
 import type { RouteState, RouteTable } from "../../src/ports/edge.ts";
 import type { Instance, Runtime, Workload } from "../../src/ports/runtime.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
-import { appsTask } from "../../src/reconcile/tasks/apps.ts";
-import { buildsTask } from "../../src/reconcile/tasks/builds.ts";
-import { releasesTask } from "../../src/reconcile/tasks/releases.ts";
+import { appsTask } from "../../src/reconcile/apps/apps-task.ts";
+import { buildsTask } from "../../src/reconcile/builds/builds-task.ts";
+import { createIngest } from "../../src/reconcile/logs/ingest.ts";
+import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
@@ -97,12 +98,13 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
   const built = () => (apps.builds === "broken" ? { ...image, image_ref: broken } : image);
   const builder = { build: async () => ({ outcome: "built", image: built() }) };
   const { db, vault, wakeups, clock } = api.platform;
-  const platform = {
+  const rows = {
     ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()) },
     ports: { runtime, logStore, edge, repositories, builder, postgresHost },
     settings: releaseTestSettings,
     appUrl: api.platform.addresses.appUrl,
   } as unknown as Platform;
+  const platform = { ...rows, ingestOutput: createIngest(rows) };
   let drivers: Driver[] = [];
   const startTask = async (task: (wake: () => void) => Task) => {
     const only: Task = task(() => driver.wake(only.name));

@@ -10,7 +10,7 @@ import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../../src/kit/until.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
-import { cronTask } from "../../src/reconcile/tasks/cron.ts";
+import { cronTask } from "../../src/reconcile/cron/cron-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { openVault } from "../../src/store/vault.ts";
 import { openWakeups } from "../../src/store/wakeups.ts";

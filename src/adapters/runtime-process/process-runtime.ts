@@ -10,7 +10,7 @@ import type {
   StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
-import { createAttempts } from "../../kit/attempts.ts";
+import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
@@ -68,9 +68,9 @@ class SandboxedProcesses implements ProcessRuntime {
     const log = this.#options.log ?? silentLog;
     const running: string[] = [];
     let isComplete = true;
-    const attempt = createAttempts(log, "an application could not be adopted");
+    const runIsolated = createFaultIsolation(log, "an application could not be adopted");
     for (const workloadId of this.#folders.workloads())
-      if (!(await attempt(workloadId, () => this.#adoptWorkload(workloadId, running)))) isComplete = false;
+      if (!(await runIsolated(workloadId, () => this.#adoptWorkload(workloadId, running)))) isComplete = false;
     // Nobody knows the sandboxes of what could not be read, and they may be in use.
     const left = isComplete ? await this.#options.sandbox.sweep("run", running) : [];
     if (left.length > 0) log.warn({ sandboxes: left }, "what a crash left of applications could not be removed");
@@ -87,8 +87,11 @@ class SandboxedProcesses implements ProcessRuntime {
 
   /** Throws away what surplus replicas left, once it was there long enough to be read. */
   sweepHourly(): void {
-    const attempt = createAttempts(this.#options.log ?? silentLog, "what surplus replicas left could not be swept");
-    const sweep = () => void attempt("ended", () => this.#folders.sweepEnded(Date.now() - endedKeptMs));
+    const runIsolated = createFaultIsolation(
+      this.#options.log ?? silentLog,
+      "what surplus replicas left could not be swept",
+    );
+    const sweep = () => void runIsolated("ended", () => this.#folders.sweepEnded(Date.now() - endedKeptMs));
     sweep();
     this.#sweeping = setInterval(sweep, endedKeptMs).unref();
   }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createAttempts, type Attempt } from "../../kit/attempts.ts";
+import { createFaultIsolation, type RunIsolated } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import type { InstanceFolders } from "./instance-folders.ts";
@@ -29,7 +29,7 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   const log = options.log ?? silentLog;
   const tell = (workloadId: string) => listeners.forEach((listener) => listener(workloadId));
   // Also when the disk is full, and when one application's folder is broken, the control plane and the other applications go on.
-  const attempt = createAttempts(log, "an application could not be watched");
+  const runIsolated = createFaultIsolation(log, "an application could not be watched");
   const look = (folder: InstanceFolder) => {
     if (isRunning(folder)) return;
     if (!settleExit(folder, options.sandbox)) return;
@@ -42,11 +42,11 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   let looks = 0;
   let isLimiting = false;
   const tick = () => {
-    for (const folder of [...living.values()]) void attempt(folder.path, () => look(folder));
+    for (const folder of [...living.values()]) void runIsolated(folder.path, () => look(folder));
     looks += 1;
     if (isLimiting) return;
     isLimiting = true;
-    keepLimits(options, [...living.values()], { withMemory: looks % memoryEveryLooks === 0, attempt })
+    keepLimits(options, [...living.values()], { withMemory: looks % memoryEveryLooks === 0, runIsolated })
       .catch((fault: unknown) => log.error({ fault: String(fault) }, "the limits of applications could not be kept"))
       .finally(() => (isLimiting = false));
   };
@@ -54,7 +54,7 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   return {
     start() {
       for (const workloadId of folders.workloads())
-        void attempt(workloadId, () => {
+        void runIsolated(workloadId, () => {
           for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
         });
       timer = setInterval(tick, lookMs).unref();
@@ -72,15 +72,15 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
 async function keepLimits(
   options: ProcessRuntimeOptions,
   living: readonly InstanceFolder[],
-  { withMemory, attempt }: { readonly withMemory: boolean; readonly attempt: Attempt },
+  { withMemory, runIsolated }: { readonly withMemory: boolean; readonly runIsolated: RunIsolated },
 ): Promise<void> {
   const maxBytes = options.maxOutputBytes ?? defaultMaxOutputBytes;
   for (const folder of living)
-    await attempt(join(folder.path, "output"), () => new OutputFile(folder.path).cap(maxBytes));
+    await runIsolated(join(folder.path, "output"), () => new OutputFile(folder.path).cap(maxBytes));
   if (!withMemory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
   const tree = readProcessTree();
   for (const folder of living)
-    await attempt(join(folder.path, "memory"), () => endWhenOverMemory(options, folder, tree));
+    await runIsolated(join(folder.path, "memory"), () => endWhenOverMemory(options, folder, tree));
 }
 
 /** What control groups do where they can be written. */

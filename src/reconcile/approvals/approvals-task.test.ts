@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { decisionPath, quietNotifier } from "../../../test/support/approvals.ts";
+import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
+import { silentLog } from "../../kit/log.ts";
+import { rotateVault } from "../../store/rotate-vault.ts";
+import type { Platform } from "../platform.ts";
+import { approvalsTask } from "./approvals-task.ts";
+
+let api: TestApi;
+let agent: string;
+let aheadMs = 0;
+
+before(async () => {
+  api = await testApi({
+    ports: { notifiers: [quietNotifier] },
+    clock: { now: () => new Date(Date.now() + aheadMs) },
+  });
+  const org = await testOrganization(api.database.db, "acme");
+  agent = (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
+});
+after(() => api.close());
+
+const ask = (name: string) => api.call("POST", "/v1/api-tokens", { token: agent, body: { name } });
+const create = (slug: string) =>
+  api.call("POST", "/v1/projects", { token: agent, body: { slug, name: slug }, headers: { "idempotency-key": slug } });
+const runTask = () =>
+  approvalsTask({ ...api.platform, log: silentLog } as unknown as Platform).run(new AbortController().signal);
+
+test("requests whose time is over become expired, and kept answers are forgotten after a day", async () => {
+  await ask("one");
+  await create("kept");
+  assert.equal((await runTask()).detail, "0 approvals expired, 0 kept answers forgotten");
+  aheadMs = 25 * 3_600_000;
+  assert.equal((await runTask()).detail, "1 approvals expired, 1 kept answers forgotten");
+  assert.equal((await runTask()).detail, "0 approvals expired, 0 kept answers forgotten");
+  aheadMs = 0;
+  const { rows } = await api.database.pool.query("select distinct status from approval");
+  assert.deepEqual(rows, [{ status: "expired" }]);
+});
+
+test("messages that wait and kept answers survive a change of the vault's key", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "berth-rotation-"));
+  const keyFile = join(folder, "key");
+  const rotated = await testApi({ ports: { notifiers: [quietNotifier] }, keyFile });
+  t.after(async () => {
+    await rotated.close();
+    await rm(folder, { recursive: true });
+  });
+  const { db } = rotated.database;
+  const org = await testOrganization(db, "acme");
+  const { text: token } = await testToken(db, org.id, { role: "owner", approval_mode: true });
+  const asked = await rotated.call("POST", "/v1/api-tokens", { token, body: { name: "x" } });
+  const headers = { "idempotency-key": "k" };
+  const write = () => rotated.call("POST", "/v1/projects", { token, body: { slug: "p", name: "p" }, headers });
+  const first = await write();
+  assert.equal((await rotateVault({ db, keyFile })).key, 2);
+  await rotateVault({ db, keyFile });
+  const again = await write();
+  assert.deepEqual([again.headers.get("idempotency-replayed"), again.text], ["true", first.text]);
+  assert.match(await decisionPath(rotated, (asked.body["approval"] as { id: string }).id), /^\/decide\/[\w-]{43}$/);
+});

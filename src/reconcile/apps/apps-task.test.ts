@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { deployedProject } from "../../../test/support/cron-platform.ts";
+import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
+import { silentLog } from "../../kit/log.ts";
+import { systemClock } from "../../ports/clock.ts";
+import { openVault } from "../../store/vault.ts";
+import type { Platform } from "../platform.ts";
+import { createIngest } from "../logs/ingest.ts";
+import { appsTask } from "./apps-task.ts";
+
+let database: TestDatabase;
+let folder: string;
+
+before(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "berth-apps-task-"));
+});
+after(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+test("what ends is forgotten with the positions of its output, and with its numbers unless it may come back", async () => {
+  const { db } = database;
+  const vault = openVault({ keyFile: join(folder, "key") });
+  const logStore = createDiskLogStore({ dir: folder });
+  const [failed, deleted] = [await deployedProject({ db, vault }), await deployedProject({ db, vault })];
+  await db.updateTable("deployment").set({ status: "failed" }).where("id", "=", failed.deployment_id).execute();
+  const deleted_at = systemClock.now().toISOString();
+  await db.updateTable("project").set({ deleted_at }).where("id", "=", deleted.project_id).execute();
+  const instances = new Map(
+    [failed, deleted].map(({ deployment_id }) => [
+      deployment_id,
+      { workload_id: deployment_id, ordinal: 0, attempt: 1, state: "exited", address: null },
+    ]),
+  );
+  const line = { at: deleted_at, deployment: 1, replica: 0, text: "x" };
+  for (const { project_id, deployment_id: workload_id } of [failed, deleted])
+    await logStore.appendRuntime(project_id, [line], {
+      instance: { workload_id, ordinal: 0, attempt: 1 },
+      cursor: "1",
+    });
+  const removed = new Map<string, boolean>();
+  const runtime = {
+    list: async () => [...instances.keys()],
+    observe: async (id: string) => [instances.get(id)].filter((instance) => instance !== undefined),
+    stop: async () => {},
+    readOutput: async () => ({ lines: [], cursor: "1", dropped_bytes: 0 }),
+    async remove(id: string, { forGood }: { forGood: boolean }) {
+      removed.set(id, forGood);
+      instances.delete(id);
+    },
+  };
+  const edge = { apply: async () => {}, openRequests: async () => new Map() };
+  const settings = { logLinesPerSecond: 1000, drainMs: 0, stopGraceMs: 0 };
+  const given = { db, vault, clock: systemClock, log: silentLog, settings };
+  const platform = { ...given, ports: { runtime, logStore, edge } } as unknown as Platform;
+  const task = appsTask({ ...platform, ingestOutput: createIngest(platform) });
+  for (let run = 0; run < 100 && instances.size > 0; run += 1) {
+    await task.run(AbortSignal.timeout(60_000));
+    await task.settle?.();
+  }
+  const byProject = [failed, deleted].map(({ deployment_id }) => removed.get(deployment_id));
+  assert.deepEqual(byProject, [true, false]);
+  for (const workload_id of removed.keys())
+    assert.equal(await logStore.readPosition({ workload_id, ordinal: 0, attempt: 1 }), null);
+});

@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { Transform, type Readable, type TransformOptions } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createZstdCompress, createZstdDecompress, type ZstdOptions } from "node:zlib";
+import { StorageMissing, type Storage } from "../../ports/storage.ts";
+
+/** A backup's file: an archive of pg_dump, compressed with zstd. */
+export interface ArchiveFile {
+  readonly storage: Storage;
+  readonly key: string;
+  readonly sha256: string;
+  readonly signal: AbortSignal;
+  /** Called with how many bytes of the file have passed. */
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** The file is missing, or not what was stored. */
+export class ArchiveDamaged extends Error {
+  constructor(what: string, cause?: unknown) {
+    super(what, { cause });
+    this.name = "ArchiveDamaged";
+  }
+}
+
+// Level 3: measured, a gigabyte in a third of gzip's time and smaller.
+const level = 3;
+// Measured: a pipe brings 64 KiB at a time, and compressing such pieces one by one costs twice the time of large ones.
+const chunkSize = 1024 * 1024;
+// Room for several pieces, so that pg_dump goes on while one is compressed and another is written.
+const roomy: ZstdOptions & TransformOptions = { chunkSize, highWaterMark: 8 * chunkSize };
+/** What every archive of pg_dump in the custom format begins with. */
+const magic = "PGDMP";
+
+/** Compresses and stores an archive; resolves once the file is durable. */
+export async function packArchive(
+  archive: Readable,
+  file: Omit<ArchiveFile, "sha256">,
+): Promise<{ size_bytes: number; sha256: string }> {
+  const { tap, digest } = hashing(file.onBytes);
+  const compress = createZstdCompress({ ...roomy, params: { [constants.ZSTD_c_compressionLevel]: level } });
+  const flowing = pipeline(archive, gathered, compress, tap);
+  // Storing fails with the same error when the flow breaks, and the flow breaks when storing fails: storing tells why.
+  flowing.catch(() => {});
+  const { size_bytes } = await file.storage.put(file.key, tap, file.signal);
+  await flowing;
+  return { size_bytes, sha256: digest() };
+}
+
+/** The same bytes in larger pieces. */
+async function* gathered(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of source) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size < chunkSize) continue;
+    yield Buffer.concat(pieces, size);
+    pieces = [];
+    size = 0;
+  }
+  if (size > 0) yield Buffer.concat(pieces, size);
+}
+
+/** Reads the whole file and throws `ArchiveDamaged` unless it is what was stored and has an archive in it. Touches nothing. */
+export async function checkArchive(file: ArchiveFile): Promise<void> {
+  const source = await open(file);
+  const sum = createHash("sha256");
+  const inside = looker();
+  let bytes = 0;
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    file.signal.throwIfAborted();
+    sum.update(chunk);
+    bytes += chunk.length;
+    file.onBytes(bytes);
+    await inside.look(chunk);
+  }
+  if (sum.digest("hex") !== file.sha256)
+    throw new ArchiveDamaged("The backup's file is not what was stored: its checksum differs.");
+  await inside.end();
+}
+
+/** The archive as pg_restore reads it. Breaks with `ArchiveDamaged` when the file is not what was stored. */
+export async function unpackArchive(file: ArchiveFile): Promise<Readable> {
+  const source = await open(file);
+  const { tap } = hashing(file.onBytes, file.sha256);
+  const unpacked = createZstdDecompress(roomy);
+  // Whoever reads the end of the pipe gets the error of any part of it.
+  pipeline(source, tap, unpacked).catch(() => {});
+  return unpacked;
+}
+
+async function open({ storage, key, signal }: ArchiveFile): Promise<Readable> {
+  try {
+    return await storage.open(key, signal);
+  } catch (error) {
+    if (error instanceof StorageMissing) throw new ArchiveDamaged("The backup's file is missing.", error);
+    throw error;
+  }
+}
+
+/** Unpacks beside the reading of the file, which goes on to its end whatever the content is. */
+function looker() {
+  const unpacked = createZstdDecompress(roomy);
+  let first = Buffer.alloc(0);
+  let fault: unknown;
+  let goOn = () => {};
+  unpacked.on("drain", () => goOn());
+  unpacked.on("error", (error) => {
+    fault = error;
+    goOn();
+  });
+  unpacked.on("data", (chunk: Buffer) => {
+    if (first.length < magic.length) first = Buffer.concat([first, chunk.subarray(0, magic.length)]);
+  });
+  return {
+    async look(chunk: Buffer): Promise<void> {
+      if (fault !== undefined || unpacked.write(chunk)) return;
+      await new Promise<void>((resolve) => (goOn = resolve));
+    },
+    async end(): Promise<void> {
+      if (fault === undefined) {
+        unpacked.end();
+        await once(unpacked, "end").catch((error: unknown) => (fault = error));
+      }
+      if (fault !== undefined) throw new ArchiveDamaged("The backup's file cannot be unpacked.", fault);
+      if (first.subarray(0, magic.length).toString("latin1") !== magic)
+        throw new ArchiveDamaged("The backup's file holds no archive of a database.");
+    },
+  };
+}
+
+function hashing(onBytes: (bytes: number) => void, expected?: string) {
+  const sum = createHash("sha256");
+  let bytes = 0;
+  let digest = "";
+  const tap = new Transform({
+    highWaterMark: 2 * chunkSize,
+    transform(chunk: Buffer, _, done) {
+      sum.update(chunk);
+      bytes += chunk.length;
+      onBytes(bytes);
+      done(null, chunk);
+    },
+    flush(done) {
+      digest = sum.digest("hex");
+      if (expected === undefined || digest === expected) return done();
+      done(new ArchiveDamaged("The backup's file changed while it was read."));
+    },
+  });
+  return { tap, digest: () => digest };
+}

@@ -1,0 +1,93 @@
+import {
+  dailyStates,
+  deleteExpired,
+  droppedDatabases,
+  endedBackups,
+  expireBackup,
+  expired,
+  expiredRows,
+  forgetRestored,
+  isBeingStored,
+  isDue,
+  namesInUse,
+  requestDailyBackup,
+  scratchPrefix,
+} from "../../features/backups/backups.ts";
+import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
+import type { Platform } from "../platform.ts";
+
+/** Asks for the automatic backups that are due; resolves with how many. */
+export async function requestDueBackups(platform: Platform): Promise<number> {
+  const { daily, window } = platform.settings.backups;
+  if (!daily) return 0;
+  const now = platform.clock.now();
+  const due = (await dailyStates(platform.db, now)).filter((state) => isDue(state, window, now));
+  for (const { org_id, project_id, last_at } of due) {
+    await platform.db
+      .transaction()
+      .execute((tx) => requestDailyBackup(tx, platform.wakeups, { org_id, project_id, since: last_at, now }));
+  }
+  return due.length;
+}
+
+/** Drops the databases that their owners want dropped. */
+export async function dropUnwanted(platform: Platform): Promise<void> {
+  await each(platform, await droppedDatabases(platform.db), async ({ name, ...owner }) => {
+    const row = await databaseOf(platform.db, owner.org_id, owner.project_id);
+    if (row !== undefined && row.database_name !== name)
+      await platform.ports.postgresHost.dropDatabase(specOf(platform.vault, row), name);
+    await forgetRestored(platform.db, owner, name);
+  });
+}
+
+/** Deletes the backups that retention no longer keeps: first they are marked, then the file goes, then the row. */
+export async function applyRetention(platform: Platform): Promise<void> {
+  const byProject = Map.groupBy(await endedBackups(platform.db), (backup) => backup.project_id);
+  for (const backups of byProject.values()) {
+    const known = backups.map((backup) => ({
+      ...backup,
+      status: backup.status as "completed" | "failed",
+      is_verified: backup.verification === "verified",
+    }));
+    const gone = new Set(expired(known, platform.settings.backups.retention, platform.clock.now()));
+    for (const { id, org_id } of backups) if (gone.has(id)) await expireBackup(platform.db, org_id, id);
+  }
+  await each(platform, await expiredRows(platform.db), async ({ id, org_id, storage, storage_key }) => {
+    const store = platform.ports.storages.named[storage ?? ""];
+    // A file in a storage that is not configured now is deleted when it is again.
+    if (storage !== null && store === undefined) return;
+    if (storage_key !== null) await store?.delete(storage_key);
+    await deleteExpired(platform.db, org_id, id);
+  });
+}
+
+/** Removes what crashes may have left: unfinished files, and scratch databases that nobody works with. */
+export async function sweepLeftovers(platform: Platform): Promise<void> {
+  await each(platform, Object.entries(platform.ports.storages.named), async ([name, storage]) => {
+    const removed = await storage.sweep((key) => isBeingStored(platform.db, name, key));
+    if (removed > 0) platform.log.info({ storage: name, removed }, "removed unfinished files of backups");
+  });
+  const rows = await wantedDatabases(platform.db);
+  await each(
+    platform,
+    rows.filter(({ status }) => status === "ready"),
+    async (row) => {
+      const spec = specOf(platform.vault, row);
+      // Listed before it is asked what is in use: a name is in use before its database is made.
+      const names = await platform.ports.postgresHost.listDatabases(spec);
+      const used = await namesInUse(platform.db, row.org_id, row.project_id);
+      for (const name of names.filter((found) => found.startsWith(scratchPrefix) && !used.has(found))) {
+        await platform.ports.postgresHost.dropDatabase(spec, name);
+      }
+    },
+  );
+}
+
+/** One database that is down, or a storage that is away, is no reason to leave the others alone. It comes up again next time. */
+async function each<T>(platform: Platform, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (const item of items) {
+    await work(item).catch((error: unknown) => {
+      platform.log.warn({ error: (error as Error).message }, "the upkeep of backups left something for later");
+    });
+  }
+}

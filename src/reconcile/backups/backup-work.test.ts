@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testThings } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
+import { insertOperation } from "../../features/backups/operations.ts";
+import { takeOperation } from "../../features/backups/backups.ts";
+import { newId } from "../../kit/ids.ts";
+import { silentLog } from "../../kit/log.ts";
+import { performBackupWork } from "./backup-work.ts";
+import type { Platform } from "../platform.ts";
+
+let api: TestApi;
+
+before(async () => void (api = await testApi()));
+after(() => api.close());
+
+test("whoever lost an operation drops nothing: the database of this name is another's now", async () => {
+  const { db, vault } = api.platform;
+  const org = await testOrganization(db, "acme");
+  const { project, backup } = await testThings(api.platform, org);
+  const asked = { id: newId("bop"), org_id: org.id, project_id: project.id, backup_id: backup };
+  await db.transaction().execute((tx) => insertOperation(tx, { ...asked, kind: "verify", database_name: "verify_1" }));
+  const operation = await takeOperation(db, "here", []);
+  assert.ok(operation);
+  await db
+    .updateTable("backup_operation")
+    .set({ lease_until: new Date(0) })
+    .execute();
+  assert.equal(await takeOperation(db, "here", [operation.id]), undefined, "it is under way here");
+  assert.ok(await takeOperation(db, "there", []));
+  const dropped: string[] = [];
+  const postgresHost = { dropDatabase: async (_: unknown, name: string) => void dropped.push(name) };
+  const platform = { db, vault, log: silentLog, ports: { postgresHost } } as unknown as Platform;
+  const lease = { table: "backup_operation", id: operation.id, owner: "here", fence: operation.fence } as const;
+  const work = performBackupWork(platform, operation, lease, new AbortController().signal);
+  await assert.rejects(work, /lease was lost/);
+  assert.deepEqual(dropped, []);
+});

@@ -1,0 +1,245 @@
+import { recordEvent } from "../../features/activity/activity.ts";
+import {
+  completeBackup,
+  endOperation,
+  failBackup,
+  insertRestored,
+  newestSize,
+  recordVerdict,
+  setStorageKey,
+  type Problem,
+  type TakenOperation,
+  type Verdict,
+} from "../../features/backups/backups.ts";
+import { databaseOf, specOf } from "../../features/database/database.ts";
+import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../ports/postgres-host.ts";
+import { StorageFull, type Storage } from "../../ports/storage.ts";
+import type { Tx } from "../../store/database.ts";
+import { requireLease, type Lease } from "../../store/leases.ts";
+import { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
+import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
+import type { Platform } from "../platform.ts";
+
+/** Everything that one operation needs. */
+interface Work {
+  readonly platform: Platform;
+  readonly operation: TakenOperation;
+  readonly lease: Lease;
+  readonly spec: DatabaseSpec;
+  readonly progress: BackupProgress;
+  readonly signal: AbortSignal;
+}
+
+/** What changes together with the operation's end. */
+type End = { readonly problem: Problem | null; readonly write?: (tx: Tx) => Promise<void> };
+
+const mostAttempts = 3;
+const spareBytes = 32 * 1024 * 1024;
+
+/** Makes, restores or verifies a backup and ends the operation in every case that is its own. Throws faults of the platform. */
+export async function performBackupWork(
+  platform: Platform,
+  operation: TakenOperation,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<void> {
+  const row = await databaseOf(platform.db, operation.org_id, operation.project_id);
+  if (row === undefined) throw new Error("the operation's project has no database");
+  const progress = createBackupProgress(platform.db, lease);
+  const work = { platform, operation, lease, signal, progress, spec: specOf(platform.vault, row) };
+  try {
+    await end(work, await attempt(work));
+  } finally {
+    await progress.close();
+  }
+}
+
+async function attempt(work: Work): Promise<End> {
+  const { attempts } = work.operation;
+  try {
+    // Whoever worked on it before may have left a database or a file.
+    await cleanUp(work);
+  } catch (error) {
+    if (attempts <= mostAttempts) throw error;
+    work.platform.log.error(
+      { err: error, operation: work.operation.id },
+      "what an operation left could not be cleaned up",
+    );
+  }
+  if (attempts > mostAttempts) return { problem: gaveUp };
+  try {
+    return await perform(work);
+  } catch (error) {
+    const problem = isOverdue(work.signal) ? tookTooLong : problemOf(error);
+    if (problem !== tookTooLong) work.signal.throwIfAborted();
+    if (problem === undefined) throw error;
+    work.platform.log.warn({ err: error, operation: work.operation.id }, "a backup, restore or verification failed");
+    await cleanUp(work);
+    return { problem };
+  }
+}
+
+const gaveUp: Problem = {
+  code: "platform_fault",
+  summary: "The platform itself failed while it worked on this, several times.",
+};
+const tookTooLong: Problem = { code: "unavailable", summary: "It took longer than the platform allows." };
+
+function isOverdue(signal: AbortSignal): boolean {
+  return signal.aborted && (signal.reason as Error | undefined)?.name === "TimeoutError";
+}
+
+function perform(work: Work): Promise<End> {
+  switch (work.operation.kind) {
+    case "backup":
+      return backUp(work);
+    case "restore":
+      return restore(work);
+    case "verify":
+      return verify(work);
+  }
+}
+
+async function backUp(work: Work): Promise<End> {
+  const { platform, operation, lease, spec, progress, signal } = work;
+  const { standard, named } = platform.ports.storages;
+  const storage = named[standard] as Storage;
+  await requireRoom(work, storage);
+  const { org_id, project_id, backup_id } = operation;
+  // The fence is part of the name: two workers, one of them too late, never write the same file.
+  const key = `${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`;
+  if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
+    throw new Error("the lease was lost");
+  await progress.enter("dumping");
+  let stored: { size_bytes: number; sha256: string } | undefined;
+  const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
+  const { counts, engine_version } = await platform.ports.postgresHost.dump(spec, {
+    signal,
+    onCounted: ({ counted, tables }) => progress.tell({ tables_done: counted, tables_total: tables }),
+    consume: async (archive) => void (stored = await packArchive(archive, { storage, key, signal, onBytes })),
+  });
+  const made = { ...(stored as { size_bytes: number; sha256: string }), row_counts: counts, engine_version };
+  return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
+}
+
+async function requireRoom({ platform, operation }: Work, storage: Storage): Promise<void> {
+  const free = await storage.free();
+  const last = await newestSize(platform.db, operation.org_id, operation.project_id);
+  if (free !== null && free < last + spareBytes) throw new StorageFull();
+}
+
+async function restore(work: Work): Promise<End> {
+  const { operation } = work;
+  const name = operation.database_name as string;
+  await restoreInto(work, name);
+  const { org_id, project_id, backup_id } = operation;
+  return { problem: null, write: (tx) => insertRestored(tx, { org_id, project_id, name, backup_id }) };
+}
+
+async function verify(work: Work): Promise<End> {
+  const verdict = await judge(work);
+  await work.progress.enter("cleaning");
+  await cleanUp(work);
+  return { problem: null, write: (tx) => recordVerdict(tx, work.operation, verdict) };
+}
+
+async function judge(work: Work): Promise<Verdict> {
+  const { platform, operation, spec, signal, progress } = work;
+  const name = operation.database_name as string;
+  try {
+    await restoreInto(work, name);
+    await progress.enter("counting");
+    const onCounted = (done: { counted: number; tables: number }) =>
+      progress.tell({ tables_done: done.counted, tables_total: done.tables });
+    const actual = await platform.ports.postgresHost.countRows(spec, name, { signal, onCounted });
+    return compare(operation.row_counts ?? [], actual);
+  } catch (error) {
+    // What is wrong with the backup is a result; that the platform could not look is not.
+    const problem = signal.aborted ? undefined : problemOf(error);
+    if (problem?.code !== "backup_damaged" && problem?.code !== "refused") throw error;
+    return { verification: "failed", comparison: [], verification_problem: problem.summary };
+  }
+}
+
+function compare(expected: readonly TableCount[], actual: readonly TableCount[]): Verdict {
+  const counted = new Map(actual.map(({ table, rows }) => [table, rows]));
+  const comparison = expected.map(({ table, rows }) => ({ table, expected: rows, actual: counted.get(table) ?? null }));
+  const differing = comparison.filter((each) => each.expected !== each.actual).length;
+  if (differing === 0) return { verification: "verified", comparison, verification_problem: null };
+  return {
+    verification: "mismatch",
+    comparison,
+    verification_problem: `${differing} of ${comparison.length} tables differ.`,
+  };
+}
+
+/** Looks through the whole file first, then restores it into a fresh database of this name. */
+async function restoreInto(work: Work, name: string): Promise<void> {
+  const { platform, spec, progress, signal } = work;
+  const file = archiveOf(work);
+  await progress.enter("checking");
+  await checkArchive(file);
+  progress.tell({ bytes_done: 0 });
+  await progress.enter("restoring");
+  await platform.ports.postgresHost.createDatabase(spec, name);
+  const archive = await unpackArchive(file);
+  await platform.ports.postgresHost.restore(spec, name, { archive, signal });
+}
+
+function archiveOf({ platform, operation, progress, signal }: Work): ArchiveFile {
+  const storage = platform.ports.storages.named[operation.storage ?? ""];
+  if (storage === undefined)
+    throw new DatabaseWorkFailed(
+      "missing",
+      `The backup lies in the storage "${operation.storage}", which is not configured.`,
+    );
+  const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
+  return { storage, key: operation.storage_key ?? "", sha256: operation.sha256 ?? "", signal, onBytes };
+}
+
+/** Drops the database that an operation made and did not finish, or deletes the file. */
+async function cleanUp({ platform, operation, lease, spec }: Work): Promise<void> {
+  // Whoever has the operation now makes a database of the same name.
+  await requireLease(platform.db, lease);
+  if (operation.database_name !== null) await platform.ports.postgresHost.dropDatabase(spec, operation.database_name);
+  if (operation.kind !== "backup") return;
+  const { org_id, project_id, backup_id, storage, storage_key } = operation;
+  if (storage !== null && storage_key !== null) await platform.ports.storages.named[storage]?.delete(storage_key);
+  const { standard, named } = platform.ports.storages;
+  await named[standard]?.delete(`${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`);
+}
+
+async function end({ platform, operation, lease }: Work, { problem, write }: End): Promise<void> {
+  const { org_id, project_id, backup_id, kind } = operation;
+  await platform.db.transaction().execute(async (tx) => {
+    if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
+    if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
+    await write?.(tx);
+    const action = `${{ backup: "backup", restore: "restore", verify: "verification" }[kind]}.${problem === null ? "completed" : "failed"}`;
+    await recordEvent(tx, {
+      org_id,
+      project_id,
+      action,
+      target: backup_id,
+      detail: problem === null ? {} : { code: problem.code },
+    });
+    await platform.wakeups.send(tx, "outcomes", operation.id);
+  });
+}
+
+/** What went wrong as the project's owner may read it; undefined for a fault of the platform. */
+function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
+  if (error instanceof StorageFull)
+    return { code: "storage_full", summary: "There is no room left for backups on the platform." };
+  if (!(error instanceof DatabaseWorkFailed)) return undefined;
+  switch (error.reason) {
+    case "full":
+      return { code: "storage_full", summary: error.message };
+    case "refused":
+      return { code: "refused", summary: error.message };
+    case "away":
+    case "missing":
+      return { code: "unavailable", summary: error.message };
+  }
+}

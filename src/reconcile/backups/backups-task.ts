@@ -1,0 +1,62 @@
+import { releaseOperation, takeOperation, type TakenOperation } from "../../features/backups/backups.ts";
+import { releaseDeadLeases } from "../../store/leases.ts";
+import { applyRetention, dropUnwanted, requestDueBackups, sweepLeftovers } from "./backup-upkeep.ts";
+import { performBackupWork } from "./backup-work.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import type { Platform } from "../platform.ts";
+
+const periodMs = 5000;
+const dueEveryMs = 60_000;
+const sweepEveryMs = 3_600_000;
+const pauseSeconds = 10;
+
+/** Makes, restores and verifies backups, asks for the daily ones, and cleans up behind all of them. */
+export function backupsTask(platform: Platform, wake: () => void): Task {
+  const work = createLeasedWork<TakenOperation>(platform.db, platform.log, {
+    table: "backup_operation",
+    owner: platform.owner,
+    limit: platform.settings.backups.concurrent,
+    take: (underWay) => takeOperation(platform.db, platform.owner, underWay),
+    work: (operation, lease, signal) => {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
+      return performBackupWork(platform, operation, lease, limited);
+    },
+    // It is taken again, by whoever is there; what it left is cleaned up first.
+    broken: (_, lease, stopping) =>
+      releaseOperation(platform.db, lease, {
+        pauseSeconds: stopping ? 0 : pauseSeconds,
+        uncounted: stopping,
+      }),
+  });
+  const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
+  const sweep = every(sweepEveryMs, async () => {
+    await applyRetention(platform);
+    await sweepLeftovers(platform);
+  });
+  return {
+    name: "backups",
+    periodMs,
+    topics: ["backups"],
+    async run(signal) {
+      await releaseDeadLeases(platform.db, "backup_operation");
+      await upkeep();
+      const running = await work.fill(signal, wake);
+      await dropUnwanted(platform);
+      await sweep();
+      return { detail: `${running} running` };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+/** Runs at the first call and then at most this often; what failed is run again at the next call. */
+function every(intervalMs: number, work: () => Promise<unknown>): () => Promise<void> {
+  let last = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const now = performance.now();
+    if (now - last < intervalMs) return;
+    await work();
+    last = now;
+  };
+}

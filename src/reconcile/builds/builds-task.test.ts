@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { sql } from "kysely";
+import { testBuild, testProject } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { BuildOutcome, Builder } from "../../ports/builder.ts";
+import type { Platform } from "../platform.ts";
+import { buildsTask } from "./builds-task.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
+});
+after(() => api.close());
+beforeEach(() => api.database.db.deleteFrom("build").execute());
+
+const never = new AbortController().signal;
+const failed: BuildOutcome = {
+  outcome: "failed",
+  failure: { stage: "build", code: "build_failed", summary: "It failed.", hint: "Look above.", log_tail: [] },
+};
+
+/** The task of a control plane whose disk for logs is full. */
+function taskWith(build: () => Promise<BuildOutcome>) {
+  const { db, vault, wakeups, clock } = api.platform;
+  const appendBuild = () => Promise.reject(new Error("ENOSPC"));
+  const builder: Pick<Builder, "build"> = {
+    build: ({ onLine }) => {
+      onLine("-----> Building");
+      return build();
+    },
+  };
+  const ports = { builder, logStore: { appendBuild }, repositories: { unpin: async () => {} } };
+  const settings = { concurrentBuilds: 4, buildLimits: {} };
+  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings };
+  return buildsTask(platform as unknown as Platform, () => {});
+}
+
+async function queued(row: { origin: "push" | "redeploy"; status?: "running"; lease_owner?: string; fence?: number }) {
+  const { db } = api.database;
+  const project = await testProject(api.platform, org);
+  const id = await testBuild(api.platform, { org_id: org.id, project_id: project.id }, { status: "queued" });
+  const lease_until = row.status === "running" ? sql<string>`now()` : sql<string>`now() + interval '1 minute'`;
+  await db
+    .updateTable("build")
+    .set({ ...row, lease_until })
+    .where("id", "=", id)
+    .execute();
+  return id;
+}
+
+async function outcomeOf(id: string) {
+  const row = await api.database.db
+    .selectFrom("build")
+    .select(["status", "failure"])
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  return [row.status, row.failure?.code];
+}
+
+test("a full disk for logs changes nothing of a build's outcome", async () => {
+  const id = await queued({ origin: "push" });
+  const task = taskWith(async () => failed);
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual(await outcomeOf(id), ["failed", "build_failed"]);
+});
+
+test("a fault of the platform closes the build also when nothing can be logged", async () => {
+  const id = await queued({ origin: "redeploy" });
+  const task = taskWith(() => Promise.reject(new Error("no more processes")));
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual(await outcomeOf(id), ["failed", "platform_fault"]);
+});
+
+for (const origin of ["push", "redeploy"] as const) {
+  test(`a ${origin} under way here is neither closed nor taken again when its lease has run out by the database's clock`, async () => {
+    const id = await queued({ origin });
+    const end = Promise.withResolvers<BuildOutcome>();
+    let builds = 0;
+    const task = taskWith(() => ((builds += 1), end.promise));
+    await task.run(never);
+    await api.database.db
+      .updateTable("build")
+      .set({ lease_until: new Date(0) })
+      .execute();
+    await task.run(never);
+    end.resolve(failed);
+    await task.settle?.();
+    assert.deepEqual([await outcomeOf(id), builds], [["failed", "build_failed"], 1]);
+  });
+}
+
+test("a redeploy whose control plane ended is built once more, and not a third time", async () => {
+  const lost = { origin: "redeploy", status: "running", lease_owner: "dead" } as const;
+  const first = await queued({ ...lost, fence: 1 });
+  const second = await queued({ ...lost, fence: 3 });
+  let builds = 0;
+  const task = taskWith(async () => ((builds += 1), failed));
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual(
+    [await outcomeOf(first), await outcomeOf(second), builds],
+    [["failed", "build_failed"], ["failed", "interrupted"], 1],
+  );
+});

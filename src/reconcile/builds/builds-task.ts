@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { closeInterrupted, endBuild, interrupted, takeQueued, type TakenBuild } from "../../features/builds/builds.ts";
+import { deployBuild } from "../../features/deployments/deployments.ts";
+import { variablesOf } from "../../features/env/env.ts";
+import { redactor } from "../../kit/redact.ts";
+import type { Image } from "../../ports/builder.ts";
+import type { Failure } from "../../ports/failure.ts";
+import { releaseDeadLeases, renewLease, type Lease } from "../../store/leases.ts";
+import { createBuildLog, type BuildLog } from "../build-log.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import { notServed } from "../releases/release-failures.ts";
+import type { Platform } from "../platform.ts";
+
+const waitForTurnMs = 100;
+
+/** Builds what is queued, at most one per project at a time, and asks for the deployment of what came out. */
+export function buildsTask(platform: Platform, wake: () => void): Task {
+  const work = createLeasedWork<TakenBuild>(platform.db, platform.log, {
+    table: "build",
+    owner: platform.owner,
+    limit: platform.settings.concurrentBuilds,
+    take: (underWay) => takeQueued(platform.db, platform.owner, underWay),
+    work: (build, lease, signal) => perform({ platform, build, lease, signal }),
+    broken: (build, lease, stopping) => abandon({ platform, build, lease }, stopping ? interrupted : platformFault),
+  });
+  return {
+    name: "builds",
+    periodMs: 2000,
+    topics: ["builds"],
+    async run(signal) {
+      await releaseDeadLeases(platform.db, "build");
+      for (const build of await closeInterrupted(platform.db, interrupted, work.underWay())) {
+        platform.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
+        if (build.status === "failed") await platform.ports.repositories.unpin(build.project_id, build.id);
+      }
+      const running = await work.fill(signal, wake);
+      return { detail: `${running} running` };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+const platformFault: Failure = {
+  stage: "build",
+  code: "platform_fault",
+  summary: "The platform itself failed while it worked on this.",
+  hint: "Try again; the operator's log says more.",
+  log_tail: [],
+};
+
+/** A build that this control plane has taken. */
+interface Taken {
+  readonly platform: Platform;
+  readonly build: TakenBuild;
+  readonly lease: Lease;
+}
+
+interface Building extends Taken {
+  readonly signal: AbortSignal;
+}
+
+async function perform(building: Building): Promise<void> {
+  const { platform, build, signal } = building;
+  const { org_id, project_id } = build;
+  const variables = await variablesOf(platform.db, platform.vault, { org_id, project_id });
+  const log = createBuildLog(platform, build.id, redactor(Object.values(variables)));
+  const outcome = await platform.ports.builder.build({
+    build_id: build.id,
+    project_id,
+    project_number: build.project_number,
+    source: () => platform.ports.repositories.archive(project_id, build.commit),
+    env: variables,
+    limits: platform.settings.buildLimits,
+    signal,
+    onLine: (line) => log.line(line),
+  });
+  switch (outcome.outcome) {
+    case "built":
+      return succeed({ ...building, log }, outcome.image);
+    case "failed":
+      return fail({ ...building, log }, outcome.failure);
+    case "cancelled":
+      return abandon(building, interrupted);
+  }
+}
+
+interface Built extends Building {
+  readonly log: BuildLog;
+}
+
+/** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
+async function succeed(built: Built, image: Image): Promise<void> {
+  const { platform, build, lease, log, signal } = built;
+  await log.flush();
+  const { org_id, project_id, commit, old_commit, branch, origin } = build;
+  const owner = origin === "push" ? platform.owner : null;
+  const source = { org_id, project_id, build_id: build.id, commit, old_commit, branch, image, trigger: origin, owner };
+  for (let waiting = false; !signal.aborted; waiting = true) {
+    const made = await platform.db.transaction().execute(async (tx) => {
+      const deployment = await deployBuild(platform, tx, source);
+      if (deployment.outcome === "made" && !(await endBuild(tx, lease, { status: "succeeded", image })))
+        throw new Error("the lease of the build was lost");
+      return deployment;
+    });
+    switch (made.outcome) {
+      case "made":
+        return;
+      case "project_deleted":
+      case "org_suspended":
+        return refuse(built, notServed[made.outcome]);
+      case "branch_moved":
+        return refuse(built, branchMoved);
+      case "in_progress":
+        if (!waiting) log.detail("Waiting for the deployment that is under way");
+        await sleep(waitForTurnMs);
+    }
+  }
+  await abandon(built, interrupted);
+}
+
+const branchMoved: Failure = {
+  stage: "switch",
+  code: "branch_moved",
+  summary: "Another push moved the branch while this one was being built.",
+  hint: "Fetch, merge and push again.",
+  log_tail: [],
+};
+
+/** What the builder did not say itself. */
+function refuse(built: Built, failure: Failure): Promise<void> {
+  built.log.problem(failure.summary);
+  built.log.problem(failure.hint);
+  return fail(built, failure);
+}
+
+/** Ends a build that did not get to its own end, unless somebody else has it. */
+async function abandon(taken: Taken, failure: Failure): Promise<void> {
+  const { platform, build, lease } = taken;
+  if (!(await renewLease(platform.db, lease))) return;
+  const log = createBuildLog(platform, build.id, (text) => text);
+  log.problem(failure.summary);
+  log.problem(failure.hint);
+  await fail({ ...taken, log }, failure);
+}
+
+async function fail(
+  { platform, build, lease, log }: Taken & { readonly log: BuildLog },
+  failure: Failure,
+): Promise<void> {
+  await log.flush();
+  await endBuild(platform.db, lease, { status: "failed", failure });
+  await platform.wakeups.send(platform.db, "outcomes", build.id);
+  await platform.wakeups.send(platform.db, "builds", build.project_id);
+}

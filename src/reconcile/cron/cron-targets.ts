@@ -1,0 +1,52 @@
+import { activeDeployments } from "../../features/cron/cron.ts";
+import type { InstanceAddress } from "../../ports/runtime.ts";
+import { readyTargets } from "../edge/edge-sync.ts";
+import type { Platform } from "../platform.ts";
+
+/** Where the applications of projects run, remembered for a second: many jobs are due in the same one. */
+export interface CronTargets {
+  /** Looks up, in one go, what is not known of these projects. */
+  prepare(projectIds: readonly string[]): Promise<void>;
+  /** The ready replicas of a deployment; none when it has none, or serves no more. */
+  of(projectId: string, deploymentId: string): Promise<readonly InstanceAddress[]>;
+}
+
+const keptMs = 1000;
+
+export function createCronTargets(platform: Platform): CronTargets {
+  const targets = new Map<string, readonly InstanceAddress[]>();
+  const known = new Set<string>();
+  let forgottenAt = -Infinity;
+
+  async function lookUp(projectIds: readonly string[]): Promise<void> {
+    const deployments = await activeDeployments(platform.db, projectIds);
+    await Promise.all(
+      deployments.map(async ({ id, replicas, ready }) => {
+        // One application's trouble is no reason to keep the others waiting.
+        const instances = await platform.ports.runtime.observe(id).catch((error: unknown) => {
+          platform.log.error({ err: error, deployment: id }, "where an application runs could not be seen");
+          return [];
+        });
+        targets.set(id, readyTargets(instances, new Map(ready), replicas));
+      }),
+    );
+    for (const id of projectIds) known.add(id);
+  }
+
+  return {
+    async prepare(projectIds) {
+      if (performance.now() - forgottenAt > keptMs) {
+        forgottenAt = performance.now();
+        targets.clear();
+        known.clear();
+      }
+      const unknown = projectIds.filter((id) => !known.has(id));
+      if (unknown.length > 0) await lookUp(unknown);
+    },
+    async of(projectId, deploymentId) {
+      // A deployment that became active since the look-up.
+      if (!targets.has(deploymentId)) await lookUp([projectId]);
+      return targets.get(deploymentId) ?? [];
+    },
+  };
+}

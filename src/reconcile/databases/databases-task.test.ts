@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { testProject } from "../../../test/support/things.ts";
+import { testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
+import type { HandlerPlatform } from "../../features/context.ts";
+import { requestDatabase } from "../../features/database/database.ts";
+import { silentLog } from "../../kit/log.ts";
+import { until } from "../../kit/until.ts";
+import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import type { Db } from "../../store/database.ts";
+import { openVault, type Vault } from "../../store/vault.ts";
+import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
+import type { Platform } from "../platform.ts";
+import { databasesTask } from "./databases-task.ts";
+
+let database: TestDatabase;
+let wakeups: Wakeups;
+let vault: Vault;
+let folder: string;
+let org: TestOrganization;
+
+before(async () => {
+  database = await testDatabase();
+  wakeups = await openWakeups({ connection: database.connection, log: silentLog });
+  folder = await mkdtemp(join(tmpdir(), "berth-databases-"));
+  vault = openVault({ keyFile: join(folder, "key") });
+  org = await testOrganization(database.db, "acme", { maxProjects: 100 });
+});
+after(async () => {
+  await wakeups.close();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => database.db.deleteFrom("project_database").execute());
+
+/** A host that has what it was asked for, unless a test says otherwise. */
+function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe">> = {}) {
+  const running = new Map<string, DatabaseEndpoint>();
+  const ensure = async (spec: DatabaseSpec) => {
+    const endpoint = { host: "127.0.0.1", port: 1, socket_path: "/s", engine_version: "17.0" };
+    running.set(spec.id, endpoint);
+    return endpoint;
+  };
+  const observe: PostgresHost["observe"] = async ({ id }) => {
+    const endpoint = running.get(id);
+    return endpoint ? { state: "running", endpoint, size_bytes: 0, connections: 0 } : { state: "stopped" };
+  };
+  return { ensure, observe, ...trouble };
+}
+
+function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db) {
+  const platform = { db, vault, wakeups, log: silentLog, owner: "test", ports: { postgresHost: host } };
+  return databasesTask(platform as unknown as Platform);
+}
+
+/** Databases in the order in which they are looked at. */
+async function askFor(count: number): Promise<string[]> {
+  for (let made = 0; made < count; made += 1) {
+    const project = await testProject({ db: database.db, vault } as unknown as HandlerPlatform, org);
+    await database.db
+      .transaction()
+      .execute((tx) => requestDatabase(tx, vault, { org_id: org.id, project_id: project.id }));
+  }
+  const rows = await database.db
+    .selectFrom("project_database")
+    .innerJoin("project", "project.id", "project_database.project_id")
+    .select("project_database.id")
+    .orderBy("project.number")
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+const statuses = async () => {
+  const rows = await database.db.selectFrom("project_database").select(["id", "status"]).execute();
+  return new Map(rows.map((row) => [row.id, row.status]));
+};
+const setAll = (status: "ready" | "failed") => database.db.updateTable("project_database").set({ status }).execute();
+const never = new AbortController().signal;
+
+test("a database that cannot be observed, or whose password cannot be opened, keeps nobody from being started", async () => {
+  const [silent, sealed, last] = (await askFor(3)) as [string, string, string];
+  await setAll("ready");
+  await database.db
+    .updateTable("project_database")
+    .set({ sealed_password: Buffer.from("damaged") })
+    .where("id", "=", sealed)
+    .execute();
+  const host = hostWith();
+  const { observe } = host;
+  const started = new Set<string>();
+  await taskOn({
+    observe: async (spec) => {
+      if (spec.id === silent) throw new Error("the query was not answered");
+      return observe(spec);
+    },
+    ensure: async (spec) => {
+      started.add(spec.id);
+      return host.ensure(spec);
+    },
+  }).run(never);
+  assert.deepEqual([...started], [last]);
+});
+
+test("while a server hangs in its start, the others are started, and the stop of the platform ends the waiting", async () => {
+  const [hanging, other] = (await askFor(2)) as [string, string];
+  const host = hostWith();
+  const stopping = new AbortController();
+  const task = taskOn({
+    observe: host.observe,
+    ensure: (spec, signal) =>
+      spec.id === hanging
+        ? new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason as Error)))
+        : host.ensure(spec),
+  });
+  const run = task.run(stopping.signal);
+  const ready = async () => ((await statuses()).get(other) === "ready" ? true : undefined);
+  assert.ok(await until(ready, { timeoutMs: 10_000 }), "the other was not started");
+  stopping.abort(new Error("the platform is stopping"));
+  await run;
+  await task.settle?.();
+  assert.equal((await statuses()).get(hanging), "provisioning");
+});
+
+test("a database that runs is never called failed because its row could not be written, and the next run writes it", async () => {
+  const [id] = (await askFor(1)) as [string];
+  const host = hostWith();
+  const away = new Proxy(database.db, {
+    get: (db, name) => {
+      if (name === "transaction") throw new Error("timeout exceeded when trying to connect");
+      const value: unknown = Reflect.get(db, name, db);
+      return typeof value === "function" ? (value.bind(db) as unknown) : value;
+    },
+  });
+  await taskOn(host, away).run(never);
+  assert.equal((await statuses()).get(id), "provisioning");
+  await taskOn(host).run(never);
+  assert.equal((await statuses()).get(id), "ready");
+});
+
+test("a server that an earlier control plane left running is brought in line once, and stays ready when that fails", async () => {
+  const [id] = (await askFor(1)) as [string];
+  const host = hostWith();
+  await taskOn(host).run(never);
+  let asked = 0;
+  const task = taskOn({
+    observe: host.observe,
+    ensure: async (spec) => {
+      asked += 1;
+      if (asked === 1) throw new Error("the disk is full");
+      return host.ensure(spec);
+    },
+  });
+  await task.run(never);
+  assert.equal((await statuses()).get(id), "ready");
+  await task.run(never);
+  await task.run(never);
+  assert.equal(asked, 2);
+});
+
+test("a failed row becomes ready although its server runs already", async () => {
+  const [id] = (await askFor(1)) as [string];
+  const host = hostWith();
+  await taskOn(host).run(never);
+  await setAll("failed");
+  await taskOn(host).run(never);
+  assert.equal((await statuses()).get(id), "ready");
+});

@@ -1,0 +1,125 @@
+import {
+  databaseFailed,
+  databaseReady,
+  specOf,
+  takeDatabase,
+  wantedDatabases,
+  type DatabaseRow,
+} from "../../features/database/database.ts";
+import { markVariablesChanged } from "../../features/env/env.ts";
+import { settlesWithin } from "../../kit/settles-within.ts";
+import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
+import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import type { Task } from "../driver.ts";
+import type { Platform } from "../platform.ts";
+
+const maxConcurrency = 4;
+// A server that recovers takes minutes. It is left to itself then, so that the others are looked after meanwhile.
+const patienceMs = 15_000;
+
+/** Makes the databases that were asked for, and keeps all of them running. */
+export function databasesTask(platform: Platform): Task {
+  const mending = new Map<string, Promise<void>>();
+  // A server outlives the control plane that started it: each is brought in line once with what this one asks of it.
+  const inLine = new Set<string>();
+
+  /** One database's trouble is no reason to neglect the others. */
+  async function tend(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
+    try {
+      if (mending.has(row.id)) return "down";
+      const fine = await isFine(platform, row);
+      if (fine && inLine.has(row.id)) return "fine";
+      const work = mend(platform, row, { signal, fine })
+        .then((done) => void (done && inLine.add(row.id)))
+        .catch((error: unknown) => troubled(platform, row, error))
+        .finally(() => mending.delete(row.id));
+      mending.set(row.id, work);
+      await settlesWithin(work, patienceMs);
+      if (fine) return "fine";
+    } catch (error) {
+      troubled(platform, row, error);
+    }
+    return "down";
+  }
+
+  return {
+    name: "databases",
+    periodMs: 5000,
+    topics: ["databases"],
+    async run(signal) {
+      await releaseDeadLeases(platform.db, "project_database");
+      const rows = await wantedDatabases(platform.db);
+      let down = 0;
+      await mapWithConcurrency(rows, maxConcurrency, async (row) => {
+        if (!signal.aborted && (await tend(row, signal)) === "down") down += 1;
+      });
+      return { detail: down === 0 ? `${rows.length} running` : `${rows.length} wanted, ${down} had to be started` };
+    },
+    async settle() {
+      await Promise.all(mending.values());
+    },
+  };
+}
+
+function troubled(platform: Platform, row: DatabaseRow, error: unknown): void {
+  platform.log.error({ err: error, database: row.id }, "could not tend a database; it will be tried again");
+}
+
+/** A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. */
+async function isFine(platform: Platform, row: DatabaseRow): Promise<boolean> {
+  if (row.status !== "ready") return false;
+  const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
+  return seen.state === "running";
+}
+
+/** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
+async function mend(
+  platform: Platform,
+  row: DatabaseRow,
+  { signal, fine }: { signal: AbortSignal; fine: boolean },
+): Promise<boolean> {
+  const lease = await takeDatabase(platform.db, row.id, platform.owner);
+  if (lease === undefined) return false;
+  const endpoint = await holdLease(platform.db, lease, signal, (held) => bringUp(platform, row, held));
+  if (signal.aborted) return false;
+  if (endpoint !== undefined) await ready(platform, row, lease, endpoint);
+  else if (!fine) await databaseFailed(platform.db, lease, failure);
+  await platform.wakeups.send(platform.db, "outcomes", row.id);
+  return endpoint !== undefined;
+}
+
+const failure: Failure = {
+  stage: "boot",
+  code: "database_failed",
+  summary: "The database could not be started.",
+  hint: "Ask again; the operator's log says why.",
+  log_tail: [],
+};
+
+/** Undefined when the host cannot start it; whether our own rows can be written is another matter. */
+async function bringUp(
+  platform: Platform,
+  row: DatabaseRow,
+  signal: AbortSignal,
+): Promise<DatabaseEndpoint | undefined> {
+  try {
+    return await platform.ports.postgresHost.ensure(specOf(platform.vault, row), signal);
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    platform.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
+    const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
+    platform.log.debug({ summary }, "the reason as the host gave it");
+    return undefined;
+  }
+}
+
+async function ready(platform: Platform, row: DatabaseRow, lease: Lease, endpoint: DatabaseEndpoint): Promise<void> {
+  await platform.db.transaction().execute(async (tx) => {
+    if (!(await databaseReady(tx, lease, endpoint))) return;
+    // The application learns of a new database, or of a new port, by a restart with the new variables.
+    if (row.port === endpoint.port) return;
+    await markVariablesChanged(platform.wakeups, tx, row);
+  });
+}

@@ -1,0 +1,90 @@
+import type { CheckStatus } from "../../contract/status.ts";
+import type { CheckReport, Finding } from "../../features/status/status.ts";
+import type { Log } from "../../kit/log.ts";
+
+/** Something that is watched. A look throws when it does not work; what it sees is never a fault. */
+export interface Check {
+  readonly name: string;
+  /** Of this machine, or of what all machines share: the latter has the same answer wherever it is looked at. */
+  readonly scope: "machine" | "shared";
+  readonly patience: CheckReport["patience"];
+  /** Not looked at more often than this; at each round when left out. At most a minute. */
+  readonly everyMs?: number;
+  readonly timeoutMs?: number;
+  /** What a look that takes too long means; when left out, only that nothing is known. */
+  readonly tooLong?: Finding;
+  look(signal: AbortSignal): Promise<readonly Finding[]>;
+}
+
+const standardTimeoutMs = 10_000;
+
+/** Looks once. A look that throws or takes too long is `unknown`; then nothing is said about the check's subjects. */
+export async function lookAt(check: Check, machine: string, log: Log): Promise<CheckReport> {
+  const { name, patience, scope, timeoutMs = standardTimeoutMs } = check;
+  const report = { name, patience, machine: scope === "machine" ? machine : "" };
+  const ending = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new LookTooLong()), timeoutMs);
+  });
+  try {
+    return { ...report, findings: await Promise.race([check.look(ending.signal), tooLong]) };
+  } catch (error) {
+    if (error instanceof LookTooLong && check.tooLong !== undefined) return { ...report, findings: [check.tooLong] };
+    log.warn({ err: error, check: name }, "a check could not look");
+    const detail =
+      error instanceof LookTooLong
+        ? "Looking took too long."
+        : "Looking did not work; the control plane's log says why.";
+    return { ...report, findings: [{ subject: "", status: "unknown", detail, hint: null }], partial: true };
+  } finally {
+    clearTimeout(timer);
+    ending.abort();
+  }
+}
+
+class LookTooLong extends Error {}
+
+/** The finding about a check as a whole. */
+export function overall(status: CheckStatus, detail: string, hint: string | null = null): Finding {
+  return { subject: "", status, detail, hint };
+}
+
+const mostListed = 20;
+const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok"];
+
+/**
+ * The findings of a check with many subjects: the bad ones, worst first and at most 20, and one for all of them, which opens no
+ * alert beside theirs. `told.bad` names what is counted.
+ */
+export function listed(
+  bad: readonly Finding[],
+  told: { readonly ok: string; readonly bad: string },
+): readonly Finding[] {
+  const sorted = [...bad].sort(
+    (a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.subject < b.subject ? -1 : 1),
+  );
+  const [worst] = sorted;
+  if (worst === undefined) return [overall("ok", told.ok)];
+  const shown = sorted.slice(0, mostListed);
+  const more = sorted.length > shown.length ? ` The first ${mostListed} are listed.` : "";
+  return [{ ...overall(worst.status, `${told.bad}: ${sorted.length}.${more}`), quiet: true }, ...shown];
+}
+
+/** `90` seconds as `1 min`, for a sentence. */
+export function spanText(seconds: number): string {
+  const units = [
+    { name: "d", seconds: 86_400 },
+    { name: "h", seconds: 3600 },
+    { name: "min", seconds: 60 },
+  ];
+  const unit = units.find((each) => seconds >= 2 * each.seconds);
+  return unit === undefined ? `${Math.round(seconds)} s` : `${Math.floor(seconds / unit.seconds)} ${unit.name}`;
+}
+
+const gib = 1024 ** 3;
+
+/** Bytes for a sentence. */
+export function bytesText(bytes: number): string {
+  return bytes >= gib ? `${(bytes / gib).toFixed(1)} GiB` : `${Math.round(bytes / 1024 ** 2)} MiB`;
+}

@@ -1,0 +1,90 @@
+import type { Finding } from "../../features/status/status.ts";
+import { bytesText, overall, spanText } from "./check.ts";
+
+/** Thresholds in percent of what there is. */
+export interface Thresholds {
+  readonly warnPercent: number;
+  readonly failPercent: number;
+}
+
+/** A file system as statfs(2) has it: `available` is what is left for users that are not root. */
+export interface DiskUse {
+  readonly total: number;
+  readonly free: number;
+  readonly available: number;
+}
+
+// PostgreSQL's write-ahead log alone takes this at once.
+const leastBytes = 512 * 1024 ** 2;
+
+/** Space on the disk of the data folder. `fail` means that writes are about to be refused. */
+export function judgeDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
+  const used = total - free;
+  const percent = (100 * used) / Math.max(1, used + available);
+  const detail = `${percent.toFixed(0)} % of the data folder's disk are used; ${bytesText(available)} are left.`;
+  if (percent >= failPercent || available < leastBytes) return overall("fail", detail, roomHint);
+  return percent >= warnPercent ? overall("warn", detail, roomHint) : overall("ok", detail);
+}
+
+const roomHint = "`berth platform` shows what takes the space. Make room, or give the data folder a larger disk.";
+
+/** Files that the disk of the data folder can still hold. Some file systems have no such limit: total 0. */
+export function judgeInodes(
+  { total, free }: Pick<DiskUse, "total" | "free">,
+  { warnPercent, failPercent }: Thresholds,
+): Finding {
+  if (total === 0) return overall("ok", "The file system does not limit the number of files.");
+  const percent = (100 * (total - free)) / total;
+  const detail = `${percent.toFixed(0)} % of the files that the data folder's disk can hold exist.`;
+  const hint = "Caches and old releases hold the most files; a file system with more inodes helps for good.";
+  if (percent >= failPercent) return overall("fail", detail, hint);
+  return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
+}
+
+export interface MemoryUse {
+  readonly total: number;
+  readonly available: number;
+}
+
+/** MemTotal and MemAvailable of `/proc/meminfo`, in bytes. */
+export function parseMeminfo(text: string): MemoryUse {
+  const read = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1] ?? Number.NaN) * 1024;
+  const use = { total: read("MemTotal"), available: read("MemAvailable") };
+  if (Number.isNaN(use.total + use.available))
+    throw new Error("/proc/meminfo does not say how much memory is available");
+  return use;
+}
+
+/** Memory that programs can still get without pushing others out. */
+export function judgeMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
+  const percent = (100 * (total - available)) / total;
+  const detail = `${percent.toFixed(0)} % of ${bytesText(total)} are in use; ${bytesText(available)} are available.`;
+  const hint =
+    "`berth platform` shows how much the replicas may use together. Lower BERTH_APP_MEMORY_MIB or scale down, or add memory.";
+  if (percent >= failPercent) return overall("fail", detail, hint);
+  return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
+}
+
+/** The load of the last five minutes. A busy machine is slow and not broken, so this never fails. */
+export function judgeLoad(load: number, cpus: number, warnPerCpu: number): Finding {
+  const detail = `The load of the last five minutes is ${load.toFixed(1)} on ${cpus} processors.`;
+  if (load / cpus < warnPerCpu) return overall("ok", detail);
+  return overall(
+    "warn",
+    detail,
+    "Builds and applications wait for processors: allow fewer builds at once, or add processors.",
+  );
+}
+
+const skewMs = { warn: 1000, fail: 10_000 };
+
+/** How far this machine's clock is from the database's. `windowMs` is how long asking took: the difference is known no better. */
+export function judgeClock(differenceMs: number, windowMs: number): Finding {
+  const sureMs = Math.max(0, Math.abs(differenceMs) - windowMs);
+  const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms, measured to ${Math.round(windowMs)} ms.`;
+  const hint = "Run a time service (chrony, systemd-timesyncd) on both machines: cron jobs run by this clock.";
+  if (sureMs >= skewMs.fail)
+    return overall("fail", `The clock is ${spanText(sureMs / 1000)} off the database's.`, hint);
+  return sureMs >= skewMs.warn ? overall("warn", detail, hint) : overall("ok", detail);
+}

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TaskStatus } from "../driver.ts";
+import {
+  judgeEdge,
+  judgeIsolation,
+  judgeMachines,
+  judgeNotifications,
+  judgeOwnDatabase,
+  judgeScheduler,
+  judgeTasks,
+} from "./judge-parts.ts";
+
+const now = new Date("2026-01-02T03:00:00.000Z");
+const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000).toISOString();
+const dayMs = 86_400_000;
+
+describe("the control plane's database", () => {
+  const standard = { answeredInMs: 3, connections: 10, most: 100, isListening: true };
+  const table = [
+    { name: "is ok", given: {}, status: "ok" },
+    { name: "is a warning when it is slow", given: { answeredInMs: 1500 }, status: "warn" },
+    { name: "is a warning when wake-ups do not arrive", given: { isListening: false }, status: "warn" },
+    { name: "is a warning with few connections left", given: { connections: 80 }, status: "warn" },
+    { name: "fails with hardly any connection left", given: { connections: 95 }, status: "fail" },
+  ] as const;
+  for (const { name, given, status } of table) {
+    test(name, () => assert.equal(judgeOwnDatabase({ ...standard, ...given }).status, status));
+  }
+});
+
+describe("the edge", () => {
+  const edge = (running: boolean, route_version: number) => ({
+    running,
+    route_version,
+    listen: "127.0.0.1:8080",
+    detail: "",
+  });
+  const table = [
+    { name: "fails when it does not run", status: judgeEdge(edge(false, 0), null), expected: "fail" },
+    { name: "is not asked for a version at the first look", status: judgeEdge(edge(true, 0), null), expected: "ok" },
+    {
+      name: "is a warning while it serves by older routes than the last look saw",
+      status: judgeEdge(edge(true, 6), 7),
+      expected: "warn",
+    },
+    { name: "is ok with the routes of the last look", status: judgeEdge(edge(true, 7), 7), expected: "ok" },
+    { name: "may be ahead of the last look", status: judgeEdge(edge(true, 9), 7), expected: "ok" },
+  ] as const;
+  for (const { name, status, expected } of table) test(name, () => assert.equal(status.status, expected));
+});
+
+describe("tasks", () => {
+  const task = (more: Partial<TaskStatus>): TaskStatus => ({
+    name: "apps",
+    period_ms: 5000,
+    last_run_at: ago(1),
+    last_ok_at: ago(1),
+    detail: "fine",
+    failing: false,
+    ...more,
+  });
+  const table = [
+    { name: "are ok when they ran in time", task: task({}), status: "ok" },
+    { name: "may take a minute beyond their period", task: task({ last_ok_at: ago(70) }), status: "ok" },
+    { name: "are late after that", task: task({ last_ok_at: ago(90) }), status: "warn" },
+    { name: "fail when they hang", task: task({ last_ok_at: ago(400) }), status: "fail" },
+    { name: "are judged by their own period", task: task({ period_ms: 600_000, last_ok_at: ago(1000) }), status: "ok" },
+    { name: "are a warning while they fail", task: task({ failing: true, last_ok_at: ago(20) }), status: "warn" },
+    { name: "fail when they fail for long", task: task({ failing: true, last_ok_at: ago(400) }), status: "fail" },
+    { name: "that never ended count from the start", task: task({ last_ok_at: null }), status: "fail" },
+  ] as const;
+  for (const { name, task: given, status } of table) {
+    test(name, () => assert.equal(judgeTasks([given], now, dayMs)[0]?.status, status));
+  }
+
+  test("the text of a failing task is not shown, because it may name what only the log should", () => {
+    const findings = judgeTasks(
+      [task({ failing: true, detail: "password authentication failed for user x" })],
+      now,
+      dayMs,
+    );
+    assert.doesNotMatch(JSON.stringify(findings), /password/);
+  });
+
+  test("a scheduler is late after 15 seconds and fails after a minute, or when there is none", () => {
+    const statuses = [1, 20, 90].map(
+      (seconds) => judgeScheduler(task({ name: "cron", last_ok_at: ago(seconds) }), now, dayMs).status,
+    );
+    assert.deepEqual(statuses, ["ok", "warn", "fail"]);
+    assert.equal(judgeScheduler(undefined, now, dayMs).status, "fail");
+  });
+});
+
+test("each missing part of the isolation is a warning with what helps", () => {
+  const findings = judgeIsolation([
+    { part: "memory_limit", effect: "One may take all memory.", remedy: "Run as root." },
+  ]);
+  const [all, part] = findings;
+  assert.deepEqual([all?.subject, all?.status, all?.quiet], ["", "warn", true]);
+  assert.deepEqual([part?.subject, part?.status, part?.hint], ["memory_limit", "warn", "Run as root."]);
+  assert.deepEqual(
+    judgeIsolation([]).map(({ status }) => status),
+    ["ok"],
+  );
+});
+
+test("a channel is a warning while messages wait for it, and fails when some were given up", () => {
+  const judge = (waiting: number, given_up: number, seconds: number) =>
+    judgeNotifications([{ notifier: "smtp", waiting, given_up, seconds }])[0]?.status;
+  assert.deepEqual([judge(0, 0, 5), judge(2, 0, 60), judge(2, 0, 900), judge(0, 1, 0)], ["ok", "ok", "warn", "fail"]);
+});
+
+test("a machine that has been silent for three minutes fails, by its name", () => {
+  const findings = judgeMachines([
+    { name: "a", seconds: 10 },
+    { name: "b", seconds: 200 },
+  ]);
+  assert.deepEqual(
+    findings.map(({ subject, status }) => [subject, status]),
+    [
+      ["", "fail"],
+      ["b", "fail"],
+    ],
+  );
+});

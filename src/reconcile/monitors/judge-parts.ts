@@ -1,0 +1,141 @@
+import type { Finding } from "../../features/status/status.ts";
+import type { EdgeStatus } from "../../ports/edge.ts";
+import type { MissingPart } from "../../ports/runtime.ts";
+import type { TaskStatus } from "../driver.ts";
+import { listed, overall, spanText } from "./check.ts";
+
+export interface OwnDatabase {
+  readonly answeredInMs: number;
+  readonly connections: number;
+  readonly most: number;
+  readonly isListening: boolean;
+}
+
+const slowMs = 1000;
+
+/** The control plane's own database. One that does not answer at all cannot be told here: then `/readyz` and the log say so. */
+export function judgeOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
+  const detail = `It answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
+  const share = connections / most;
+  const hint = "Raise max_connections, or run fewer control planes on it.";
+  if (share >= 0.95) return overall("fail", detail, hint);
+  if (share >= 0.8) return overall("warn", detail, hint);
+  if (!isListening)
+    return overall(
+      "warn",
+      `${detail} Wake-ups do not arrive, so everything begins seconds late.`,
+      "The connection is opened again by itself; a pooler between must keep sessions.",
+    );
+  if (answeredInMs >= slowMs) return overall("warn", `${detail} That is slow.`, "Look at the machine's disk and load.");
+  return overall("ok", detail);
+}
+
+/** The edge: whether it answers, and whether it serves by routes that were new at the last look. */
+export function judgeEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
+  if (!status.running) return edgeIsSilent;
+  if (expectedVersion !== null && status.route_version < expectedVersion) {
+    const detail = `The edge serves by routes of version ${status.route_version}, while ${expectedVersion} was made at the last look.`;
+    return overall("warn", detail, "The edge task sends the routes; look at the check `reconcilers`.");
+  }
+  return overall("ok", `It answers on ${status.listen ?? "its port"} by routes of version ${status.route_version}.`);
+}
+
+/** The edge says nothing. */
+export const edgeIsSilent = overall(
+  "fail",
+  "The edge does not answer: applications are not reachable.",
+  "When it ended, it is started again by itself. When it hangs, end its process; the control plane's log says more.",
+);
+
+// A task's own period, three times over, is not late; neither is a minute, which a large installation may need for a round.
+const grace = { periods: 3, warnMs: 60_000, failMs: 300_000 };
+
+/** The control plane's own tasks: each ran well within its time. `sinceMs` is how long the control plane runs. */
+export function judgeTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: number): readonly Finding[] {
+  const bad = tasks.flatMap((task): Finding[] => {
+    const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
+    const lateMs = ageMs - grace.periods * task.period_ms;
+    const hint = "The control plane's log says why.";
+    if (task.failing) {
+      const detail = `The task ${task.name} fails; it last went well ${spanText(ageMs / 1000)} ago.`;
+      return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
+    }
+    if (lateMs < grace.warnMs) return [];
+    const detail = `The task ${task.name} has not come to an end for ${spanText(ageMs / 1000)}.`;
+    return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
+  });
+  return listed(bad, { ok: `All ${tasks.length} tasks run on time.`, bad: "Tasks that fail or are late" });
+}
+
+const heartbeatMs = { warn: 15_000, fail: 60_000 };
+
+/** Whether the scheduler of cron jobs runs here. */
+export function judgeScheduler(task: TaskStatus | undefined, now: Date, sinceMs: number): Finding {
+  if (task === undefined) return overall("fail", "This control plane runs no scheduler.");
+  const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
+  const detail = `The scheduler last ran ${spanText(ageMs / 1000)} ago: ${task.detail}.`;
+  if (ageMs < heartbeatMs.warn) return overall("ok", detail);
+  const hint = "Cron jobs start late or not at all; the control plane's log says why.";
+  const told = `The scheduler last ran ${spanText(ageMs / 1000)} ago.`;
+  return overall(ageMs >= heartbeatMs.fail ? "fail" : "warn", told, hint);
+}
+
+/** What of the isolation between projects does not hold on this machine. */
+export function judgeIsolation(missing: readonly MissingPart[]): readonly Finding[] {
+  const bad = missing.map(({ part, effect, remedy }): Finding => ({
+    subject: part,
+    status: "warn",
+    detail: effect,
+    hint: remedy,
+  }));
+  return listed(bad, { ok: "Every part of the isolation holds.", bad: "Missing parts of the isolation" });
+}
+
+export interface NotifierState {
+  readonly notifier: string;
+  readonly waiting: number;
+  readonly given_up: number;
+  readonly seconds: number | null;
+}
+
+const lateSeconds = 600;
+
+/** Whether messages to the operator arrive. */
+export function judgeNotifications(states: readonly NotifierState[]): readonly Finding[] {
+  const bad = states.flatMap(({ notifier, waiting, given_up, seconds }): Finding[] => {
+    const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
+    if (!isLate && given_up === 0) return [];
+    const detail = `${waiting} messages wait for ${notifier}, the oldest for ${spanText(seconds ?? 0)}; ${given_up} were given up within the hour.`;
+    return [
+      {
+        subject: notifier,
+        status: given_up > 0 ? "fail" : "warn",
+        detail,
+        hint: "Approvals and alerts do not reach you this way. The log says what the other side answered.",
+      },
+    ];
+  });
+  return listed(bad, { ok: "Messages to the operator arrive.", bad: "Channels that do not deliver" });
+}
+
+const silenceSeconds = 180;
+
+/** Machines whose control plane has gone silent; one that is gone for a day is forgotten. */
+export function judgeMachines(
+  machines: readonly { readonly name: string; readonly seconds: number }[],
+): readonly Finding[] {
+  const silent = machines.filter(({ seconds }) => seconds >= silenceSeconds);
+  const bad = silent.map(({ name, seconds }): Finding => {
+    const detail = `The control plane on ${name} has not been heard of for ${spanText(seconds)}.`;
+    return {
+      subject: name,
+      status: "fail",
+      detail,
+      hint: "Start it again. If it is gone on purpose, it is forgotten after a day.",
+    };
+  });
+  return listed(bad, {
+    ok: `${machines.length} heard of within ${spanText(silenceSeconds)}.`,
+    bad: "Control planes that are silent",
+  });
+}

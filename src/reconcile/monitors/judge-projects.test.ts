@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Finding } from "../../features/status/status.ts";
+import {
+  judgeBackups,
+  judgeCertificates,
+  judgeCrashes,
+  judgeCron,
+  judgeDatabases,
+  judgeDomains,
+  judgeWork,
+} from "./judge-projects.ts";
+
+const subject = "main/shop";
+const hour = 3600;
+
+/** The status of the whole, and of the one subject. */
+function statuses(findings: readonly Finding[]) {
+  return findings.map((finding) => [finding.subject, finding.status]);
+}
+
+const fine = [["", "ok"]];
+const bad = (status: string) => [
+  ["", status],
+  [subject, status],
+];
+
+describe("databases", () => {
+  const table = [
+    { name: "are ok when all answer", given: { total: 3, troubled: [], silent: [] }, expected: fine },
+    {
+      name: "fail when one does not answer",
+      given: { total: 3, troubled: [], silent: [subject] },
+      expected: bad("fail"),
+    },
+    {
+      name: "fail when one could not be started",
+      given: { total: 1, troubled: [{ subject, status: "failed", seconds: 5 }], silent: [] },
+      expected: bad("fail"),
+    },
+    {
+      name: "may take a while to be made",
+      given: { total: 1, troubled: [{ subject, status: "provisioning", seconds: 60 }], silent: [] },
+      expected: fine,
+    },
+    {
+      name: "are a warning when that takes long",
+      given: { total: 1, troubled: [{ subject, status: "provisioning", seconds: 400 }], silent: [] },
+      expected: bad("warn"),
+    },
+  ] as const;
+  for (const { name, given, expected } of table)
+    test(name, () => assert.deepEqual(statuses(judgeDatabases(given)), expected));
+
+  test("of many that are down, 20 are listed and all are counted", () => {
+    const silent = Array.from({ length: 500 }, (_, index) => `main/p${index}`);
+    const findings = judgeDatabases({ total: 500, troubled: [], silent });
+    assert.equal(findings.length, 21);
+    assert.match(findings[0]?.detail ?? "", /500/);
+  });
+});
+
+describe("backups", () => {
+  const most = { seconds: 30 * hour, daily: true };
+  const age = (more: object) => [
+    { subject, database_seconds: 100 * hour, backup_seconds: 5 * hour, verification: null, ...more },
+  ];
+  const table = [
+    { name: "are ok while the newest is young", given: age({}), expected: fine },
+    { name: "are a warning when it is too old", given: age({ backup_seconds: 31 * hour }), expected: bad("warn") },
+    { name: "fail when it is twice too old", given: age({ backup_seconds: 60 * hour }), expected: bad("fail") },
+    { name: "fail when there never was one", given: age({ backup_seconds: null }), expected: bad("fail") },
+    {
+      name: "of a new database are not missing yet",
+      given: age({ backup_seconds: null, database_seconds: hour }),
+      expected: fine,
+    },
+    {
+      name: "fail when the newest did not pass its verification",
+      given: age({ verification: "mismatch" }),
+      expected: bad("fail"),
+    },
+  ] as const;
+  for (const { name, given, expected } of table)
+    test(name, () => assert.deepEqual(statuses(judgeBackups(given, most)), expected));
+
+  test("that are switched off are said to be, and their age does not matter", () => {
+    const [finding] = judgeBackups(age({ backup_seconds: null }), { ...most, daily: false });
+    assert.equal(finding?.status, "ok");
+    assert.match(finding?.detail ?? "", /switched off/);
+  });
+});
+
+describe("cron", () => {
+  const table = [
+    { jobs: 0, due: null, waiting: null, status: "ok" },
+    { jobs: 9, due: 5, waiting: null, status: "ok" },
+    { jobs: 9, due: 40, waiting: null, status: "warn" },
+    { jobs: 9, due: null, waiting: 40, status: "warn" },
+    { jobs: 9, due: 300, waiting: 2, status: "fail" },
+  ] as const;
+  for (const { jobs, due, waiting, status } of table) {
+    test(`is ${status} with ${jobs} jobs, ${due} s behind and calls that wait ${waiting} s`, () =>
+      assert.equal(judgeCron({ jobs, due_seconds: due, waiting_seconds: waiting }).status, status));
+  }
+});
+
+describe("an application", () => {
+  const table = [
+    { name: "that crashed four times in five minutes is no loop", crashes: 4, restarts: 4, seconds: 5, expected: fine },
+    {
+      name: "that crashed five times in five minutes is one",
+      crashes: 5,
+      restarts: 5,
+      seconds: 5,
+      expected: bad("fail"),
+    },
+    {
+      name: "is still one when the pauses have grown long",
+      crashes: 3,
+      restarts: 9,
+      seconds: 70,
+      expected: bad("fail"),
+    },
+    { name: "is none any more after it ran for a while", crashes: 3, restarts: 9, seconds: 200, expected: fine },
+  ] as const;
+  for (const { name, expected, ...given } of table) {
+    test(name, () => assert.deepEqual(statuses(judgeCrashes([{ subject, number: 7, ...given }])), expected));
+  }
+});
+
+describe("builds and deployments", () => {
+  const limits = { buildMs: 900_000, deploymentMs: 660_000 };
+  const work = { subject, kind: "build", number: 3, is_running: true, seconds: 60, abandoned_seconds: -20 } as const;
+  const table = [
+    { name: "are ok within their time", given: {}, status: "ok" },
+    { name: "fail when they are under way for longer", given: { seconds: 1300 }, status: "fail" },
+    { name: "of a deployment have their own limit", given: { kind: "deployment", seconds: 1000 }, status: "fail" },
+    { name: "fail when nobody works on them any more", given: { abandoned_seconds: 200 }, status: "fail" },
+    {
+      name: "may wait for a free place",
+      given: { is_running: false, seconds: 1000, abandoned_seconds: null },
+      status: "ok",
+    },
+    {
+      name: "are a warning when they wait for too long",
+      given: { is_running: false, seconds: 2000, abandoned_seconds: null },
+      status: "warn",
+    },
+  ] as const;
+  for (const { name, given, status } of table)
+    test(name, () => assert.equal(judgeWork([{ ...work, ...given }], limits)[0]?.status, status));
+});
+
+describe("hostnames", () => {
+  const troubled = (kind: "lost" | "late" | "certificate") => [
+    { subject: "www.example.com", kind, seconds: 900, detail: null },
+  ];
+  const table = [
+    { name: "that all lead here are ok", findings: judgeDomains([], 4), status: "ok" },
+    { name: "whose records were lost are a warning", findings: judgeDomains(troubled("lost"), 4), status: "warn" },
+    { name: "that nobody looks up are a warning", findings: judgeDomains(troubled("late"), 4), status: "warn" },
+    {
+      name: "without a certificate are another check's",
+      findings: judgeDomains(troubled("certificate"), 4),
+      status: "ok",
+    },
+    {
+      name: "without a certificate fail there",
+      findings: judgeCertificates(troubled("certificate"), 0),
+      status: "fail",
+    },
+    { name: "are not asked for certificates that nobody issues", findings: judgeCertificates([], 0), status: "ok" },
+  ] as const;
+  for (const { name, findings, status } of table) test(name, () => assert.equal(findings[0]?.status, status));
+});

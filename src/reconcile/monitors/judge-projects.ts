@@ -1,0 +1,238 @@
+import type { Finding } from "../../features/status/status.ts";
+import { listed, overall, spanText } from "./check.ts";
+
+interface OfProject {
+  /** `organization/project`. */
+  readonly subject: string;
+}
+
+export interface DatabaseStates {
+  readonly total: number;
+  /** By their rows. */
+  readonly troubled: readonly (OfProject & { readonly status: "provisioning" | "failed"; readonly seconds: number })[];
+  /** Those that ought to answer and do not. */
+  readonly silent: readonly string[];
+}
+
+const provisioningSeconds = 300;
+
+/** Projects' databases. */
+export function judgeDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
+  const hint = "It is started again by itself every few seconds; the control plane's log says why that fails.";
+  const bad = troubled
+    .filter(({ status, seconds }) => status === "failed" || seconds >= provisioningSeconds)
+    .map(({ subject, status, seconds }): Finding => {
+      const detail =
+        status === "failed"
+          ? "The database could not be started."
+          : `The database is being made for ${spanText(seconds)}.`;
+      return { subject, status: status === "failed" ? "fail" : "warn", detail, hint };
+    });
+  const down = silent.map((subject): Finding => ({
+    subject,
+    status: "fail",
+    detail: "The database does not answer.",
+    hint,
+  }));
+  return listed([...bad, ...down], {
+    ok: total === 0 ? "There are no databases." : `All ${total} answer.`,
+    bad: `Databases that are down, of ${total}`,
+  });
+}
+
+export interface TroubledDomain extends OfProject {
+  readonly kind: "lost" | "late" | "certificate";
+  readonly seconds: number;
+  readonly detail: string | null;
+}
+
+/** Hostnames of users whose DNS records were lost, and look-ups that do not happen. */
+export function judgeDomains(troubled: readonly TroubledDomain[], served: number): readonly Finding[] {
+  const lost = troubled
+    .filter(({ kind }) => kind === "lost")
+    .map(({ subject, seconds }): Finding => {
+      const detail = `Its DNS records have led elsewhere for ${spanText(seconds)}; it is served until the grace time is over.`;
+      return {
+        subject,
+        status: "warn",
+        detail,
+        hint: "Its owner has to set the records again; `berth domains check` says which.",
+      };
+    });
+  const late = troubled.filter(({ kind }) => kind === "late");
+  const [first] = late;
+  const unasked: Finding[] =
+    first === undefined
+      ? []
+      : [
+          {
+            subject: "look-ups",
+            status: "warn",
+            detail: `${late.length} hostnames should have been looked up ${spanText(first.seconds)} ago.`,
+            hint: "Look at BERTH_DNS_SERVERS and the task `domains`.",
+          },
+        ];
+  return listed([...unasked, ...lost], {
+    ok: `${served} hostnames are served, all lead here.`,
+    bad: "Hostnames with problems",
+  });
+}
+
+/** Certificates of users' hostnames, as far as there are any. */
+export function judgeCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
+  const bad = troubled
+    .filter(({ kind }) => kind === "certificate")
+    .map(({ subject }): Finding => ({
+      subject,
+      status: "fail",
+      detail: "Its certificate could not be issued.",
+      hint: "`berth domains` shows the reason and the next attempt.",
+    }));
+  return listed(bad, {
+    ok: count === 0 ? "Not configured: no certificates are issued." : `${count} certificates are valid.`,
+    bad: "Hostnames without a valid certificate",
+  });
+}
+
+export interface BackupAge extends OfProject {
+  readonly database_seconds: number;
+  readonly backup_seconds: number | null;
+  readonly verification: string | null;
+}
+
+/** How old each database's newest backup is. `most` is the age that is too old; twice as old is a failure. */
+export function judgeBackups(
+  ages: readonly BackupAge[],
+  most: { readonly seconds: number; readonly daily: boolean },
+): readonly Finding[] {
+  const bad = ages.flatMap(({ subject, database_seconds, backup_seconds, verification }): Finding[] => {
+    if (verification === "mismatch" || verification === "failed")
+      return [
+        {
+          subject,
+          status: "fail",
+          detail: "Its newest backup did not pass its verification.",
+          hint: "Make another one with `berth backups create` and verify it.",
+        },
+      ];
+    const seconds = backup_seconds ?? database_seconds;
+    if (!most.daily || seconds < most.seconds) return [];
+    const detail =
+      backup_seconds === null
+        ? `It has no backup after ${spanText(seconds)}.`
+        : `Its newest backup is ${spanText(seconds)} old.`;
+    return [
+      {
+        subject,
+        status: seconds >= 2 * most.seconds ? "fail" : "warn",
+        detail,
+        hint: "`berth backups` shows why the last one failed.",
+      },
+    ];
+  });
+  const ok = most.daily
+    ? `All ${ages.length} databases have a backup of the last ${spanText(most.seconds)}.`
+    : "Not configured: automatic backups are switched off (BERTH_BACKUP_DAILY).";
+  return listed(bad, {
+    ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok,
+    bad: "Databases without a good backup",
+  });
+}
+
+export interface CronLateness {
+  readonly jobs: number;
+  readonly due_seconds: number | null;
+  readonly waiting_seconds: number | null;
+}
+
+const cronSeconds = { warn: 30, fail: 120 };
+
+/** How late cron jobs start. A due minute that nobody has dealt with, and a run that waits for its call, are alike. */
+export function judgeCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
+  const seconds = Math.max(due_seconds ?? 0, waiting_seconds ?? 0);
+  if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
+  if (seconds < cronSeconds.warn) return overall("ok", `${jobs} jobs, ${spanText(seconds)} late at most.`);
+  const detail = `Cron jobs start ${spanText(seconds)} late.`;
+  const hint =
+    "Look at the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
+  return overall(seconds >= cronSeconds.fail ? "fail" : "warn", detail, hint);
+}
+
+export interface Crashes extends OfProject {
+  /** Of the deployment. */
+  readonly number: number;
+  /** Of the last five minutes, all replicas together. */
+  readonly crashes: number;
+  /** Of one replica, in a row, none of which ran for a minute. */
+  readonly restarts: number;
+  /** Since the last crash. */
+  readonly seconds: number | null;
+}
+
+// Semantics, "Projects, deployments, builds": an alert after 5 restarts in 5 minutes.
+const loopCrashes = 5;
+// The longest pause between two starts is a minute, and after another one the application counts as steady.
+const steadySeconds = 150;
+
+/** Applications that keep crashing: five crashes in five minutes, or five in a row with the last a moment ago. */
+export function judgeCrashes(seen: readonly Crashes[]): readonly Finding[] {
+  const bad = seen
+    .filter(
+      ({ crashes, restarts, seconds }) =>
+        crashes >= loopCrashes || (restarts >= loopCrashes && (seconds ?? Infinity) < steadySeconds),
+    )
+    .map(({ subject, number, crashes }): Finding => {
+      const detail = `Deployment ${number} keeps crashing: ${crashes} times in the last five minutes.`;
+      return {
+        subject,
+        status: "fail",
+        detail,
+        hint: "`berth logs` shows its last words; `berth rollback` brings the deployment before it back.",
+      };
+    });
+  return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });
+}
+
+export interface OpenWork extends OfProject {
+  readonly kind: "build" | "deployment";
+  readonly number: number;
+  readonly is_running: boolean;
+  readonly seconds: number;
+  /** Since its worker's lease ran out; negative while it holds, null when it never had one. */
+  readonly abandoned_seconds: number | null;
+}
+
+export interface WorkLimits {
+  readonly buildMs: number;
+  readonly deploymentMs: number;
+}
+
+const slackSeconds = 300;
+const abandonedSeconds = 120;
+const queuedSeconds = 1800;
+
+/** Builds and deployments that are under way for longer than they may be, or that nobody works on. */
+export function judgeWork(work: readonly OpenWork[], limits: WorkLimits): readonly Finding[] {
+  const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): Finding[] => {
+    const limit = (kind === "build" ? limits.buildMs : limits.deploymentMs) / 1000 + slackSeconds;
+    const problem = !is_running
+      ? seconds >= queuedSeconds && `waits for ${spanText(seconds)}`
+      : (seconds >= limit && `is under way for ${spanText(seconds)}`) ||
+        ((abandoned_seconds ?? 0) >= abandonedSeconds &&
+          `was left by its worker ${spanText(abandoned_seconds ?? 0)} ago`);
+    if (problem === false) return [];
+    const text = `${kind === "build" ? "Build" : "Deployment"} ${number} ${problem}.`;
+    return [
+      {
+        subject: `${subject} ${kind} ${number}`,
+        status: is_running ? "fail" : "warn",
+        detail: text,
+        hint: "Look at the check `reconcilers`; a restart of the control plane takes it up again.",
+      },
+    ];
+  });
+  return listed(bad, {
+    ok: `${work.length} builds and deployments are under way, none for too long.`,
+    bad: "Builds and deployments that are stuck",
+  });
+}

@@ -1,0 +1,146 @@
+import { connect } from "node:net";
+import { lastRouteVersion, lateNotifications, machineAges, ownDatabase } from "../../features/status/status.ts";
+import type { TaskStatus } from "../driver.ts";
+import type { Platform } from "../platform.ts";
+import { overall, type Check } from "./check.ts";
+import {
+  edgeIsSilent,
+  judgeEdge,
+  judgeIsolation,
+  judgeMachines,
+  judgeNotifications,
+  judgeOwnDatabase,
+  judgeScheduler,
+  judgeTasks,
+} from "./judge-parts.ts";
+
+/** What only the process itself can tell. */
+export interface Probes {
+  /** This control plane's own tasks. */
+  readonly tasks: () => readonly TaskStatus[];
+  /** Where git over SSH listens; null as long as it does not. */
+  readonly git: () => { readonly host: string; readonly port: number } | null;
+}
+
+const minuteMs = 60_000;
+const patience = { warnMs: 5 * minuteMs, failMs: 30_000 };
+
+/** What is watched of the platform's own parts. */
+export function partChecks(platform: Platform, probes: Probes): readonly Check[] {
+  const { db, ports } = platform;
+  return [
+    ownDatabaseCheck(platform),
+    edgeCheck(platform),
+    gitCheck(probes),
+    ...taskChecks(probes),
+    {
+      name: "isolation",
+      scope: "machine",
+      everyMs: minuteMs,
+      // It was so at the start already, and whoever started it was told.
+      patience: { warnMs: null, failMs: null },
+      look: async () => judgeIsolation((await ports.runtime.describe()).missing),
+    },
+    {
+      name: "notifications",
+      scope: "shared",
+      patience,
+      look: async () => judgeNotifications(await lateNotifications(db)),
+    },
+    {
+      name: "control_planes",
+      scope: "shared",
+      patience: { warnMs: null, failMs: 0 },
+      look: async () => judgeMachines(await machineAges(db)),
+    },
+  ];
+}
+
+function ownDatabaseCheck({ db, wakeups }: Platform): Check {
+  return {
+    name: "control_database",
+    scope: "machine",
+    patience,
+    async look() {
+      const before = performance.now();
+      const { connections, most } = await ownDatabase(db);
+      const answeredInMs = performance.now() - before;
+      return [judgeOwnDatabase({ answeredInMs, connections, most, isListening: wakeups.isListening() })];
+    },
+  };
+}
+
+/** Remembers the version of the last look: by the next one, the edge must have come as far. */
+function edgeCheck({ db, ports }: Platform): Check {
+  let before: number | null = null;
+  return {
+    name: "edge",
+    scope: "machine",
+    patience,
+    timeoutMs: 5000,
+    tooLong: edgeIsSilent,
+    async look() {
+      const drawn = await lastRouteVersion(db);
+      const finding = judgeEdge(await ports.edge.observe(), before);
+      before = drawn;
+      return [finding];
+    },
+  };
+}
+
+function gitCheck(probes: Probes): Check {
+  return {
+    name: "git",
+    scope: "machine",
+    patience,
+    async look() {
+      const address = probes.git();
+      if (address === null) return [overall("fail", "git over SSH is not open.", "The control plane's log says why.")];
+      if (await greetsAsSsh(address)) return [overall("ok", `git over SSH answers on port ${address.port}.`)];
+      const hint = "Restart the control plane; its log says why.";
+      return [overall("fail", "git over SSH does not answer: nobody can push.", hint)];
+    },
+  };
+}
+
+/** The control plane's tasks all together, and that of cron jobs by itself. */
+function taskChecks({ tasks }: Probes): readonly Check[] {
+  const startedAt = performance.now();
+  const sinceMs = () => performance.now() - startedAt;
+  const scheduler = () => tasks().find(({ name }) => name === "cron");
+  return [
+    {
+      name: "reconcilers",
+      scope: "machine",
+      patience,
+      look: async () => judgeTasks(others(tasks()), new Date(), sinceMs()),
+    },
+    {
+      name: "scheduler",
+      scope: "machine",
+      patience,
+      look: async () => [judgeScheduler(scheduler(), new Date(), sinceMs())],
+    },
+  ];
+}
+
+// The task that asks is under way, and so has not ended yet.
+function others(tasks: readonly TaskStatus[]): readonly TaskStatus[] {
+  return tasks.filter(({ name }) => name !== "monitors");
+}
+
+const greetingMs = 5000;
+
+/** Whether something at the address says first that it speaks SSH, as RFC 4253 demands of a server. */
+function greetsAsSsh(address: { readonly host: string; readonly port: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    const end = (greets: boolean) => {
+      socket.destroy();
+      resolve(greets);
+    };
+    socket.setTimeout(greetingMs, () => end(false));
+    socket.once("data", (chunk) => end(chunk.toString("latin1").startsWith("SSH-2.0-")));
+    socket.once("error", () => end(false)).once("close", () => end(false));
+  });
+}

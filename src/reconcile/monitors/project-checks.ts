@@ -1,0 +1,105 @@
+import { specOf, wantedDatabases, type DatabaseRow } from "../../features/database/database.ts";
+import {
+  backupAges,
+  countDomains,
+  crashes,
+  cronLateness,
+  openWork,
+  readyDatabaseNames,
+  troubledDatabases,
+  troubledDomains,
+} from "../../features/status/status.ts";
+import type { Platform } from "../platform.ts";
+import type { Check } from "./check.ts";
+import {
+  judgeBackups,
+  judgeCertificates,
+  judgeCrashes,
+  judgeCron,
+  judgeDatabases,
+  judgeDomains,
+  judgeWork,
+} from "./judge-projects.ts";
+
+const minuteMs = 60_000;
+
+/** What is watched of projects and what belongs to them. */
+export function projectChecks(platform: Platform): readonly Check[] {
+  const { db, settings } = platform;
+  const scope = "shared";
+  const soon = { warnMs: 5 * minuteMs, failMs: minuteMs };
+  const atOnce = { warnMs: 0, failMs: 0 };
+  return [
+    {
+      name: "databases",
+      scope,
+      patience: soon,
+      everyMs: minuteMs,
+      timeoutMs: 30_000,
+      look: (signal) => lookAtDatabases(platform, signal),
+    },
+    { name: "crash_loops", scope, patience: atOnce, look: async () => judgeCrashes(await crashes(db)) },
+    { name: "cron", scope, patience: soon, look: async () => [judgeCron(await cronLateness(db))] },
+    {
+      name: "work",
+      scope,
+      patience: atOnce,
+      look: async () =>
+        judgeWork(await openWork(db), {
+          buildMs: settings.buildLimits.timeoutMs,
+          deploymentMs: settings.releaseTimeoutMs + settings.health.budgetMs,
+        }),
+    },
+    {
+      name: "backups",
+      scope,
+      patience: atOnce,
+      everyMs: minuteMs,
+      look: async () =>
+        judgeBackups(await backupAges(db), {
+          seconds: settings.monitors.backupAgeMs / 1000,
+          daily: settings.backups.daily,
+        }),
+    },
+    {
+      name: "domains",
+      scope,
+      patience: { warnMs: 15 * minuteMs, failMs: 0 },
+      everyMs: minuteMs,
+      look: async () => judgeDomains(await troubledDomains(db), (await countDomains(db)).served),
+    },
+    {
+      name: "certificates",
+      scope,
+      patience: atOnce,
+      everyMs: minuteMs,
+      look: async () => judgeCertificates(await troubledDomains(db), (await countDomains(db)).certificates),
+    },
+  ];
+}
+
+const together = 8;
+
+/** Asks every database that ought to run, a few at a time. */
+async function lookAtDatabases(platform: Platform, signal: AbortSignal) {
+  const names = await readyDatabaseNames(platform.db);
+  const rows = (await wantedDatabases(platform.db)).filter((row) => names.has(row.id));
+  const waiting = [...rows];
+  const silent: string[] = [];
+  const work = async () => {
+    for (let row = waiting.shift(); row !== undefined && !signal.aborted; row = waiting.shift()) {
+      if (!(await answers(platform, row))) silent.push(names.get(row.id) ?? row.id);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(together, rows.length) }, work));
+  const troubled = await troubledDatabases(platform.db);
+  return judgeDatabases({ total: rows.length + troubled.length, troubled, silent });
+}
+
+async function answers(platform: Platform, row: DatabaseRow): Promise<boolean> {
+  try {
+    return (await platform.ports.postgresHost.observe(specOf(platform.vault, row))).state === "running";
+  } catch {
+    return false;
+  }
+}

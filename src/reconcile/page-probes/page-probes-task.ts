@@ -1,0 +1,55 @@
+import { addLook, enlistLooks, takeDueLooks, type DueLook } from "../../features/metrics/metrics.ts";
+import type { EdgeEntrance } from "../../ports/edge.ts";
+import type { Task } from "../driver.ts";
+import { probePage } from "./probe-page.ts";
+import type { Platform } from "../platform.ts";
+
+const periodMs = 2000;
+const enlistEveryMs = 15_000;
+const atOnce = 64;
+
+/** Requests the first page of every serving application about once in a period, at moments that are spread over it. */
+export function pageProbesTask(platform: Platform): Task {
+  const running = new Set<Promise<void>>();
+  let enlistedAtMs = -Infinity;
+  const { everySeconds } = platform.settings.metrics.pageLooks;
+
+  async function begin(): Promise<number> {
+    if (performance.now() - enlistedAtMs > enlistEveryMs) {
+      await enlistLooks(platform.db, everySeconds);
+      enlistedAtMs = performance.now();
+    }
+    const entrance = await platform.ports.edge.entrance();
+    if (entrance === null || running.size >= atOnce) return 0;
+    const due = await takeDueLooks(platform.db, { everySeconds, limit: atOnce - running.size });
+    for (const project of due) {
+      const probing: Promise<void> = probe(platform, project, entrance).finally(() => running.delete(probing));
+      running.add(probing);
+    }
+    return due.length;
+  }
+
+  return {
+    name: "page-probes",
+    periodMs,
+    topics: [],
+    async run() {
+      if (everySeconds === 0) return { detail: "switched off", againMs: 60_000 };
+      const begun = await begin();
+      return { detail: `${running.size} under way`, againMs: begun > 0 ? 250 : periodMs };
+    },
+    async settle() {
+      await Promise.all(running);
+    },
+  };
+}
+
+async function probe(platform: Platform, project: DueLook, entrance: EdgeEntrance): Promise<void> {
+  const { timeoutMs } = platform.settings.metrics.pageLooks;
+  try {
+    const result = await probePage({ hostname: project.hostname, entrance, timeoutMs }, platform.ports.dns);
+    await addLook(platform.db, project, result, platform.clock.now());
+  } catch (error) {
+    platform.log.warn({ err: error, project: project.project_id }, "could not store the probe of a page");
+  }
+}

@@ -1,0 +1,65 @@
+import type { Failure } from "../../ports/failure.ts";
+
+/** What was known of a deployment that failed. */
+export interface FailureFacts {
+  /** What the release command or the application printed last, without secrets. */
+  readonly words: readonly string[];
+  readonly hasDatabase: boolean;
+}
+
+interface Sign {
+  readonly pattern: RegExp;
+  readonly hint: (match: RegExpExecArray) => string;
+}
+
+const noDatabase =
+  "This project has no database yet: `berth db create` makes one and sets DATABASE_URL. Then push again.";
+const databaseSigns =
+  /DATABASE_URL|ECONNREFUSED (?:127\.0\.0\.1|::1):5432|connection to server .* port 5432 failed|PrismaClientInitializationError|(?:could not|Can't) (?:connect|reach).*database/i;
+
+const signs: readonly Sign[] = [
+  {
+    pattern: /(?:Cannot find module|Cannot find package) '((?:@[\w.-]+\/)?[\w-][\w.-]*)[^']*'/,
+    hint: ([, name]) =>
+      `\`${name}\` is not installed: name it under \`dependencies\` of package.json (those under devDependencies are gone after the build), commit and push again.`,
+  },
+  {
+    pattern: /ModuleNotFoundError: No module named '([^']+)'/,
+    hint: ([, name]) =>
+      `Name the package that holds \`${name}\` in requirements.txt or pyproject.toml, commit and push again.`,
+  },
+  {
+    pattern: /sh: (?:\d+: |line \d+: )?(\.{0,2}\/\S+): Permission denied/,
+    hint: ([, file]) => `Make it executable: \`git update-index --chmod=+x ${file}\`, commit and push again.`,
+  },
+  {
+    pattern: /sh: (?:\d+: |line \d+: )?(\.{0,2}\/\S+): not found/,
+    hint: ([, file]) =>
+      `Is ${file} in the repository, and does its first line end without a carriage return (Windows)? \`dos2unix\` and a .gitattributes with \`*.sh text eol=lf\` help.`,
+  },
+  {
+    pattern: /sh: (?:\d+: |line \d+: )?(\S+): not found/,
+    hint: ([, name]) =>
+      `The command \`${name}\` is not installed: add its package to the dependencies, commit and push again.`,
+  },
+];
+
+/** The failure with the line that says what was wrong in its summary, and a hint that fits that line; the failure itself when no line does. */
+export function explainFailure(failure: Failure, { words, hasDatabase }: FailureFacts): Failure {
+  if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;
+  const lines = words.map((line) => line.trim());
+  const telling = lines.find((line) => errorLine.test(line));
+  const summary =
+    telling === undefined ? failure.summary : `${failure.summary.replace(/\.$/, "")}: ${telling.slice(0, 300)}`;
+  const text = lines.join("\n");
+  if (!hasDatabase && databaseSigns.test(text)) return { ...failure, summary, hint: noDatabase };
+  for (const { pattern, hint } of signs) {
+    const match = pattern.exec(text);
+    if (match) return { ...failure, summary, hint: hint(match) };
+  }
+  return { ...failure, summary };
+}
+
+// As Node, Python, Go and shells begin the line that names an error.
+const errorLine =
+  /^(?:(?:Uncaught )?[\w.]*(?:Error|Exception)(?: \[\w+\])?: |panic: |fatal(?: error)?: |error: |\/bin\/sh: )/;

@@ -1,0 +1,104 @@
+import type { Failure, Stage } from "../../ports/failure.ts";
+import type { InstanceExit, ListeningPort, OneOffResult } from "../../ports/runtime.ts";
+import type { Look } from "../check-health.ts";
+
+/** Every way in which a deployment fails after its build, with what to do about it. */
+const releaseFailures = {
+  release_failed: "Read the output above. Nothing was switched: correct the command and push again.",
+  release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
+  crash_on_boot: "Read the output above; try the start command with the same variables on your machine.",
+  exited_on_boot: "The web process must keep running and listen on $PORT. Check the Procfile or the start script.",
+  out_of_memory: "Use less memory at start, or ask the operator for a higher limit.",
+  wrong_port:
+    "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port with `berth projects settings --port`.",
+  health_check_failed: "Make the health path answer 200 to 399 (without a health path: anything below 500).",
+  health_check_timeout:
+    "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
+  health_check_broken:
+    "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
+  project_deleted: "Undelete the project and deploy again.",
+  org_suspended: "The platform's operator can enable the organization; then deploy again.",
+  platform_fault: "Try again; the operator's log says more.",
+} as const;
+
+export type ReleaseFailureCode = keyof typeof releaseFailures;
+
+export function releaseFailure(stage: Stage, code: ReleaseFailureCode, summary: string): Failure {
+  return { stage, code, summary, hint: releaseFailures[code], log_tail: [] };
+}
+
+/** Why nothing of a project can go live: said of a build as of a deployment. */
+export const notServed = {
+  project_deleted: releaseFailure("switch", "project_deleted", "The project was deleted before this went live."),
+  org_suspended: releaseFailure("switch", "org_suspended", "The organization was suspended before this went live."),
+} as const;
+
+/** Undefined: the release command was successful. */
+export function judgeRelease(result: OneOffResult, command: string): Failure | undefined {
+  if (result.outcome !== "exited")
+    return releaseFailure("release", "release_timeout", `The release command did not end in time: ${command}`);
+  if (result.out_of_memory)
+    return releaseFailure("release", "out_of_memory", `The release command used more memory than it may: ${command}`);
+  if (result.code !== 0)
+    return releaseFailure(
+      "release",
+      "release_failed",
+      `The release command ended with exit code ${result.code}: ${command}`,
+    );
+  return undefined;
+}
+
+/** Why a replica that ended while it was starting did so. */
+export function judgeExit(exit: InstanceExit | null): Failure {
+  if (exit?.out_of_memory)
+    return releaseFailure("boot", "out_of_memory", "The application used more memory than it may while it started.");
+  if (exit?.code === 0)
+    return releaseFailure("boot", "exited_on_boot", "The application ended by itself (exit code 0) while it started.");
+  return releaseFailure(
+    "boot",
+    "crash_on_boot",
+    `The application crashed while it started (exit code ${exit?.code ?? "unknown"}).`,
+  );
+}
+
+/** What a replica was asked, and what it listens on as far as that was seen. */
+export interface Asked {
+  readonly port: number;
+  readonly path: string | null;
+  readonly budgetMs: number;
+  readonly listening: readonly ListeningPort[];
+}
+
+/** Why a replica that keeps running did not become healthy in time: by what the last look found. */
+export function judgeLook(last: Look, where: Asked): Failure {
+  const asked = where.path ?? "/";
+  const seconds = Math.round(where.budgetMs / 1000);
+  switch (last.seen) {
+    case "status":
+      return releaseFailure("health", "health_check_failed", `GET ${asked} answered ${last.status} for ${seconds} s.`);
+    case "timeout":
+      return releaseFailure("health", "health_check_timeout", `GET ${asked} got no answer for ${seconds} s.`);
+    case "broken":
+      return releaseFailure(
+        "health",
+        "health_check_broken",
+        `GET ${asked} broke off (${last.detail}) for ${seconds} s.`,
+      );
+    case "refused":
+    case "healthy":
+      return releaseFailure(
+        "health",
+        "wrong_port",
+        `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`,
+      );
+  }
+}
+
+/** Where an application listens that nobody reaches, as the end of a sentence. */
+export function whereItListens({ port, listening }: Pick<Asked, "port" | "listening">): string {
+  if (listening.length === 0) return "the application runs, but listens nowhere";
+  if (listening.some((each) => each.port === port && each.loopback))
+    return `the application listens on 127.0.0.1:${port}, where only itself gets; it must be 0.0.0.0 or the HOST variable`;
+  const ports = listening.map((each) => `${each.loopback ? "127.0.0.1:" : ""}${each.port}`);
+  return `the application listens on port ${ports.join(", ")} instead`;
+}

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { LogStore } from "../../ports/log-store.ts";
+import type { OneOffResult, Runtime } from "../../ports/runtime.ts";
+import type { Platform } from "../platform.ts";
+import { releasesTask } from "./releases-task.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi();
+  org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
+});
+after(() => api.close());
+beforeEach(() => api.database.db.deleteFrom("deployment").execute());
+
+const never = new AbortController().signal;
+const refused: OneOffResult = { outcome: "exited", code: 1, out_of_memory: false };
+const stored: LogStore["appendBuild"] = async () => {};
+const full: LogStore["appendBuild"] = async () => {
+  throw new Error("ENOSPC");
+};
+
+/** The task of a control plane; its applications have a release command and nothing else. */
+function taskWith(runOnce: () => Promise<OneOffResult>, appendBuild = stored) {
+  const { db, vault, wakeups, clock } = api.platform;
+  const runtime = { runOnce } as unknown as Runtime;
+  const ports = { runtime, logStore: { appendBuild }, repositories: { unpin: async () => {} } };
+  const settings = { concurrentReleases: 4, releaseTimeoutMs: 1000, buildLimits: { silenceMs: 1000 }, appPort: 3000 };
+  const appUrl = (hostname: string) => `http://${hostname}`;
+  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
+  return releasesTask(platform as unknown as Platform, () => {});
+}
+
+async function deployment(row: {
+  trigger: "push" | "redeploy" | "variables";
+  status?: "starting";
+  lease_owner?: string;
+  fence?: number;
+}) {
+  const { db } = api.database;
+  const project = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "pending" });
+  const image = { image_ref: "sha256:0", kind: "node", web_command: "", release_command: "migrate", size_bytes: 0 };
+  const lease = row.lease_owner === undefined ? {} : { lease_until: new Date(0) };
+  await db
+    .updateTable("deployment")
+    .set({ image: JSON.stringify(image), ...lease, ...row })
+    .where("id", "=", id)
+    .execute();
+  return id;
+}
+
+const rowOf = (id: string) =>
+  api.database.db
+    .selectFrom("deployment")
+    .select(["status", "failure", "lease_owner"])
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+/** As it is after the machine slept: the database's clock went on. */
+const letLeasesRunOut = () =>
+  api.database.db
+    .updateTable("deployment")
+    .set({ lease_until: new Date(0) })
+    .execute();
+
+async function outcomeOf(id: string) {
+  const { status, failure } = await rowOf(id);
+  return [status, failure?.code];
+}
+
+test("a full disk for logs changes nothing of the outcome, and the release command runs once", async () => {
+  const id = await deployment({ trigger: "push" });
+  let runs = 0;
+  const task = taskWith(async () => ((runs += 1), refused), full);
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual([await outcomeOf(id), runs], [["failed", "release_failed"], 1]);
+});
+
+test("a fault of the platform closes the deployment also when nothing can be logged", async () => {
+  const id = await deployment({ trigger: "push" });
+  const task = taskWith(() => Promise.reject(new Error("no more processes")), full);
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual(await outcomeOf(id), ["failed", "platform_fault"]);
+});
+
+test("what is under way here is not taken a second time when its lease has run out by the database's clock", async () => {
+  await deployment({ trigger: "redeploy" });
+  const end = Promise.withResolvers<OneOffResult>();
+  const begun = Promise.withResolvers<void>();
+  let runs = 0;
+  const task = taskWith(() => {
+    runs += 1;
+    begun.resolve();
+    return end.promise;
+  });
+  await task.run(never);
+  await begun.promise;
+  await letLeasesRunOut();
+  const report = await task.run(never);
+  end.resolve(refused);
+  await task.settle?.();
+  assert.deepEqual([report.detail, runs], ["1 under way", 1]);
+});
+
+test("whoever lost a deployment neither closes it nor says anything in its log", async () => {
+  const id = await deployment({ trigger: "redeploy" });
+  const lines: string[] = [];
+  const task = taskWith(
+    async () => {
+      lines.length = 0;
+      await api.database.db
+        .updateTable("deployment")
+        .set((set) => ({ lease_owner: "there", fence: set("fence", "+", 1) }))
+        .execute();
+      throw new Error("too late");
+    },
+    async (_id, more) => void lines.push(...more),
+  );
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual([(await rowOf(id)).status, (await rowOf(id)).lease_owner, lines], ["starting", "there", []]);
+});
+
+const cases = [
+  { trigger: "push", fence: 1, lease_owner: "dead", expected: ["failed", "interrupted", 0] },
+  { trigger: "push", fence: 1, lease_owner: "here", expected: ["failed", "interrupted", 0] },
+  { trigger: "redeploy", fence: 1, lease_owner: "dead", expected: ["failed", "release_failed", 1] },
+  { trigger: "redeploy", fence: 2, lease_owner: "dead", expected: ["failed", "interrupted", 0] },
+] as const;
+for (const { expected, ...row } of cases) {
+  test(`a ${row.trigger} that was begun ${row.fence} times and left by ${row.lease_owner} ends ${expected[1]}`, async () => {
+    const id = await deployment({ ...row, status: "starting" });
+    let runs = 0;
+    const task = taskWith(async () => ((runs += 1), refused));
+    await task.run(never);
+    await task.settle?.();
+    assert.deepEqual([...(await outcomeOf(id)), runs], expected);
+  });
+}

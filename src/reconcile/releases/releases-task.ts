@@ -1,0 +1,263 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { interrupted } from "../../features/builds/builds.ts";
+import {
+  activate,
+  endSwitch,
+  failDeployment,
+  markReady,
+  projectsToRestart,
+  restartWithVariables,
+  takeDeployment,
+  type TakenDeployment,
+} from "../../features/deployments/deployments.ts";
+import { createLineSplitter } from "../../kit/log-lines.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Workload } from "../../ports/runtime.ts";
+import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
+import { createBuildLog, type BuildLog } from "../build-log.ts";
+import type { Task } from "../driver.ts";
+import { syncEdge } from "../edge/edge-sync.ts";
+import { checkHealth, type Look } from "../check-health.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import { explainFailure } from "./explain-failure.ts";
+import { judgeExit, judgeLook, judgeRelease, notServed, releaseFailure, whereItListens } from "./release-failures.ts";
+import { redactorOf, workloadOf } from "../workload.ts";
+import type { Platform } from "../platform.ts";
+
+/** Brings deployments that are on their way to service: release command, start, health, switch. */
+export function releasesTask(platform: Platform, wake: () => void): Task {
+  const work = createLeasedWork<TakenDeployment>(platform.db, platform.log, {
+    table: "deployment",
+    owner: platform.owner,
+    limit: platform.settings.concurrentReleases,
+    take: (underWay) => takeDeployment(platform.db, platform.owner, underWay),
+    work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
+    broken: (deployment, lease, stopping) =>
+      giveUp({ platform, deployment, lease }, stopping ? interrupted : platformFault),
+  });
+  return {
+    name: "releases",
+    periodMs: 1000,
+    topics: ["releases"],
+    async run(signal) {
+      await releaseDeadLeases(platform.db, "deployment");
+      await restartChanged(platform);
+      const running = await work.fill(signal, wake);
+      return { detail: `${running} under way` };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+const platformFault = releaseFailure("boot", "platform_fault", "The platform itself failed while it deployed this.");
+
+/** A deployment that this control plane has taken. */
+interface Taken {
+  readonly platform: Platform;
+  readonly deployment: TakenDeployment;
+  readonly lease: Lease;
+}
+
+/** A start on its way: everything its steps share. */
+interface Release extends Taken {
+  readonly workload: Workload;
+  readonly log: BuildLog;
+  readonly signal: AbortSignal;
+}
+
+async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
+  const { platform, deployment } = taken;
+  if (isLost(deployment)) {
+    await close(taken, interrupted);
+    return platform.ports.repositories.unpin(deployment.project_id, deployment.build_id);
+  }
+  if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
+  if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
+  const workload = await workloadOf(platform, deployment);
+  const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
+  const release: Release = { ...taken, workload, log, signal };
+  const failure =
+    (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
+  if (failure === undefined) return;
+  if (signal.aborted) return giveUp(taken, interrupted);
+  const told = await explain(release, failure);
+  await close(taken, { ...told, log_tail: log.tail() });
+}
+
+/**
+ * The pusher was told that the push failed when its control plane went away; so it must have failed. Anything else is begun once more:
+ * what ends a control plane twice would end it for ever.
+ */
+function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
+  return abandoned && (trigger === "push" || fence > 2);
+}
+
+async function runReleaseCommand(release: Release): Promise<Failure | undefined> {
+  const { platform, deployment, lease, workload, log, signal } = release;
+  const command = deployment.image.release_command;
+  if (command === null || deployment.trigger === "rollback" || deployment.trigger === "variables") return undefined;
+  log.step(`Running the release command: ${command}`);
+  const lines = createLineSplitter((text) => log.detail(text));
+  const limits = { timeoutMs: platform.settings.releaseTimeoutMs, silenceMs: platform.settings.buildLimits.silenceMs };
+  await requireLease(platform.db, lease);
+  const result = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
+  lines.end();
+  return judgeRelease(result, command);
+}
+
+async function startReplicas(release: Release): Promise<Failure | undefined> {
+  const { platform, workload, log } = release;
+  log.step(`Starting ${workload.replicas === 1 ? "1 replica" : `${workload.replicas} replicas`}`);
+  await platform.ports.runtime.apply(workload);
+  return awaitHealth(release);
+}
+
+/** All replicas must be healthy within the budget; one that ends is the end of the deploy. */
+async function awaitHealth(release: Release): Promise<Failure | undefined> {
+  const { platform, deployment, workload, signal } = release;
+  const { everyMs, budgetMs } = platform.settings.health;
+  const end = Date.now() + budgetMs;
+  const last = new Map<number, Look>();
+  const remark = remarkOnPorts(release);
+  let pauseMs = 10;
+  while (!signal.aborted) {
+    const instances = await platform.ports.runtime.observe(workload.id);
+    const exited = instances.find((instance) => instance.state === "exited");
+    if (exited) return judgeExit(exited.exit);
+    const waiting = instances.filter((instance) => last.get(instance.ordinal)?.seen !== "healthy");
+    await Promise.all(
+      waiting.map(async (instance) => last.set(instance.ordinal, await lookAt(release, instance.address))),
+    );
+    const healthy = instances.filter((instance) => last.get(instance.ordinal)?.seen === "healthy");
+    for (const { ordinal, attempt } of healthy)
+      await markReady(platform.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
+    if (healthy.length >= workload.replicas) return undefined;
+    if (Date.now() >= end) break;
+    if ([...last.values()].every((each) => each.seen === "refused")) await remark();
+    // Quick looks first: most applications are up within a fraction of the usual pace.
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 1.15, everyMs);
+  }
+  const worst = [...last.values()].find((each) => each.seen !== "healthy") ?? { seen: "refused" as const };
+  const listening = worst.seen === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
+  return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs, listening });
+}
+
+const remarkAfterMs = 5000;
+
+/** Says once, when nobody has listened on the right port for some time, where the application listens instead: it may be long until it is given up. */
+function remarkOnPorts({ platform, workload, log }: Release): () => Promise<void> {
+  let dueAtMs = Date.now() + remarkAfterMs;
+  return async () => {
+    if (Date.now() < dueAtMs) return;
+    dueAtMs = Date.now() + remarkAfterMs;
+    const listening = await platform.ports.runtime.listening(workload.id);
+    if (listening.length === 0) return;
+    log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port, listening })}`);
+    dueAtMs = Number.POSITIVE_INFINITY;
+  };
+}
+
+function lookAt({ platform, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
+  if (address === null) return Promise.resolve({ seen: "refused" });
+  return checkHealth({
+    address,
+    hostname: deployment.hostname,
+    path: deployment.health_path,
+    timeoutMs: platform.settings.health.timeoutMs,
+  });
+}
+
+/** One atomic change of rows; then the edge goes by it before anybody is told. */
+async function switchTraffic(release: Release): Promise<Failure | undefined> {
+  const { platform, deployment, lease, log, signal } = release;
+  signal.throwIfAborted();
+  const outcome = await platform.db.transaction().execute(async (tx) => {
+    const activated = await activate(tx, lease, deployment);
+    if (activated === "activated") await platform.wakeups.send(tx, "edge", deployment.project_id);
+    return activated;
+  });
+  switch (outcome) {
+    case "project_deleted":
+    case "org_suspended":
+      return notServed[outcome];
+    case "lease_lost":
+      platform.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
+      return undefined;
+    case "activated":
+      await syncEdge(platform).catch((error: unknown) =>
+        platform.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
+      );
+      // Who reads along waits for the end of the switch, and has the whole log then.
+      log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
+      await log.flush();
+      await endSwitch(platform.db, lease);
+      await platform.wakeups.send(platform.db, "outcomes", deployment.id);
+      await platform.wakeups.send(platform.db, "apps", deployment.project_id);
+      return undefined;
+  }
+}
+
+/** Shows the pusher the application's last words and what to do, and answers what was said. */
+async function explain(release: Release, judged: Failure): Promise<Failure> {
+  const { workload, log } = release;
+  const isOfApp = judged.stage === "boot" || judged.stage === "health";
+  const words = isOfApp ? await lastWords(release).catch((error: unknown) => unheard(release, error)) : log.tail();
+  const failure = explainFailure(judged, { words, hasDatabase: workload.env["DATABASE_URL"] !== undefined });
+  if (isOfApp && words.length > 0) {
+    log.step("The application's last words");
+    for (const line of words.slice(-20)) log.detail(line);
+  }
+  log.problem(failure.summary);
+  log.problem(failure.hint);
+  log.problem(`The deployment failed (${failure.code}). No traffic was switched.`);
+  await log.flush();
+  return failure;
+}
+
+async function lastWords({ platform, deployment, workload }: Release): Promise<string[]> {
+  await platform.ingestOutput({
+    workload_id: workload.id,
+    project_id: deployment.project_id,
+    deployment: deployment.number,
+    redactor: async () => redactorOf(workload),
+  });
+  const page = await platform.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
+  return page.lines.filter((line) => line.deployment === deployment.number).map((line) => line.text);
+}
+
+/** The explanation goes without them: that they could not be stored is no reason for another outcome. */
+function unheard({ platform, deployment }: Release, error: unknown): string[] {
+  platform.log.error({ err: error, deployment: deployment.id }, "an application's last words could not be read");
+  return [];
+}
+
+/** Tells whoever reads along before the row is closed, unless somebody else has it. */
+async function giveUp(taken: Taken, failure: Failure): Promise<void> {
+  const { platform, deployment, lease } = taken;
+  if (!(await renewLease(platform.db, lease))) return;
+  const log = createBuildLog(platform, readAlong(deployment), (text) => text);
+  log.problem(failure.summary);
+  log.problem(failure.hint);
+  await log.flush();
+  await close(taken, failure);
+}
+
+/** The build whose log tells of this deployment; a rollback or restart has none. */
+function readAlong(deployment: TakenDeployment): string | null {
+  return deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
+}
+
+async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
+  await failDeployment(platform.db, lease, deployment, failure);
+  await platform.wakeups.send(platform.db, "outcomes", deployment.id);
+  await platform.wakeups.send(platform.db, "apps", deployment.project_id);
+}
+
+async function restartChanged(platform: Platform): Promise<void> {
+  for (const project of await projectsToRestart(platform.db)) {
+    await platform.db
+      .transaction()
+      .execute((tx) => restartWithVariables(platform, tx, { org_id: project.org_id, project_id: project.id }));
+  }
+}

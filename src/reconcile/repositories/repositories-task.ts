@@ -1,0 +1,71 @@
+import { pushedDeployments } from "../../features/deployments/deployments.ts";
+import { settlesWithin } from "../../kit/settles-within.ts";
+import type { Task } from "../driver.ts";
+import type { Platform } from "../platform.ts";
+
+/**
+ * Mends what a crash left in repositories: a commit that was activated but whose branch was not moved any more, because git went
+ * away with the control plane, or lost its value with the machine's power. Once a day it lets git tidy up.
+ */
+export function repositoriesTask(platform: Platform): Task {
+  const startedAt = platform.clock.now();
+  // A branch that points where it should moves again only with another push: git is asked once for each, not twice a minute.
+  const asDeployed = new Set<string>();
+  let sweptAt = 0;
+  let sweeping: Promise<void> = Promise.resolve();
+  return {
+    name: "repositories",
+    periodMs: 30_000,
+    topics: [],
+    async run() {
+      const rows = await pushedDeployments(platform.db, startedAt);
+      let mended = 0;
+      for (const row of rows.filter((each) => !asDeployed.has(each.build_id))) {
+        // One damaged repository is no reason to leave the others as they are.
+        const moved = await mend(platform, row).catch((error: unknown) => troubled(platform, row.project_id, error));
+        if (moved === true) mended += 1;
+        if (moved !== undefined) asDeployed.add(row.build_id);
+      }
+      if (Date.now() - sweptAt > sweepEveryMs) {
+        sweptAt = Date.now();
+        sweeping = sweep(platform);
+      }
+      return { detail: mended === 0 ? `${rows.length} branches as deployed` : `moved ${mended} branches` };
+    },
+    settle: async () => void (await settlesWithin(sweeping, 500)),
+  };
+}
+
+// Packing may take long and is nobody's hurry.
+const sweepEveryMs = 24 * 3600 * 1000;
+
+async function sweep(platform: Platform): Promise<void> {
+  await platform.ports.repositories
+    .sweep()
+    .catch((error: unknown) =>
+      platform.log.warn({ err: error }, "could not tidy the repositories; it will be tried tomorrow"),
+    );
+}
+
+function troubled(platform: Platform, projectId: string, error: unknown): undefined {
+  platform.log.error(
+    { err: error, project_id: projectId },
+    "could not compare a branch with what serves; it will be tried again",
+  );
+  return undefined;
+}
+
+async function mend(platform: Platform, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {
+  const ref = `refs/heads/${row.branch}`;
+  const { repositories } = platform.ports;
+  const wasDamaged = await repositories.repairRef(row.project_id, ref);
+  const now = await repositories.resolve(row.project_id, ref);
+  // Anything but the commit before the push means that a later push has moved it, unless nothing is left of where it was.
+  if (now === row.commit || (now !== row.old_commit && !wasDamaged)) return false;
+  const moved = await repositories.moveRef(row.project_id, ref, now, row.commit);
+  if (moved) {
+    platform.log.info({ project_id: row.project_id, commit: row.commit }, "moved a branch to the commit that serves");
+    await repositories.unpin(row.project_id, row.build_id);
+  }
+  return moved;
+}
