@@ -51,7 +51,7 @@ test("nothing that a terminal would obey is left, and everything that it would s
     "\x1b[1;31mred\x1b[0m \x1b[38:2::1:2:3mtrue\x1b[m": "red true",
     "\x1b]0;title\x07a\x1b]8;;https://x.test\x1b\\link\x1b]8;;\x1b\\": "alink",
     "\x1b(Bplain\x1b7\x1b[?25l\x1b[2K\x9b3Aup": "plainup",
-    "bell\x07 null\x00 delete\x7f tab\tnext\x85": "signal null delete tab\tnext",
+    "bell\x07 null\x00 delete\x7f tab\tnext\x85": "bell null delete tab\tnext",
     "\x1b]unended \x1b[ half\x1b": "]unended alf",
     "[1m is no escape": "[1m is no escape",
   };

@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { relative } from "node:path";
+import type { TestEvent } from "node:test/reporters";
+
+/** What a test process reports to the runner, one JSON value a line. */
+export type Report =
+  | { readonly type: "passed" }
+  | { readonly type: "skipped"; readonly name: string; readonly reason: string }
+  | { readonly type: "failed"; readonly name: string; readonly isSuite: boolean }
+  /** The last line of a process that ran to its end. */
+  | { readonly type: "ended"; readonly isGreen: boolean; readonly processorSeconds: number };
+
+/** Node's name for a reporter is its module's default export. */
+// oxlint-disable-next-line import/no-default-export
+export default async function* reportEvents(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const event of events) {
+    const report = reportOf(event);
+    if (report !== null) yield `${JSON.stringify(report)}\n`;
+  }
+}
+
+function reportOf({ type, data }: TestEvent): Report | null {
+  if (type === "test:fail") return { type: "failed", name: nameOf(data), isSuite: data.details.type === "suite" };
+  if (type === "test:summary") return { type: "ended", isGreen: data.success, processorSeconds: processorSeconds() };
+  if (type !== "test:pass" || data.details.type === "suite") return null;
+  const reason = data.skip ?? data.todo;
+  if (reason === undefined) return { type: "passed" };
+  return { type: "skipped", name: nameOf(data), reason: typeof reason === "string" ? reason : "" };
+}
+
+function nameOf({ file, name }: { readonly file?: string; readonly name: string }): string {
+  return file === undefined || file === name ? name : `${relative(process.cwd(), file)}: ${name}`;
+}
+
+/** Processor time of this process and of the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */
+function processorSeconds(): number {
+  const fields = readFileSync("/proc/self/stat", "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ");
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) / 100, 0);
+}

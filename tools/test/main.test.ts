@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+
+import { run } from "../../src/kit/exec.ts";
+import { capacity, planJobs, type Job } from "./plan-jobs.ts";
+import { runJob } from "./run-job.ts";
+import { runJobs } from "./run-jobs.ts";
+import type { TestFile } from "./test-files.ts";
+
+const main = resolve(import.meta.dirname, "main.ts");
+const head = 'import { after, test } from "node:test";\n';
+
+/** Files of a small checkout. */
+const planted = {
+  "src/one/pure.test.ts": `import { test } from "node:test"; test("one", () => console.log("process", process.pid));`,
+  "src/one/other.test.ts": `import { test } from "node:test"; test("two", () => console.log("process", process.pid));`,
+  "src/one/server.test.ts": `${head}import "node:http"; test("three", () => console.log("process", process.pid));`,
+  "src/bad/fails.test.ts": `${head}test("good", () => {}); test("bad", () => { throw new Error("no"); });`,
+  "src/bad/hook.test.ts": `${head}after(() => { throw new Error("no"); }); test("good", () => {});`,
+  "src/bad/missing.test.ts": `import "./nowhere.ts";`,
+  "src/skip/skips.test.ts": `${head}test("runs", () => {}); test("elsewhere", { skip: "no such machine" }, () => {});`,
+};
+
+let checkout = "";
+
+before(async () => {
+  checkout = await mkdtemp(join(tmpdir(), "berth-runner-"));
+  for (const [file, text] of Object.entries(planted)) {
+    await mkdir(join(checkout, file, ".."), { recursive: true });
+    await writeFile(join(checkout, file), text);
+  }
+});
+after(() => rm(checkout, { recursive: true }));
+
+const runTests = (...args: string[]) => run({ file: process.execPath, args: [main, ...args] }, { cwd: checkout });
+
+test("files that share nothing with the outside run in one process, others in one each", async () => {
+  const { exitCode, stdout } = await runTests("src/one/");
+  assert.equal(exitCode, 0, stdout);
+  const pids = [...stdout.matchAll(/process (\d+)/g)].map((match) => match[1]);
+  assert.equal(pids.length, 3);
+  assert.equal(new Set(pids).size, 2);
+  assert.match(stdout, /^3 passed, 0 failed, 0 skipped$/m);
+});
+
+test("a failed test, a failed hook and a file that cannot be loaded are red and named", async () => {
+  const { exitCode, stdout } = await runTests("src/bad/");
+  assert.equal(exitCode, 1);
+  assert.match(stdout, /FAILED:\n(?: {2}- .*\n)* {2}- src\/bad\/fails\.test\.ts: bad\n/);
+  assert.match(stdout, /^ {2}- .*src\/bad\/hook\.test\.ts$/m);
+  assert.match(stdout, /^ {2}- src\/bad\/missing\.test\.ts$/m);
+  assert.match(stdout, /^2 passed, 3 failed, 0 skipped$/m);
+});
+
+test("what is skipped is named with its reason", async () => {
+  const { exitCode, stdout } = await runTests("src/skip/");
+  assert.equal(exitCode, 0);
+  assert.match(
+    stdout,
+    /SKIPPED: 1 tests did NOT run here:\n {2}- src\/skip\/skips\.test\.ts: elsewhere \(no such machine\)/,
+  );
+  assert.match(stdout, /^1 passed, 0 failed, 1 skipped$/m);
+});
+
+test("an argument that no file matches is red", async () => {
+  assert.equal((await runTests("src/nothing/")).exitCode, 1);
+});
+
+test("a process that does not end is killed and red, although its tests passed", async () => {
+  const file = join(checkout, "hangs.test.ts");
+  await writeFile(file, `${head}test("good", () => { setInterval(() => {}, 1000); });`);
+  const result = await runJob({ name: "hangs", args: [file], isTest: true, weight: 1 }, { timeoutMs: 1000 });
+  assert.equal(result.isGreen, false);
+  assert.deepEqual(result.failed, ["hangs"]);
+  assert.match(result.output, /Killed: it ran longer than 1 s/);
+});
+
+test("no more runs at once than the capacity allows, and a file that must run alone does", async () => {
+  const files = ["alone", "platform", "beside", "beside", "beside", "platform", "beside", "beside"] as const;
+  const jobs = planJobs(files.map((kind, index): TestFile => ({ file: `${kind}-${index}`, kind, lines: 1 })));
+  let held = 0;
+  let most = 0;
+  const runOne = async ({ name, weight }: Job) => {
+    held += weight;
+    most = Math.max(most, held);
+    if (name.startsWith("alone")) assert.equal(held, weight);
+    await new Promise((done) => setTimeout(done, 5));
+    held -= weight;
+  };
+  await runJobs(jobs, capacity, runOne);
+  assert.equal(most, capacity);
+});

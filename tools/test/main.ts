@@ -1,0 +1,38 @@
+import { resolve } from "node:path";
+
+import { capacity, planJobs, type Job } from "./plan-jobs.ts";
+import { printResult, printSummary } from "./print.ts";
+import { runJob, type JobResult } from "./run-job.ts";
+import { runJobs } from "./run-jobs.ts";
+import { findTestFiles } from "./test-files.ts";
+
+const timeoutMs = 5 * 60 * 1000;
+const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
+
+/** Runs the test files whose path contains one of the arguments; without arguments all of them, with the checks beside them. */
+async function runAll(only: readonly string[]): Promise<boolean> {
+  const tests = planJobs(findTestFiles(only));
+  const jobs = only.length === 0 ? [checks, ...tests] : tests;
+  const results: JobResult[] = [];
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => stop.abort());
+  const isLive = jobs.length === 1;
+  const limits = {
+    timeoutMs,
+    signal: stop.signal,
+    ...(isLive ? { onOutput: (text: string) => process.stdout.write(text) } : {}),
+  };
+  await runJobs(jobs, capacity, async (job) => {
+    if (stop.signal.aborted) return;
+    const result = await runJob(job, limits);
+    results.push(result);
+    printResult(result, isLive);
+  });
+  printSummary(results);
+  const passed = results.some((result) => result.passed > 0);
+  return passed && !stop.signal.aborted && results.every(({ isGreen }) => isGreen);
+}
+
+// Test processes and the programs that they start find their modules already compiled. Removing the folder is always safe.
+process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compiled-code");
+if (!(await runAll(process.argv.slice(2)))) process.exitCode = 1;

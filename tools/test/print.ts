@@ -1,0 +1,39 @@
+import type { JobResult } from "./run-job.ts";
+
+const slowestShown = 10;
+
+/** Prints how a job ended and what it printed. `isShown` says that its output was printed as it arrived. */
+export function printResult({ job, isGreen, output, seconds, processorSeconds }: JobResult, isShown: boolean): void {
+  const spent = processorSeconds === 0 ? "" : `, processor ${processorSeconds.toFixed(1)} s`;
+  const head = `${isGreen ? "ok " : "RED"} ${job.name} (${seconds.toFixed(1)} s${spent})`;
+  console.log(isShown ? head : `${head}\n${indent(output)}`);
+}
+
+/** Prints what was skipped and why, what failed, and the closing line. */
+export function printSummary(results: readonly JobResult[]): void {
+  const skipped = results.flatMap((result) => result.skipped);
+  const failed = results.flatMap((result) => result.failed);
+  printList(`SKIPPED: ${skipped.length} tests did NOT run here:`, skipped);
+  if (results.length > slowestShown) printList("The slowest:", slowest(results));
+  printList("FAILED:", failed);
+  const passed = results.reduce((sum, result) => sum + result.passed, 0);
+  console.log(`\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
+}
+
+function slowest(results: readonly JobResult[]): readonly string[] {
+  const sorted = results.toSorted((one, other) => other.seconds - one.seconds).slice(0, slowestShown);
+  return sorted.map(({ job, seconds }) => `${seconds.toFixed(1)} s ${job.name}`);
+}
+
+function printList(title: string, lines: readonly string[]): void {
+  if (lines.length > 0) console.log(`\n${title}\n${lines.map((line) => `  - ${line}`).join("\n")}`);
+}
+
+/** Without the counts that the reporter adds to every process's output. */
+function indent(output: string): string {
+  const lines = output
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !/^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /.test(line));
+  return lines.map((line) => (line === "" ? "" : `    ${line}`)).join("\n");
+}

@@ -1,0 +1,98 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { run } from "../../src/kit/exec.ts";
+import type { Report } from "./event-reporter.ts";
+import type { Job } from "./plan-jobs.ts";
+
+export interface JobResult {
+  readonly job: Job;
+  readonly isGreen: boolean;
+  readonly passed: number;
+  /** The names of failed tests; of a process that failed as a whole its job's name. */
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+  readonly seconds: number;
+  readonly processorSeconds: number;
+  readonly output: string;
+}
+
+export interface JobLimits {
+  /** A process that runs longer is killed and counts as failed. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  /** Receives output as it arrives. */
+  readonly onOutput?: (text: string) => void;
+}
+
+const reporter = resolve(import.meta.dirname, "event-reporter.ts");
+
+/** Runs one job to its end. */
+export async function runJob(job: Job, limits: JobLimits): Promise<JobResult> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-test-run-"));
+  try {
+    return await runIn(folder, job, limits);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function runIn(folder: string, job: Job, { onOutput, ...limits }: JobLimits): Promise<JobResult> {
+  const events = join(folder, "events");
+  const startedAt = performance.now();
+  let output = "";
+  const keep = (chunk: Buffer) => {
+    output += chunk.toString();
+    onOutput?.(chunk.toString());
+  };
+  const args = job.isTest ? [...reporterArgs(events), ...job.args] : job.args;
+  const env = process.env as Record<string, string>;
+  const options = { cwd: process.cwd(), env, ownGroup: true, onStdout: keep, onStderr: keep, ...limits };
+  const { exitCode, signal, timedOut } = await run({ file: process.execPath, args }, options);
+  const seconds = (performance.now() - startedAt) / 1000;
+  if (timedOut) keep(Buffer.from(`\nKilled: it ran longer than ${limits.timeoutMs / 1000} s.\n`));
+  else if (signal !== null) keep(Buffer.from(`\nEnded by ${signal}.\n`));
+  const counted = job.isTest ? countReports(readReports(events)) : { ...nothing, isGreen: true };
+  const isGreen = exitCode === 0 && counted.isGreen;
+  const failed = isGreen || counted.failed.length > 0 ? counted.failed : [job.name];
+  return { ...counted, job, isGreen, failed, seconds, output };
+}
+
+function reporterArgs(events: string): readonly string[] {
+  const specs = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
+  return [...specs, `--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
+}
+
+function readReports(file: string): readonly Report[] {
+  const lines = readTextIfAny(file)
+    .split("\n")
+    .filter((line) => line.endsWith("}"));
+  return lines.map((line) => JSON.parse(line) as Report);
+}
+
+/** A file that cannot be loaded writes no reports. */
+function readTextIfAny(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+const nothing = { isGreen: false, passed: 0, failed: [], skipped: [], processorSeconds: 0 };
+
+/** Node exits with 0 when a hook of the file fails, so the reports decide, and without the last of them nothing is green. */
+function countReports(reports: readonly Report[]) {
+  const failed = reports.filter((report) => report.type === "failed");
+  const skipped = reports.filter((report) => report.type === "skipped");
+  const ended = reports.find((report) => report.type === "ended");
+  const tests = failed.filter(({ isSuite }) => !isSuite);
+  return {
+    isGreen: failed.length === 0 && ended?.isGreen === true,
+    passed: reports.filter(({ type }) => type === "passed").length,
+    failed: (tests.length > 0 ? tests : failed).map(({ name }) => name),
+    skipped: skipped.map(({ name, reason }) => (reason === "" ? name : `${name} (${reason})`)),
+    processorSeconds: ended?.processorSeconds ?? 0,
+  };
+}
