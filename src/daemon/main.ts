@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
+import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { pathsIn, readConfig, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
@@ -13,6 +14,7 @@ Settings are environment variables; docs/config.md lists them.`;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function main(args: readonly string[]): Promise<void> {
+  closeInheritedDescriptors();
   const [verb = "start"] = args;
   if (verb === "--help" || verb === "help") return say(usage);
   if (verb === "start") return runFromCache(readConfigOrRefuse());

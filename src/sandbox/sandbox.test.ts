@@ -14,8 +14,9 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
 import { until } from "../kit/until.ts";
-import { systemPath } from "../kit/exec.ts";
+import { runOk, systemPath } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { Sandbox, SandboxParts, SandboxSpec } from "./spec.ts";
 
@@ -151,6 +152,21 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
   it("tells Node its memory limit", async (t) => {
     if (needs("memory_limit", t)) return;
     assert.equal((await run("node -p 'process.constrainedMemory()'")).stdout.trim(), String(128 * 1024 * 1024));
+  });
+
+  it("has no descriptor but the first three, whatever the program that started Berth had open", async () => {
+    const url = (file: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, file)));
+    const code = `import { createSandbox } from ${url("sandbox.ts")};
+      const sandbox = await createSandbox(${JSON.stringify({ parts, stateDir: join(data, "inherited"), nodeBin: process.execPath, network: "shared" })});
+      const folders = { app: null, storageDir: null, binds: [] };
+      const argv = ["/bin/sh", "-c", "for fd in /proc/self/fd/*; do echo \${fd##*/}; done"];
+      const spec = { id: "build-fds", uid: ${uid}, argv, env: {}, ...folders, network: { kind: "none" }, limits: null };
+      process.stdout.write((await sandbox.run(spec)).stdout);
+      await sandbox.dismantle();`;
+    const node = [process.execPath, "--input-type=module", "-e", code];
+    const started = await runOk({ file: "bash", args: ["-c", 'exec 9</ 200</; exec "$0" "$@"', ...node] });
+    // The shell itself reads the folder by one more.
+    assert.deepEqual(started.stdout.trim().split("\n").slice(0, -1), ["0", "1", "2"]);
   });
 
   it("has no network at all when it asks for none", async () => {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync } from "node:fs";
+import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
@@ -18,6 +19,7 @@ import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpe
  * and uses the strongest of it; `describe` says what is missing. Throws only when the state folder cannot be used.
  */
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
+  closeInheritedDescriptors();
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
   const context = prepare(options);
   const containment = await probeContainment(options, (probe, spec) =>

@@ -1,0 +1,22 @@
+import { closeSync, readdirSync, readFileSync } from "node:fs";
+
+/**
+ * Closes every descriptor above 2 that a child process would inherit. All that Node opens is closed on exec, so these came from the program
+ * that started this process, and through a folder among them (`200</`) a sandbox would reach the host's files.
+ */
+export function closeInheritedDescriptors(): void {
+  for (const fd of readdirSync("/proc/self/fd").map(Number)) if (fd > 2 && survivesExec(fd)) closeSync(fd);
+}
+
+/** proc(5), "fdinfo": the flags of open(2), in octal. */
+function survivesExec(fd: number): boolean {
+  try {
+    const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0;
+  } catch {
+    // The descriptor of readdir itself, closed by now.
+    return false;
+  }
+}
+
+const closeOnExec = 0o2000000;
