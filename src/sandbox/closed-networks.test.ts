@@ -69,18 +69,71 @@ describe(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    test("by the rules of a machine of root's", { skip: nft === undefined && "nft is not installed" }, async () => {
+    /** Runs `body` in the machine's namespace, with a `network` of it. */
+    const onMachine = async (body: string) => {
       const driver = JSON.stringify(pathToFileURL(join(import.meta.dirname, "veth-network.ts")));
       const exec = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../kit/exec.ts")));
-      const code = `import { openVethNetwork } from ${driver}; import { run } from ${exec};
-      const network = await openVethNetwork(${JSON.stringify({ ip, nft })}, ${JSON.stringify(folder)}, ["${nameServer}"]);
-      try {
-        const { prefix } = await network.open("run-test", { kind: "egress" });
-        const asked = [process.execPath, ...${JSON.stringify(asking)}];
-        process.stdout.write((await run({ file: prefix[0], args: [...prefix.slice(1), ...asked] })).stdout);
-      } finally { await network.close("run-test"); await network.dismantle(); }`;
+      const limits = JSON.stringify({ connections: 100, newPerSecond: 1000 });
+      const code = `import { openVethNetwork } from ${driver}; import { run } from ${exec}; import { readFileSync } from "node:fs";
+      const network = await openVethNetwork(${JSON.stringify({ ip, nft })}, ${JSON.stringify(folder)}, ["${nameServer}"], ${limits});
+      const inside = async (id, args) => {
+        const { prefix } = await network.open(id, { kind: "serve", port: 80 });
+        const { stdout } = await run({ file: prefix[0], args: [...prefix.slice(1), process.execPath, ...args] });
+        return JSON.parse(stdout);
+      };
+      const asking = ${JSON.stringify(asking)};
+      try { console.log(JSON.stringify(await (async () => { ${body} })())); }
+      finally { for (const id of network.ids()) await network.close(id); await network.dismantle(); }`;
       const command = within(machine, { file: process.execPath, args: ["--input-type=module", "-e", code] });
-      assert.deepEqual(JSON.parse((await runOk(command, { timeoutMs: 60_000 })).stdout), allowed);
+      return JSON.parse((await runOk(command, { timeoutMs: 60_000 })).stdout) as unknown;
+    };
+    const needsNft = { skip: nft === undefined && "nft is not installed" };
+
+    test("by the rules of a machine of root's", needsNft, async () => {
+      assert.deepEqual(await onMachine(`return inside("run-test", asking);`), allowed);
+    });
+
+    test(
+      "what is sent to an ended sandbox does not leave the machine, with its route or without",
+      needsNft,
+      async () => {
+        // The world has every address of sandboxes too, and answers there.
+        await runOk({
+          file: ip as string,
+          args: ["-n", platform, "route", "add", "local", "10.64.0.0/10", "dev", "lo"],
+        });
+        const found = await onMachine(`
+        const { serve } = await network.open("run-gone", { kind: "serve", port: 80 });
+        await network.close("run-gone");
+        const [node, ...args] = [process.execPath, "-e", asking[1], serve.address.host + ":80"];
+        const reach = async () => JSON.parse((await run({ file: node, args })).stdout);
+        const withRoute = await reach();
+        await run({ file: ${JSON.stringify(ip)}, args: ["route", "del", "unreachable", network.block] });
+        return [withRoute, await reach()];`);
+        assert.deepEqual(found, [[false], [false]]);
+      },
+    );
+
+    test("one sandbox cannot fill the machine's table of connections", needsNft, async () => {
+      const flood = `const socket = require("node:dgram").createSocket("udp4");
+        let left = 3000;
+        const done = () => --left === 0 && setTimeout(() => { console.log(1); process.exit(); }, 100);
+        for (let port = 1000; port < 4000; port += 1) socket.send("x", port, "${elsewhere}", done);`;
+      const found = (await onMachine(`
+        await inside("run-flood", ["-e", ${JSON.stringify(flood)}]);
+        const count = Number(readFileSync("/proc/sys/net/netfilter/nf_conntrack_count", "utf8"));
+        return [count, await inside("run-flood", asking), await inside("run-other", asking)];`)) as [
+        number,
+        unknown,
+        unknown,
+      ];
+      const [count, flooder, neighbour] = found;
+      assert.ok(count >= 90 && count <= 120, `${count} connections are in the table`);
+      assert.deepEqual(
+        flooder,
+        targets.map(() => false),
+      );
+      assert.deepEqual(neighbour, allowed);
     });
 
     test("by an ordinary user's own rules", { skip: pastaLacks }, async (t) => {

@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomInt } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Numbers (ports, subnets) handed out to sandboxes. A number is a folder, so two processes never get the same one and a restart forgets none. */
@@ -11,19 +12,25 @@ export interface Leases {
   owners(): readonly string[];
 }
 
-/** Leases of `first` … `first + count - 1`, kept in `folder`. The search starts at a random one, so that a number rests before it comes again. */
+/**
+ * Leases of `first` … `first + count - 1`, kept in `folder`. The search starts behind the last number given, also after a restart, so that
+ * a number rests as long as possible: an edge may still send visitors to the address of its former owner.
+ */
 export function openLeases(folder: string, first: number, count: number): Leases {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lastFile = `${folder}.last`;
+  const start = () => (existsSync(lastFile) ? Number(readFileSync(lastFile, "utf8")) - first + 1 : randomInt(count));
   const entries = () => readdirSync(folder).map((name) => ({ number: Number(name), owner: ownerOf(folder, name) }));
   const held = (owner: string) => entries().flatMap((entry) => (entry.owner === owner ? [entry.number] : []));
   const release = (number: number) => rmSync(join(folder, String(number)), { recursive: true, force: true });
   const claim: Leases["claim"] = async (owner, isFree) => {
     const own = held(owner)[0];
     if (own !== undefined) return own;
-    const start = Math.floor(Math.random() * count);
+    const from = start();
     for (let step = 0; step < count; step += 1) {
-      const number = first + ((start + step) % count);
+      const number = first + ((from + step) % count);
       if (!take(folder, number, owner)) continue;
+      writeFileSync(lastFile, String(number));
       if (await isFree(number)) return number;
       release(number);
     }

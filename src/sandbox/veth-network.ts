@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, runOk } from "../kit/exec.ts";
-import { closedNetworks } from "./closed-networks.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
+import { usualConnectionLimits, vethRules, type ConnectionLimits } from "./veth-rules.ts";
 
 export interface VethParts {
   readonly ip: string;
@@ -12,6 +12,8 @@ export interface VethParts {
 }
 
 export interface VethNetwork extends NetworkDriver {
+  /** The addresses of all sandboxes, as `10.64.16.0/20`. */
+  readonly block: string;
   /** Every host-side interface starts with this. */
   readonly interfacePrefix: string;
   /** The host's end of a sandbox's link. */
@@ -20,22 +22,26 @@ export interface VethNetwork extends NetworkDriver {
 
 /**
  * A network namespace a sandbox, joined to the host by a veth pair with a /30 of its own, made by root. Egress is masqueraded; the host's
- * addresses, the other sandboxes and metadata services of clouds are rejected by an nft table of our own.
- * Throws when the machine refuses any of it.
+ * addresses, the other sandboxes and metadata services of clouds are rejected by an nft table of our own. Packets for a sandbox that has
+ * ended leave by no other device: an unreachable route covers the whole block. Throws when the machine refuses any of it.
  */
 export async function openVethNetwork(
   parts: VethParts,
   stateDir: string,
   resolvers: readonly string[],
+  limits: ConnectionLimits = usualConnectionLimits(),
 ): Promise<VethNetwork> {
   const tag = createHash("sha256").update(stateDir).digest("hex").slice(0, 4);
   const block = await settleBlock(stateDir, tag);
-  const names: Names = { tag, block, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
+  const blockNetwork = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
+  const names: Names = { tag, block, blockNetwork, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
+  const rules = vethRules(names, resolvers, limits);
   // At each start anew: a restart of the machine's firewall may have flushed every table.
   const guard = async () => {
     writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
-    await runOk({ file: parts.nft, args: ["-f", "-"] }, { stdin: rules(names, resolvers), timeoutMs: 10_000 });
+    await runOk({ file: parts.nft, args: ["-f", "-"] }, { stdin: rules, timeoutMs: 10_000 });
   };
+  await runOk({ file: parts.ip, args: ["route", "replace", "unreachable", blockNetwork] }, { timeoutMs: 10_000 });
   await guard();
   return driver(parts, names, openLeases(join(stateDir, "subnets"), 0, subnetsInBlock), guard);
 }
@@ -43,6 +49,8 @@ export async function openVethNetwork(
 interface Names {
   readonly tag: string;
   readonly block: number;
+  /** Its addresses, as `10.64.16.0/20`. */
+  readonly blockNetwork: string;
   readonly interfacePrefix: string;
   readonly table: string;
 }
@@ -64,7 +72,7 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
   const raise = async (id: string) => {
     const subnet = await leases.claim(
       id,
-      async (number) => !routes().some((route) => covers(route, subnetStart(names, number))),
+      async (number) => !routes().some((route) => route.hasDevice && covers(route, subnetStart(names, number))),
     );
     await destroy(subnet);
     const made = await Promise.allSettled([guard(), create(parts.ip, names, subnet)]);
@@ -82,6 +90,7 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
   return {
     mode: "veth",
     closesMetadata: true,
+    block: names.blockNetwork,
     interfacePrefix: names.interfacePrefix,
     hostAddress: (id) => leases.held(id).map((subnet) => addresses(names, subnet).host)[0],
     async open(id, network) {
@@ -105,16 +114,19 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
       }
     },
     ids: () => leases.owners(),
-    async dismantle() {
-      for (const family of ["inet", "ip"])
-        await run({ file: parts.nft, args: ["delete", "table", family, names.table] }, { timeoutMs: 10_000 });
-    },
+    dismantle: () => dismantle(parts, names),
   };
+}
+
+async function dismantle({ ip, nft }: VethParts, { table, blockNetwork }: Names): Promise<void> {
+  for (const family of ["inet", "ip"])
+    await run({ file: nft, args: ["delete", "table", family, table] }, { timeoutMs: 10_000 });
+  await run({ file: ip, args: ["route", "del", "unreachable", blockNetwork] }, { timeoutMs: 10_000 });
 }
 
 async function create(ip: string, names: Names, subnet: number): Promise<void> {
   const { host, sandbox } = addresses(names, subnet);
-  const words = [ip, spaceName(names, subnet), linkName(names, subnet), host, sandbox];
+  const words = [ip, spaceName(names, subnet), linkName(names, subnet), host, sandbox, names.blockNetwork];
   await runOk({ file: "/bin/sh", args: [script, ...words] }, { timeoutMs: 20_000 });
 }
 
@@ -128,48 +140,6 @@ const subnetStart = (names: Names, subnet: number): number => firstBlockAddress 
 function addresses(names: Names, subnet: number) {
   const start = subnetStart(names, subnet);
   return { host: numberToIp(start + 1), sandbox: numberToIp(start + 2) };
-}
-
-/**
- * Declared and flushed first, so that loading it again replaces it in one transaction. Rejected rather than dropped, so that an
- * application learns at once. Packets of a table that accepts still pass the host's other tables.
- */
-function rules({ table, interfacePrefix, block }: Names, resolvers: readonly string[]): string {
-  // A resolver may be an address of the host itself, or of a cloud's metadata service.
-  const names =
-    resolvers.length === 0
-      ? ""
-      : `iifname "${interfacePrefix}*" ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
-  const ours = `"${interfacePrefix}*"`;
-  const subnet = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
-  return `
-table inet ${table}
-flush table inet ${table}
-table inet ${table} {
-  chain to_host {
-    type filter hook input priority filter - 5; policy accept;
-    iifname ${ours} ct state established,related accept
-    ${names}
-    iifname ${ours} reject
-  }
-  chain through_host {
-    type filter hook forward priority filter - 5; policy accept;
-    iifname ${ours} meta nfproto ipv6 reject
-    ${names}
-    iifname ${ours} ip daddr { 10.64.0.0/10, ${closedNetworks.join(", ")} } reject
-    iifname != ${ours} oifname ${ours} ct state established,related accept
-    oifname ${ours} reject
-  }
-}
-table ip ${table}
-flush table ip ${table}
-table ip ${table} {
-  chain to_world {
-    type nat hook postrouting priority srcnat; policy accept;
-    ip saddr ${subnet} oifname != ${ours} masquerade
-  }
-}
-`;
 }
 
 /** The block of this data folder: remembered, else the first from one that its name gives which no route or address here overlaps. */
@@ -207,13 +177,15 @@ function interfaces(): string[] {
 interface Route {
   readonly first: number;
   readonly last: number;
+  readonly hasDevice: boolean;
 }
 
 const covers = ({ first, last }: Route, address: number): boolean => first <= address && address <= last;
 
 /**
  * The neighbours of this machine. /proc/net/route: destination and mask in hexadecimal, least significant byte first.
- * A route of 10.64.0.0/10 or wider is a gateway's; the narrower ones of ours win over it.
+ * A route of 10.64.0.0/10 or wider is a gateway's; the narrower ones of ours win over it. The unreachable route of a block has no device:
+ * it says that the block is taken, not that its subnets are.
  */
 function routes(): Route[] {
   const lines = readFileSync("/proc/net/route", "utf8").split("\n").slice(1);
@@ -221,7 +193,8 @@ function routes(): Route[] {
     const fields = line.split("\t");
     const [first, mask] = [hexToNumber(fields[1]), hexToNumber(fields[7])];
     const last = first + (2 ** 32 - 1 - mask);
-    return line === "" || last - first >= blockCount * blockSize - 1 ? [] : [{ first, last }];
+    const isWide = last - first >= blockCount * blockSize - 1;
+    return line === "" || isWide ? [] : [{ first, last, hasDevice: fields[0] !== "*" }];
   });
 }
 

@@ -1,12 +1,14 @@
 #!/bin/sh
-# veth.sh <ip> <namespace> <link> <address outside> <address inside>
-# Makes a network namespace that a link joins to the host's. One script instead of three programs: a large process forks slowly.
+# veth.sh <ip> <namespace> <link> <address outside> <address inside> <block>
+# Makes a network namespace that a link joins to the host's. What is for an address of the block without a link has no way out.
+# One script instead of three programs: a large process forks slowly.
 set -e
-ip=$1 space=$2 link=$3 outside=$4 inside=$5
+ip=$1 space=$2 link=$3 outside=$4 inside=$5 block=$6
 "$ip" netns add "$space"
 "$ip" -batch - <<EOF
 link add $link type veth peer name eth0 netns $space
 addr add $outside/30 dev $link
+route replace unreachable $block
 link set $link up
 EOF
 "$ip" -n "$space" -batch - <<EOF

@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import { closedNetworks } from "./closed-networks.ts";
+
+export interface VethRuleNames {
+  readonly table: string;
+  readonly interfacePrefix: string;
+  /** The addresses of all sandboxes of this data folder. */
+  readonly blockNetwork: string;
+}
+
+/** What one sandbox may have open to the world, and how many connections a second it may open; a burst has four times as many. */
+export interface ConnectionLimits {
+  readonly connections: number;
+  readonly newPerSecond: number;
+}
+
+/**
+ * The nft tables that guard sandboxes with a veth pair. Declared and flushed first, so that loading them again replaces them in one
+ * transaction. Rejected rather than dropped, so that an application learns at once. Packets of a table that accepts still pass the
+ * host's other tables.
+ */
+export function vethRules(
+  { table, interfacePrefix, blockNetwork }: VethRuleNames,
+  resolvers: readonly string[],
+  { connections, newPerSecond }: ConnectionLimits,
+): string {
+  const ours = `"${interfacePrefix}*"`;
+  // A resolver may be an address of the host itself, or of a cloud's metadata service.
+  const names =
+    resolvers.length === 0
+      ? ""
+      : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
+  const refuse = "reject with icmpx type admin-prohibited";
+  return `
+table inet ${table}
+flush table inet ${table}
+table inet ${table} {
+  set open_connections { type ifname; flags dynamic; size 4096; }
+  set new_connections { type ifname; flags dynamic; size 4096; }
+  chain limit_connections {
+    ct state new add @new_connections { iifname limit rate over ${newPerSecond}/second burst ${4 * newPerSecond} packets } ${refuse}
+    ct state new add @open_connections { iifname ct count over ${connections} } ${refuse}
+  }
+  chain to_host {
+    type filter hook input priority filter - 5; policy accept;
+    iifname ${ours} ct state established,related accept
+    iifname ${ours} jump limit_connections
+    ${names}
+    iifname ${ours} reject
+  }
+  chain through_host {
+    type filter hook forward priority filter - 5; policy accept;
+    iifname ${ours} meta nfproto ipv6 reject
+    iifname ${ours} jump limit_connections
+    ${names}
+    iifname ${ours} ip daddr { 10.64.0.0/10, ${closedNetworks.join(", ")} } reject
+    iifname != ${ours} oifname ${ours} ct state established,related accept
+    oifname ${ours} reject
+  }
+  chain from_host {
+    type filter hook output priority filter - 5; policy accept;
+    oifname "lo" accept
+    ip daddr ${blockNetwork} oifname != ${ours} reject
+  }
+}
+table ip ${table}
+flush table ip ${table}
+table ip ${table} {
+  chain to_world {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${blockNetwork} oifname != ${ours} masquerade
+  }
+}
+`;
+}
+
+/** The limits for this machine: all sandboxes share the kernel's table of connections, and a full table refuses every connection of the machine. */
+export function usualConnectionLimits(): ConnectionLimits {
+  const size = readTableSize();
+  return { connections: Math.min(16_384, Math.max(1024, Math.floor(size / 16))), newPerSecond: 500 };
+}
+
+function readTableSize(): number {
+  try {
+    return Number(readFileSync("/proc/sys/net/netfilter/nf_conntrack_max", "utf8"));
+  } catch {
+    // The module is loaded by the first rule that needs it; this is its size on a small machine.
+    return 65_536;
+  }
+}
