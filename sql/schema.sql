@@ -326,6 +326,7 @@ CREATE TABLE public.organization (
     max_projects integer DEFAULT 10 NOT NULL,
     suspended_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    is_first boolean DEFAULT false NOT NULL,
     CONSTRAINT organization_max_projects_check CHECK ((max_projects >= 0))
 );
 
@@ -735,6 +736,8 @@ CREATE INDEX edge_counter_seen ON public.edge_counter USING btree (seen_at);
 CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
 
 CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
+
+CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
 CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
 

@@ -237,7 +237,7 @@ test("a client that does not read costs a page, not the log", async () => {
   const socket = connect(api.port, "127.0.0.1");
   socket.pause();
   socket.write(
-    `GET /v1/projects/${slug}/logs?follow=true&after=0:0 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${org.member}\r\n\r\n`,
+    `GET /v1/projects/${slug}/logs?follow=true&after=0:0 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${org.member}\r\n\r\n`,
   );
   await new Promise((resolve) => setTimeout(resolve, 1500));
   assert.ok(read >= 1 && read < 12, `${read} pages were read for a client that reads none`);

@@ -12,7 +12,6 @@ const search = z
   .string()
   .max(200)
   .regex(/^[^\0]*$/, "must not hold the character NUL")
-  .transform((text) => (text === "" ? undefined : text))
   .optional();
 
 const page = {
@@ -65,6 +64,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/data/tables",
     names: "project",
+    living: true,
     access: "member",
     scope: "data:read",
     params: slugParam,
@@ -76,7 +76,7 @@ export const rows = [
     }),
     result: z.object({ tables: z.array(table), total: z.number().int(), next_offset: z.number().int().nullable() }),
     success: [200],
-    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    errors: ["no_database", "conflict", "query_timeout"],
     waits: true,
     large: true,
     summary: "List the tables and views of the project's database",
@@ -86,6 +86,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/data/tables/:schema/:table",
     names: "project",
+    living: true,
     access: "member",
     scope: "data:read",
     params: tableParams,
@@ -104,7 +105,7 @@ export const rows = [
       next_offset: z.number().int().nullable(),
     }),
     success: [200],
-    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    errors: ["no_database", "conflict", "query_timeout"],
     waits: true,
     large: true,
     summary: "Read a table's columns and a page of its rows",
@@ -114,6 +115,7 @@ export const rows = [
     method: "POST",
     path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
     names: "project",
+    living: true,
     access: "owner",
     scope: "data:write",
     params: tableParams,
@@ -121,7 +123,7 @@ export const rows = [
     body_bytes: limits.row_body_bytes,
     result: z.object({ row: byColumn, cut }),
     success: [201],
-    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    errors: ["no_database", "conflict", "query_timeout"],
     activity: "data.inserted",
     waits: true,
     summary: "Add a row to a table; answers with the row as it is stored",
@@ -131,6 +133,7 @@ export const rows = [
     method: "DELETE",
     path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
     names: "project",
+    living: true,
     access: "owner",
     scope: "data:write",
     approval: true,
@@ -138,7 +141,7 @@ export const rows = [
     body: z.strictObject({ key: namedValues }),
     body_bytes: limits.row_body_bytes,
     success: [204],
-    errors: ["project_deleted", "no_database", "conflict", "query_timeout"],
+    errors: ["no_database", "conflict", "query_timeout"],
     activity: "data.deleted",
     waits: true,
     summary: "Delete the one row that a primary key, or a unique key without nulls, names",

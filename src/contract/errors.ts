@@ -44,9 +44,19 @@ export const errors = {
     next: "projects.list",
   },
   not_found: { status: 404, retry: "no", meaning: "There is no such thing in your organization." },
+  no_database: {
+    status: 404,
+    retry: "after_change",
+    meaning: "The project has no database yet.",
+    next: "database.create",
+  },
   method_not_allowed: { status: 405, retry: "no", meaning: "The path exists, but not with this method." },
   conflict: { status: 409, retry: "after_change", meaning: "The request contradicts the present state." },
-  slug_taken: { status: 409, retry: "after_change", meaning: "The organization already has a project with this slug." },
+  slug_taken: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The slug is taken: by another project of the organization, or by another organization.",
+  },
   key_taken: { status: 409, retry: "no", meaning: "The organization already has this SSH key." },
   hostname_taken: { status: 409, retry: "after_change", meaning: "Another project has this hostname." },
   system_variable: { status: 409, retry: "no", meaning: "The platform sets this variable itself." },
@@ -74,12 +84,6 @@ export const errors = {
     retry: "yes",
     meaning: "Another deployment of this project is in progress.",
     next: "deployments.list",
-  },
-  no_database: {
-    status: 409,
-    retry: "after_change",
-    meaning: "The project has no database yet.",
-    next: "database.create",
   },
   operation_in_progress: {
     status: 409,

@@ -30,7 +30,10 @@ export const name = z
   .trim()
   .min(1, "must not be empty")
   .max(100)
-  .regex(/^\P{Cc}*$/u, "must not contain control characters");
+  .regex(
+    /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/,
+    "must not contain control characters, line separators or marks that change the direction of text",
+  );
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });
@@ -52,7 +55,7 @@ export const numberCursor = z
   .string()
   .regex(/^\d{1,9}$/, "use the next_cursor of the page before")
   .transform(Number)
-  .pipe(z.number().int())
+  .pipe(z.number().int().min(0).max(999_999_999))
   .optional();
 
 /** A slug in a path: any text, because a wrong one is not found rather than invalid. */
@@ -71,7 +74,7 @@ export function optionalQueryInteger(least: number, most: number) {
 function integerText(least: number, most: number) {
   return z
     .string()
-    .regex(/^\d{1,9}$/, "must be a whole number")
+    .regex(/^\d{1,15}$/, "must be a whole number")
     .transform(Number)
     .pipe(z.number().int().min(least).max(most));
 }

@@ -16,6 +16,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/logs",
     names: "project",
+    living: true,
     access: "member",
     scope: "logs:read",
     params: slugParam,
@@ -32,7 +33,6 @@ export const rows = [
       next_cursor: z.string().nullable(),
     }),
     success: [200],
-    errors: ["project_deleted"],
     streams: true,
     large: true,
     summary:

@@ -75,6 +75,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/metrics",
     names: "project",
+    living: true,
     access: "member",
     scope: "metrics:read",
     params: slugParam,
@@ -109,7 +110,6 @@ export const rows = [
       ),
     }),
     success: [200],
-    errors: ["project_deleted"],
     summary: "Show traffic, latency, page load times and the use of processor and memory, in buckets",
   }),
 ] as const;

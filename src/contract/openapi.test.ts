@@ -66,3 +66,25 @@ test("capabilities list every row, scope and error code", () => {
     [routes.length, Object.keys(errors).length, scopes.length],
   );
 });
+
+test("every pattern and bound can be understood by others, and rows of a table are objects", () => {
+  const text = JSON.stringify(openapi("0"));
+  assert.doesNotMatch(text, /\\\\p\{/i);
+  const paths = openapi("0")["paths"] as Record<string, Record<string, Operation>>;
+  const rows = paths["/v1/projects/{slug}/data/tables/{schema}/{table}/rows"];
+  for (const [method, field] of [
+    ["post", "values"],
+    ["delete", "key"],
+  ] as const)
+    assert.equal(rows?.[method]?.requestBody.content["application/json"].schema.properties[field]?.type, "object");
+  for (const operation of Object.values(paths).flatMap((each) => Object.values(each)))
+    for (const { in: place, schema } of operation.parameters)
+      assert.ok(place !== "query" || (schema.type !== undefined && (schema.maximum ?? 0) < Number.MAX_SAFE_INTEGER));
+});
+
+interface Operation {
+  readonly parameters: readonly { readonly in: string; readonly schema: { type?: string; maximum?: number } }[];
+  readonly requestBody: {
+    readonly content: { "application/json": { schema: { properties: Record<string, { type?: string }> } } };
+  };
+}

@@ -225,7 +225,7 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", components: Json): 
     io,
     metadata: registry,
     unrepresentable: "any",
-    override: ({ jsonSchema }) => tidy(jsonSchema, io),
+    override: ({ zodSchema, jsonSchema }) => tidy(Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)), io),
   }) as Json;
   const moved = JSON.parse(JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
   const { $defs = {}, $schema: _, ...body } = moved;

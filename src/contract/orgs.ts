@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { replicasBody } from "./deployments.ts";
 import { id, name, slug, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
@@ -45,6 +46,36 @@ export const rows = [
     summary: "List all organizations, newest first",
   }),
   row({
+    name: "orgs.update",
+    method: "PATCH",
+    path: "/v1/orgs/:slug",
+    names: "organization",
+    access: "operator",
+    scope: "orgs:write",
+    params: slugParam,
+    body: z.strictObject({ name: name.optional(), max_projects: maxProjects.optional() }),
+    result: organization,
+    success: [200],
+    changes_rights: true,
+    activity: "org.updated",
+    summary: "Change an organization's name and how many projects it may have",
+  }),
+  row({
+    name: "orgs.scale",
+    method: "PUT",
+    path: "/v1/orgs/:org/projects/:slug/scale",
+    names: "project",
+    living: true,
+    access: "operator",
+    scope: "deployments:write",
+    params: slugParam.extend({ org: z.string().max(100) }),
+    body: replicasBody,
+    result: replicasBody,
+    success: [200],
+    activity: "project.scaled",
+    summary: "Set how many replicas of any organization's project run",
+  }),
+  row({
     name: "orgs.disable",
     method: "POST",
     path: "/v1/orgs/:slug/disable",
@@ -55,6 +86,7 @@ export const rows = [
     result: organization,
     success: [200],
     errors: ["conflict"],
+    changes_rights: true,
     activity: "org.disabled",
     summary: "Suspend an organization: its tokens, applications and cron jobs stop; nothing is deleted",
   }),
@@ -68,6 +100,7 @@ export const rows = [
     params: slugParam,
     result: organization,
     success: [200],
+    changes_rights: true,
     activity: "org.enabled",
     summary: "Bring a suspended organization back with the deployments it had",
   }),

@@ -24,7 +24,7 @@ const healthPath = z
   .string()
   .max(512)
   .regex(
-    /^\/(?![/\\])[^\s\\\p{Cc}]*$/u,
+    /^\/(?![/\\])[^\s\\\u0000-\u001f\u007f-\u009f]*$/,
     "must start with one slash and contain no space, backslash or control character",
   )
   .nullable();
@@ -71,13 +71,13 @@ export const rows = [
     method: "PUT",
     path: "/v1/projects/:slug/settings",
     names: "project",
+    living: true,
     access: "owner",
     scope: "projects:write",
     params: slugParam,
     body: z.strictObject({ port: port.optional(), health_path: healthPath.optional() }),
     result: project,
     success: [200],
-    errors: ["project_deleted"],
     activity: "project.settings_changed",
     summary: "Change port and health path from the next deploy on; null resets a value",
   }),

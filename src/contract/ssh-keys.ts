@@ -56,6 +56,7 @@ export const rows = [
     approval: true,
     params: z.object({ id }),
     success: [204],
+    errors: ["forbidden"],
     activity: "ssh_key.deleted",
     summary: "Remove a public key; it stops working at once",
   }),

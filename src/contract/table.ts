@@ -6,11 +6,13 @@ import type { ErrorCode } from "./errors.ts";
 export interface Row {
   /** `<noun>.<verb>`. */
   readonly name: `${string}.${string}`;
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With `:param` segments. */
   readonly path: `/v1/${string}`;
-  /** The thing that the path's first parameter names: looked up before a malformed request is told what is wrong with it. */
+  /** What the path names. The lookup comes before any complaint about the rest of the request. */
   readonly names: Named | null;
+  /** The handler receives the project that the path names as `ctx.project`; a deleted one is refused with `project_deleted`. */
+  readonly living: boolean;
   readonly access: Access;
   /** Null for rows that every token may call. */
   readonly scope: Scope | null;
@@ -36,6 +38,8 @@ export interface Row {
   readonly summary: string;
   /** The handler commits its intent and then waits for the world. */
   readonly waits: boolean;
+  /** A change of rights: this control plane forgets what it remembers of tokens after the commit and before the answer. */
+  readonly changes_rights: boolean;
   /** The answer may take megabytes until its client has read it, so a token has few of them open at once. */
   readonly large: boolean;
   /** Where the query says `follow=true`, the answer is `text/event-stream`; the data of its events has the form of the result. */
@@ -49,6 +53,7 @@ export type SuccessStatus = 200 | 201 | 204;
 
 type Defaults = {
   names: null;
+  living: false;
   further_scopes: readonly [];
   approval: false;
   params: typeof noFields;
@@ -60,6 +65,7 @@ type Defaults = {
   errors: readonly [];
   activity: null;
   waits: false;
+  changes_rights: false;
   large: false;
   streams: false;
 };
@@ -69,6 +75,7 @@ type Optional = Partial<Pick<Row, keyof Defaults>>;
 const noFields = z.object({});
 const defaults: Defaults = {
   names: null,
+  living: false,
   further_scopes: [],
   approval: false,
   params: noFields,
@@ -80,6 +87,7 @@ const defaults: Defaults = {
   errors: [],
   activity: null,
   waits: false,
+  changes_rights: false,
   large: false,
   streams: false,
 };
@@ -89,15 +97,21 @@ export function row<const R extends Required & Optional>(given: R): Omit<Default
   return { ...defaults, ...given };
 }
 
-/** The name by which a path's first parameter says which thing is meant; undefined for a path that names none. */
-export function nameOf(row: Pick<Row, "path" | "names">, params: unknown): string | undefined {
-  const first = nameParameter(row);
-  return first === undefined ? undefined : (params as Readonly<Record<string, string>>)[first];
+/** The slug or id in the path of the thing that the row names; undefined for a path that names none. */
+export function nameOf(row: Pick<Row, "names">, params: unknown): string | undefined {
+  const name = nameParameter(row);
+  return name === undefined ? undefined : (params as Readonly<Record<string, string>>)[name];
 }
 
-/** That parameter: `slug` or `id`. */
-export function nameParameter({ path, names }: Pick<Row, "path" | "names">): string | undefined {
-  return names === null ? undefined : /:(\w+)/.exec(path)?.[1];
+/** That parameter of the path. */
+export function nameParameter({ names }: Pick<Row, "names">): "slug" | "id" | undefined {
+  if (names === null) return undefined;
+  return names === "project" || names === "organization" ? "slug" : "id";
+}
+
+/** Whether the path names the organization whose project is meant, as routes of the operator may. */
+export function namesOrganization({ params }: Pick<Row, "params">): boolean {
+  return "org" in params.shape;
 }
 
 /** Whether a row changes something: it counts as a write, and takes an Idempotency-Key and `?dry_run=true`. */
@@ -125,6 +139,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   if (row.approval) always.push("approval_required", "approval_denied");
   if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress");
   if (Object.keys(row.params.shape).length > 0) always.push("not_found");
+  if (row.living) always.push("project_deleted");
   return always;
 }
 

@@ -9,6 +9,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/timeline",
     names: "project",
+    living: true,
     access: "member",
     scope: "activity:read",
     params: slugParam,

@@ -61,6 +61,7 @@ export const rows = [
     params: z.object({ id }),
     success: [204],
     errors: ["last_owner_token", "forbidden"],
+    changes_rights: true,
     activity: "token.deleted",
     summary: "Revoke a token; it stops working within a second",
   }),

@@ -15,6 +15,11 @@ export const settings = {
   sshPort: wholeNumber("BERTH_SSH_PORT", 2222, port, "git over SSH."),
   domain: text("BERTH_DOMAIN", "localhost", "The domain below which every application gets a name."),
   host: text("BERTH_HOST", "localhost", "The name under which users reach the control plane and git."),
+  hosts: list(
+    "BERTH_HOSTS",
+    (value) => (/^[a-z0-9.-]+$/i.test(value) ? undefined : "is not a host name"),
+    "Further host names that the control plane answers to, beside `BERTH_HOST`, the machine's name, `localhost` and IP addresses.",
+  ),
   publicAddresses: list(
     "BERTH_PUBLIC_ADDRESSES",
     (value) => (isIP(value) > 0 ? undefined : "is not an IP address"),

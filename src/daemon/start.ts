@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
@@ -74,6 +75,7 @@ export async function startPlatform(
     platform: handlerPlatform(config, platform),
     log,
     checks: readinessChecks(platform, reconcilers, git),
+    hostnames: [hostname(), ...config.hosts],
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
     operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },

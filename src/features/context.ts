@@ -15,6 +15,7 @@ import type { Db, Tx } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { DomainSettings } from "./domains/domains.ts";
+import type { ProjectKey, ProjectRow } from "./projects/queries.ts";
 
 /** Who calls: one token of one organization. */
 export interface Caller extends Rights {
@@ -62,14 +63,22 @@ export interface Addresses {
 /** The error codes that a route may answer: its own and the common ones. */
 export type CodeOf<N extends RouteName> =
   | RouteNamed<N>["errors"][number]
+  | (RouteNamed<N>["living"] extends true ? "project_deleted" : never)
   | "invalid_request"
   | "not_found"
   | "unavailable";
+
+/** The living project that a path names. */
+export interface NamedProject extends ProjectRow {
+  readonly key: ProjectKey;
+}
 
 /** Everything a handler works with. `tx` is the one transaction of a request that changes something; what only reads has none. */
 export interface Context<N extends RouteName> {
   readonly tx: RouteNamed<N>["method"] extends "GET" ? Db : Tx;
   readonly caller: Caller;
+  /** Of rows that say `living: true`. Its organization is the caller's, unless the path of an operator's row names another. */
+  readonly project: RouteNamed<N>["living"] extends true ? NamedProject : never;
   readonly platform: HandlerPlatform;
   readonly now: Date;
   readonly log: Log;
@@ -108,13 +117,16 @@ export interface RefusalText {
 }
 
 export interface ActivityNote {
+  /** `ctx.project` if left out. */
   readonly project_id?: string;
   readonly target?: string;
   /** The id of what is changed, where the path names it by a word that could come to mean another; approvals are bound to it. */
   readonly resource?: string;
   readonly detail?: Readonly<Record<string, unknown>>;
-  /** Nothing changed: write no row. */
+  /** Nothing changes: write no row. */
   readonly silent?: boolean;
+  /** Only the outcome decides whether something changes, and records it itself. */
+  readonly recordedLater?: boolean;
 }
 
 /** A parsed request. */

@@ -4,10 +4,12 @@ import type { Log } from "../kit/log.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { Authenticated } from "../features/tokens/tokens.ts";
 
-/** Tells whom a token stands for, mostly from memory. What was revoked, expired or suspended stops within a second. */
+/** Finds the caller that a token stands for, mostly from memory. Revoked, expired and suspended tokens stop working within a second. */
 export interface Authenticator {
   /** The live token, or undefined. */
   authenticate(text: string): Promise<Authenticated | undefined>;
+  /** Forgets every token that is remembered here; answers of look-ups that are under way are not remembered. */
+  forget(): void;
   close(): void;
 }
 
@@ -34,17 +36,18 @@ const useEveryMs = 60_000;
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const memory = new LRUCache<string, Remembered>({ max: mostTokens });
   let generation = 0;
-  const stop = options.wakeups.on("tokens", () => {
+  const forget = () => {
     generation += 1;
     memory.clear();
-  });
+  };
+  const stop = options.wakeups.on("tokens", forget);
   const look = async (text: string, key: string) => {
-    const asked = generation;
+    const startedIn = generation;
     const found = await options.find(text);
     if (found === undefined) return undefined;
     const fresh = remember(found);
-    // A change that came in meanwhile may be newer than the answer.
-    if (asked === generation) memory.set(key, fresh);
+    // A change that arrived meanwhile may be newer than what was found.
+    if (startedIn === generation) memory.set(key, fresh);
     return fresh;
   };
   return {
@@ -58,6 +61,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       noteUse(options, entry, nowMs);
       return entry.found;
     },
+    forget,
     close: stop,
   };
 }
@@ -71,7 +75,7 @@ function remember(found: Authenticated): Remembered {
   };
 }
 
-// Nobody waits for it, and losing one costs nothing.
+// The request does not wait for it; a lost note costs nothing.
 function noteUse(options: AuthenticatorOptions, entry: Remembered, nowMs: number): void {
   if (nowMs - entry.usedAtMs < useEveryMs) return;
   entry.usedAtMs = nowMs;

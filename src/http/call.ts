@@ -6,6 +6,7 @@ import {
   type ActivityNote,
   type Caller,
   type Context,
+  type NamedProject,
   type RefusalText,
   type ServerEvent,
   type Waiting,
@@ -14,11 +15,12 @@ import { linkSignals } from "../kit/link-signals.ts";
 import type { Db, Tx } from "../store/database.ts";
 import { watchCaller, type CallerWatch } from "./caller-watch.ts";
 import { answerTo } from "./errors.ts";
-import { askAtGate, isGated, passGate, resourceIds } from "./gate.ts";
+import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
+import { askAtGate, isGated, passGate } from "./gate.ts";
 import { affectedBy, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
+import { findNamed, findNamedProject } from "./named.ts";
 import { pathOf } from "./next-call.ts";
 import type { ParsedInput } from "./parse.ts";
-import type { Answer, PipelineOptions, PipelineRequest } from "./pipeline.ts";
 
 /** One request that is being handled. */
 export class Call {
@@ -27,6 +29,7 @@ export class Call {
   readonly #request: PipelineRequest;
   readonly #caller: Caller | undefined;
   #status: SuccessStatus;
+  #project: NamedProject | undefined;
   #note: ActivityNote = {};
   #watch: CallerWatch | undefined;
   #look: Waiting<unknown>["look"];
@@ -64,6 +67,7 @@ export class Call {
   async change(input: ParsedInput, key?: HeldKey): Promise<Answer> {
     try {
       const done = await this.#options.platform.db.transaction().execute((tx) => this.#act(tx, input, key));
+      if (this.#row.changes_rights) this.#options.authenticator.forget();
       if (done.answer !== undefined) return done.answer;
       return await this.#outcome(done.waiting, key);
     } catch (error) {
@@ -88,14 +92,14 @@ export class Call {
       })
       .finally(() => this.#watch?.end());
     await this.#look?.();
-    const { project_id, target = null, detail = {}, silent = false } = this.#note;
+    const { project_id = this.#project?.id, target = null, detail = {}, silent = false } = this.#note;
     const { org_id } = caller;
     const reaches = this.#row.approval && project_id !== undefined;
     const said = {
       dry_run: true,
       route: this.#row.name,
       would_answer: this.#status,
-      would_change: silent && !this.#row.waits ? null : { action: this.#row.activity, target, detail },
+      would_change: silent ? null : { action: this.#row.activity, target, detail },
       needs_approval: isGated(this.#row, caller),
       affects: reaches ? await affectedBy(platform, { org_id, project_id }) : null,
     };
@@ -104,11 +108,12 @@ export class Call {
 
   async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {
     const caller = this.#caller as Caller;
-    // Asked before the handler, which may delete what the path names.
-    const gated = isGated(this.#row, caller) ? await resourceIds(tx, this.#row, caller, input.params) : undefined;
+    const isBehindGate = isGated(this.#row, caller);
+    // Before the handler, which may delete what the path names.
+    const named = isBehindGate ? await findNamed(tx, this.#row, caller, input.params) : undefined;
     const result = await this.#handle(tx, input);
-    if (gated !== undefined) {
-      const approval_id = await passGate(tx, this.#gatedRequest(input, gated), this.#options.platform.clock.now());
+    if (isBehindGate) {
+      const approval_id = await passGate(tx, this.#gatedRequest(input, named?.id), this.#options.platform.clock.now());
       this.#note = { ...this.#note, detail: { ...this.#note.detail, approval_id } };
     }
     if (this.#row.waits) {
@@ -160,10 +165,10 @@ export class Call {
     }
   }
 
-  #gatedRequest(input: ParsedInput, ids: readonly string[]): GatedRequest {
+  #gatedRequest(input: ParsedInput, namedId: string | undefined): GatedRequest {
     const { name: route, method, path, summary } = this.#row;
-    const { project_id = null, target = null, resource, detail = {} } = this.#note;
-    // Its id stands for a project's slug.
+    const { project_id = this.#project?.id ?? null, target = null, resource, detail = {} } = this.#note;
+    // The id stands for the slug, which may come to name another project.
     const { slug: _, ...params } = input.params as Record<string, unknown>;
     return {
       caller: this.#caller as Caller,
@@ -171,9 +176,10 @@ export class Call {
       method,
       path: pathOf(path, this.#request.params) ?? path,
       summary,
-      resources: resource === undefined ? ids : [...ids, resource],
+      resources: [namedId, resource].filter((id) => id !== undefined),
       params,
-      query: input.query,
+      // As it was sent: a human approved these very words, whatever this row reads of them.
+      query: this.#request.query,
       body: input.body,
       project_id,
       target,
@@ -182,6 +188,7 @@ export class Call {
   }
 
   async #handle(tx: Tx | Db, input: ParsedInput): Promise<unknown> {
+    if (this.#row.living) this.#project = await findNamedProject(tx, this.#row, this.#caller as Caller, input.params);
     const result = await handlerOf(this.#row)(this.#context(tx), input);
     if (this.#row.waits) this.#look = (result as Waiting<unknown>).look;
     return result;
@@ -208,6 +215,7 @@ export class Call {
       tx,
       // Handlers of public rows have no use for a caller.
       caller: this.#caller as Caller,
+      project: this.#project,
       platform,
       now: platform.clock.now(),
       lastEventId: this.#request.lastEventId,
@@ -242,9 +250,12 @@ export class Call {
   }
 
   async #writeActivity(db: Db | Tx): Promise<void> {
-    const { project_id = null, target = null, detail = {}, silent = false } = this.#note;
-    if (this.#row.activity === null || silent || this.#caller === undefined) return;
+    const { target = null, detail = {}, silent = false, recordedLater = false } = this.#note;
+    if (this.#row.activity === null || silent || recordedLater || this.#caller === undefined) return;
     const { org_id, token_id: actor_token_id, token_name: actor_name } = this.#caller;
+    // An operator's change to another organization's project is not part of that project's own activity.
+    const ownProject = this.#project?.org_id === org_id ? this.#project.id : null;
+    const { project_id = ownProject } = this.#note;
     const action = this.#row.activity;
     await recordActivity(db, { org_id, project_id, actor_token_id, actor_name, action, target, detail });
   }

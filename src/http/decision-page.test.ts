@@ -120,6 +120,12 @@ test("decides only by its own form: with its nonce, its origin and an explicit c
     body: JSON.stringify({ choice, nonce }),
   });
   assert.equal(posted.status, 400);
+  const twice = await fetch(`${api.baseUrl}${page}`, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded", origin },
+    body: `nonce=${nonce}&choice=denied&choice=approved`,
+  });
+  assert.equal(twice.status, 400);
   assert.equal(await statusOf(id), "pending");
   // A tunnel or a proxy gives the page another name, which both sides agree on.
   assert.equal((await pressButton(api, page, { choice, nonce }, { origin: api.baseUrl })).status, 200);

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { HandlerPlatform } from "../features/context.ts";
+import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { decisionHtml, noticeHtml, pageHeaders, type Notice } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
@@ -27,7 +27,7 @@ export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void 
     scope.addContentTypeParser(
       "application/x-www-form-urlencoded",
       parser,
-      async (_: FastifyRequest, text: string | Buffer) => Object.fromEntries(new URLSearchParams(text.toString())),
+      async (_: FastifyRequest, text: string | Buffer) => readForm(text.toString()),
     );
     scope.setErrorHandler((error, request, reply) => {
       const { status, kind } = answerTo(error);
@@ -37,6 +37,14 @@ export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void 
     scope.get(path, (request: DecisionRequest, reply) => show(page, request, reply));
     scope.post(path, (request: DecisionRequest, reply) => choose(page, request, reply));
   });
+}
+
+/** The fields of a form. Refuses a field that comes twice: one reader could take the first value and another the last. */
+function readForm(text: string): Readonly<Record<string, string>> {
+  const fields = [...new URLSearchParams(text)];
+  const form = Object.fromEntries(fields);
+  if (Object.keys(form).length !== fields.length) throw new Refused("invalid_request");
+  return form;
 }
 
 async function show(

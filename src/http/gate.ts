@@ -1,10 +1,10 @@
 import { limits } from "../contract/limits.ts";
-import { nameOf, type Row } from "../contract/table.ts";
+import type { Row } from "../contract/table.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
-import type { Db, Tx } from "../store/database.ts";
-import { askForApproval, consumeApproval, finders, type GatedRequest } from "./handlers.ts";
+import type { Tx } from "../store/database.ts";
+import { askForApproval, consumeApproval, type GatedRequest } from "./handlers.ts";
 
-/** Thrown to roll back what a handler did for a request that nobody has approved yet. */
+/** Thrown to roll back the changes of a handler whose request has no approval yet. */
 class GateClosed extends Error {
   readonly request: GatedRequest;
   constructor(request: GatedRequest) {
@@ -18,16 +18,9 @@ export function isGated(row: Row, caller: Caller): boolean {
   return row.approval && caller.approval_mode;
 }
 
-/** The ids of what the path names, as the caller's organization has them now. */
-export async function resourceIds(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<readonly string[]> {
-  if (row.names === null) return [];
-  const found = await finders[row.names](db, caller, nameOf(row, params) ?? "");
-  return found === undefined ? [] : [found.id];
-}
-
 /**
- * Stands behind the handler: everything that can be refused has been refused, and what was written is not committed. Uses the approval up
- * and lets the transaction go on, or ends it. The approval's id.
+ * Consumes the approval of this request and returns its id; throws to roll the transaction back when there is none. Runs after the handler,
+ * so that a request which the handler refuses needs no approval.
  */
 export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promise<string> {
   const id = await consumeApproval(tx, request, now);
@@ -36,8 +29,8 @@ export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promis
 }
 
 /**
- * Turns a closed gate into the refusal that names the approval; throws any other error as it is. Nobody is asked about what `look` refuses:
- * that is in the world, where the handler could not look.
+ * Turns a closed gate into the refusal that names the approval; throws any other error as it is. `look` throws what would refuse the
+ * request outside the database, before a human is asked to approve it.
  */
 export async function askAtGate(platform: HandlerPlatform, error: unknown, look?: () => Promise<void>): Promise<never> {
   if (!(error instanceof GateClosed)) throw error;

@@ -44,6 +44,7 @@ export {
   type GatedRequest,
 } from "../features/approvals/approvals.ts";
 export { claimKey, type HeldKey } from "../features/idempotency/idempotency.ts";
+export { livingProject } from "../features/projects/projects.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
 
 /** The handlers of every noun of the contract. This list and the ones below are all that this layer knows of nouns. */

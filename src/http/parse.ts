@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { nameParameter, type Row } from "../contract/table.ts";
 import { Refused } from "../features/context.ts";
 
@@ -21,13 +21,29 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   if (isImpossible(raw.params) || params.error?.issues.some((issue) => issue.path[0] === nameParameter(row)))
     return new Refused("not_found");
   const query = row.query.safeParse(raw.query);
-  const body: Parsed = row.body === null ? parseNoBody(raw.body) : row.body.safeParse(raw.body ?? {});
+  const given = withoutOrganization(raw.body);
+  const body: Parsed = (row.body ?? noBody).safeParse(given);
   if (params.success && query.success && body.success)
-    return { params: params.data, query: query.data, body: body.data };
+    return { params: params.data, query: query.data, body: row.body === null ? undefined : body.data };
   return invalid(
     [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues.flatMap(detailsOf))),
   );
 }
+
+const noBody = z.strictObject({});
+
+/**
+ * The body as an object, empty when the request had none. The specification gives an organization named in a body no effect, so these
+ * fields are dropped unread; other unknown fields are refused.
+ */
+function withoutOrganization(body: unknown): unknown {
+  if (body === undefined) return {};
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
+  const { org: _, org_id: _id, organization: _name, organization_id: _organizationId, ...rest } = body as Fields;
+  return rest;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
 
 // PostgreSQL's text has no NUL, so nothing can have such a name.
 function isImpossible(params: unknown): boolean {
@@ -42,18 +58,6 @@ type Issue = Pick<z.core.$ZodIssue, "path" | "message"> & {
   readonly code?: string | undefined;
   readonly keys?: readonly string[];
 };
-
-function parseNoBody(body: unknown): Parsed {
-  const isObject = typeof body === "object" && body !== null;
-  if (body === undefined || body === null || (isObject && Object.keys(body).length === 0))
-    return { success: true, data: undefined };
-  return {
-    success: false,
-    error: {
-      issues: [{ code: "unrecognized_keys", keys: isObject ? Object.keys(body) : ["body"], path: [], message: "" }],
-    },
-  };
-}
 
 function detailsOf(issue: Issue): Detail[] {
   const path = issue.path.map(String).join(".");

@@ -122,6 +122,14 @@ describe("what is malformed is refused before anything is looked up", () => {
     assert.equal(empty.status, 409);
   });
 
+  test("null and a list are no object, with a body or without one", async () => {
+    for (const body of ["null", "[]"]) {
+      const undeleted = await api.call("POST", "/v1/projects/bodiless/undelete", { token: org.member, body });
+      assert.deepEqual([undeleted.status, undeleted.body["code"]], [400, "invalid_request"]);
+      assert.equal((await create(body)).status, 400);
+    }
+  });
+
   test("an impossible name is missing rather than invalid", async () => {
     for (const slug of ["%00", "A%20B", "a".repeat(3000), "..%2Fother", "%F0%9F%98%80"]) {
       const called = await api.call("GET", `/v1/projects/${slug}`, { token: org.member });
@@ -168,6 +176,13 @@ describe("every answer", () => {
       headers: { "x-organization": other.slug },
     });
     assert.deepEqual(called.body["organization"], { id: org.id, slug: "acme", name: "acme" });
+    const named = { org: other.slug, org_id: other.id, organization: other.slug, organization_id: other.id };
+    const created = await create({ slug: "mine", name: "Mine", ...named });
+    assert.equal(created.status, 201, created.text);
+    const mine = await api.call("GET", "/v1/projects/mine", { token: org.member });
+    assert.equal(mine.body["id"], created.body["id"]);
+    const without = { token: org.member, body: named };
+    assert.equal((await api.call("POST", "/v1/projects/mine/undelete", without)).body["code"], "conflict");
   });
 });
 
@@ -200,6 +215,36 @@ test("what is no HTTP gets an error of the same form", async () => {
   const answer = await text(socket);
   assert.match(answer, /^HTTP\/1\.1 400 /);
   assert.match(answer, /"code":"invalid_request"/);
+});
+
+describe("the head of a request", () => {
+  const raw = async (...lines: string[]) => {
+    const socket = connect(api.port, "127.0.0.1");
+    socket.write([...lines, "connection: close", "", ""].join("\r\n"));
+    return (await text(socket)).split("\r\n")[0];
+  };
+  const me = "GET /v1/me HTTP/1.1";
+  const token = () => `authorization: Bearer ${org.member}`;
+
+  test("names this control plane, once", async () => {
+    const { port } = api;
+    for (const host of ["localhost", `127.0.0.1:${port}`, "[::1]:80", "berth.test", "BERTH.test.", "any.localhost"])
+      assert.equal(await raw(me, `host: ${host}`, token()), "HTTP/1.1 200 OK", host);
+    for (const host of ["evil.test", "berth.test.evil.test", "evil.test:80", "", "localhost.evil.test"])
+      assert.equal(await raw(me, `host: ${host}`, token()), "HTTP/1.1 400 Bad Request", host);
+    assert.equal(await raw(me, "host: localhost", "host: berth.test", token()), "HTTP/1.1 400 Bad Request");
+    assert.equal(await raw("GET /git/x HTTP/1.1", "host: evil.test"), "HTTP/1.1 400 Bad Request");
+  });
+
+  test("carries one token at most", async () => {
+    const two = ["host: localhost", token(), "authorization: Bearer other"];
+    assert.equal(await raw(me, ...two), "HTTP/1.1 400 Bad Request");
+  });
+
+  test("TRACE and CONNECT answer no more than that they are not taken", async () => {
+    const line = await raw("TRACE /v1/me HTTP/1.1", "host: localhost", token());
+    assert.match(line ?? "", /^HTTP\/1\.1 405 /);
+  });
 });
 
 test("a mount gets its requests raw", async () => {
@@ -267,7 +312,7 @@ test("a body that does not arrive in time ends the connection", async () => {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
   socket.write(
-    "POST /v1/projects HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{",
+    "POST /v1/projects HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{",
   );
   await once(socket.resume(), "close", { signal: AbortSignal.timeout(10_000) });
   await server.close();

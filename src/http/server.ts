@@ -16,8 +16,10 @@ import { authenticate, recordUse } from "./handlers.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
+import { createHeadCheck } from "./head-check.ts";
 import { addOperatorText, type OperatorText } from "./operator-texts.ts";
-import { answer, type Answer, type PipelineOptions } from "./pipeline.ts";
+import type { Answer, PipelineOptions } from "./exchange.ts";
+import { runPipeline } from "./pipeline.ts";
 import { createOpenCount } from "./open-count.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 
@@ -28,6 +30,8 @@ export interface HttpOptions {
   readonly checks: readonly ReadyCheck[];
   /** Handled raw, before anything of the API: git over HTTP. */
   readonly mounts?: readonly Mount[];
+  /** Names that the control port answers to, beside that of its own address, `localhost` and IP addresses. */
+  readonly hostnames?: readonly string[];
   /** Beside the API, for the operator's tools. */
   readonly operatorTexts?: readonly OperatorText[];
   readonly limits?: Partial<HttpLimits>;
@@ -165,8 +169,12 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
 }
 
 // Node's own limit for whole requests would end long pushes, which come in over the same port.
-function createNodeServer(handle: RequestListener, { mounts = [], log }: HttpOptions, limits: HttpLimits) {
+function createNodeServer(handle: RequestListener, options: HttpOptions, limits: HttpLimits) {
+  const { mounts = [], hostnames = [], platform, log } = options;
+  const checkHead = createHeadCheck([new URL(platform.addresses.controlUrl).hostname, ...hostnames]);
   const listener: RequestListener = (request, response) => {
+    const fault = checkHead(request);
+    if (fault !== undefined) return refuseHead(response, fault);
     const mount = mounts.find(({ prefix }) => request.url?.startsWith(prefix));
     if (mount === undefined) return handle(request, response);
     mount.handle(request, response).catch((error: unknown) => {
@@ -176,6 +184,13 @@ function createNodeServer(handle: RequestListener, { mounts = [], log }: HttpOpt
   };
   const timeouts = { headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 };
   return createServer({ ...timeouts, connectionsCheckingInterval: 5000 }, listener);
+}
+
+// The rest of the connection is not read: after such a head it is unclear what belongs to which request.
+function refuseHead(response: ServerResponse, error: string): void {
+  const { status, body } = answerTo(new Refused("invalid_request", { error }));
+  const headers = { ...securityHeaders, "content-type": "application/json; charset=utf-8", connection: "close" };
+  response.writeHead(status, headers).end(JSON.stringify(body));
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {
@@ -210,7 +225,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
     ...(row.body_bytes === null ? {} : { bodyLimit: Math.max(row.body_bytes, app.initialConfig.bodyLimit ?? 0) }),
     async handler(request, reply) {
       const { params, query, body, headers, id, ip } = request;
-      const done = await answer(options, row, {
+      const done = await runPipeline(options, row, {
         params,
         query,
         body,

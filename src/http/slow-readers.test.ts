@@ -33,7 +33,7 @@ after(() => api.close());
 async function stall(token: string): Promise<Socket> {
   const socket = connect(api.port, "127.0.0.1");
   socket.on("error", () => {});
-  socket.write(`GET /v1/projects/demo/logs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  socket.write(`GET /v1/projects/demo/logs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`);
   await once(socket, "readable");
   return socket;
 }
@@ -61,7 +61,9 @@ test("a read that has ended in any way no longer counts", async () => {
     const { text } = await testToken(api.database.db, org.id, { role: "owner" });
     for (let each = 0; each < 3; each += 1) {
       const other = connect(api.port, "127.0.0.1");
-      other.end(`GET ${small} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${text}\r\n\r\n`, () => other.destroy());
+      other.end(`GET ${small} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${text}\r\n\r\n`, () =>
+        other.destroy(),
+      );
       await once(other, "close");
     }
     while ((await read(text)).status === 429) await sleep(20);

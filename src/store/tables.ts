@@ -352,6 +352,7 @@ export interface OrganizationTable {
   max_projects: Generated<number>;
   suspended_at: Timestamp | null;
   created_at: Generated<Timestamp>;
+  is_first: Generated<boolean>;
 }
 
 export interface PageLookTable {

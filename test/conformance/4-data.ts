@@ -8,7 +8,7 @@ const item = "/v1/projects/shop/data/tables/public/item";
 /** The rows about what a project holds and how it does. */
 export function dataRows(subject: () => Subject): void {
   it("POST database provisions the database, GET reads it, a second POST changes nothing; credentials never returned", async () => {
-    assert.equal((await subject().expect(409, "GET", "/v1/projects/fields/database")).body.code, "no_database");
+    assert.equal((await subject().expect(404, "GET", "/v1/projects/fields/database")).body.code, "no_database");
     const made = await subject().expect(201, "POST", "/v1/projects/fields/database", { as: "member" });
     const again = await subject().expect(200, "POST", "/v1/projects/fields/database");
     assert.equal(again.body.created_at, made.body.created_at);
@@ -71,7 +71,7 @@ export function dataRows(subject: () => Subject): void {
     await completed(subject(), body.id);
     const { backups } = (await subject().expect(200, "GET", "/v1/projects/shop/backups")).body;
     assert.deepEqual([backups[0].id, backups[0].status], [body.id, "completed"]);
-    assert.equal((await subject().expect(409, "POST", "/v1/projects/rows/backups")).body.code, "no_database");
+    assert.equal((await subject().expect(404, "POST", "/v1/projects/rows/backups")).body.code, "no_database");
   });
 
   it("POST backups/:id/verify restores the backup into a scratch database and compares row counts", async () => {

@@ -48,6 +48,10 @@ test("the matrix knows every row, and every row that it knows exists", () => {
   assert.deepEqual(routes.map((row) => row.name).sort(), Object.keys(permissions).sort());
 });
 
+test("only rows of the operator name an organization in their path beside what is in it", () => {
+  for (const row of routes as readonly Row[]) assert.ok(!("org" in row.params.shape) || row.access === "operator");
+});
+
 test("what deletes, restores or makes a token needs a human, for tokens in approval mode", () => {
   const makesToken = ["tokens.create", "orgs.create"];
   for (const row of routes as readonly Row[]) {
@@ -98,7 +102,7 @@ for (const row of routes as readonly Row[]) {
       const named = await send(permission, never, home.operator, { nonsense: 1 });
       assert.equal(named.status, 404, named.text);
     });
-    if (permission.names === "organization") return;
+    if (permission.names === "organization" || permission.everyOrganization) return;
     test("answers for what is another's as for what never was, byte for byte", async () => {
       const foreign = await testThings(api.platform, abroad);
       const never = neverMade(foreign);
@@ -126,7 +130,7 @@ function expectedStatus(permission: Permission, caller: CallerName): number {
     case "suspended":
       return 403;
     case "stranger":
-      return names === null || names === "organization" ? allowed : 404;
+      return names === null || names === "organization" || permission.everyOrganization ? allowed : 404;
     case "wrong scope":
       return scope === null ? allowed : 403;
     case "approval mode":
@@ -189,6 +193,7 @@ function neverMade(like: Things): Things {
     backup: other(like.backup),
     key: other(like.key),
     approval: other(like.approval),
+    home: like.home,
     org: other(like.org),
     token: other(like.token),
     variable: like.variable,

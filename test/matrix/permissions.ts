@@ -7,12 +7,14 @@ export interface Permission {
   /** Asked for beside it; each alone being away is refused as well. */
   readonly further_scopes?: readonly string[];
   readonly approval?: true;
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: (things: Things) => string;
   /** A body that is right; none when the row takes none. */
   readonly body?: (things: Things) => unknown;
   /** What an allowed caller gets for the things of `testThings`. */
   readonly allowed: number;
+  /** The path names the organization too, so operators of any organization reach the thing. */
+  readonly everyOrganization?: true;
   /** What the path names; all but an organization is owned by one. */
   readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | "organization" | null;
 }
@@ -350,6 +352,26 @@ export const permissions: Readonly<Record<string, Permission>> = {
     scope: "orgs:read",
     method: "GET",
     path: () => "/v1/orgs",
+    allowed: 200,
+  },
+  "orgs.update": {
+    ...ofNothing,
+    names: "organization",
+    access: "operator",
+    scope: "orgs:write",
+    method: "PATCH",
+    path: ({ org }) => `/v1/orgs/${org}`,
+    body: () => ({ max_projects: 12 }),
+    allowed: 200,
+  },
+  "orgs.scale": {
+    ...ofProject,
+    everyOrganization: true,
+    access: "operator",
+    scope: "deployments:write",
+    method: "PUT",
+    path: ({ project: { slug }, home }) => `/v1/orgs/${home}/projects/${slug}/scale`,
+    body: () => ({ replicas: 2 }),
     allowed: 200,
   },
   "orgs.disable": {

@@ -190,9 +190,10 @@ export async function testOrganization(
   options: { readonly maxProjects?: number } = {},
 ): Promise<TestOrganization> {
   const id = newId("org");
+  const is_first = (await db.selectFrom("organization").select("id").limit(1).executeTakeFirst()) === undefined;
   await db
     .insertInto("organization")
-    .values({ id, slug, name: slug, max_projects: options.maxProjects ?? 10 })
+    .values({ id, slug, name: slug, max_projects: options.maxProjects ?? 10, is_first })
     .execute();
   const owner = await testToken(db, id, { role: "owner" });
   const member = await testToken(db, id, {});

@@ -13,6 +13,8 @@ export interface Things {
   readonly key: string;
   readonly token: string;
   readonly approval: string;
+  /** The slug of the organization that owns all this. */
+  readonly home: string;
   /** The slug of a further organization. */
   readonly org: string;
   readonly variable: string;
@@ -95,6 +97,7 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
     key: key.id,
     token: token.id,
     approval,
+    home: org.slug,
     org: other,
     variable: "COLOUR",
     domain,

@@ -121,14 +121,18 @@ function addScale(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "scale <replicas>",
     summary: "Set how many replicas run (platform admins only)",
-    examples: ["berth scale 3", "berth scale 1 -p demo"],
-  }).action(async (given: string) => {
-    const replicas = wholeNumber(given, "The number of replicas", { least: 1, most: 8 });
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("deployments.scale", { params: { slug }, body: { replicas } });
-    ctx.output.result(
-      document,
-      () => `${slug} runs with ${document.replicas} ${document.replicas === 1 ? "replica" : "replicas"}.`,
-    );
-  });
+    examples: ["berth scale 3", "berth scale 1 -p demo", "berth scale 2 -p shop --org acme"],
+  })
+    .option("--org <slug>", "the organization of the project; your own if left out")
+    .action(async (given: string, { org }: { org?: string }) => {
+      const body = { replicas: wholeNumber(given, "The number of replicas", { least: 1, most: 8 }) };
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const document =
+        org === undefined
+          ? await client.call("deployments.scale", { params: { slug }, body })
+          : await client.call("orgs.scale", { params: { org, slug }, body });
+      const { replicas } = document;
+      ctx.output.result(document, () => `${slug} runs with ${replicas} ${replicas === 1 ? "replica" : "replicas"}.`);
+    });
 }

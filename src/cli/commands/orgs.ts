@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
+import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { confirm } from "../prompts.ts";
 import { paintStatus } from "../render/paint.ts";
@@ -10,9 +11,14 @@ import { oneLine, relativeTime } from "../render/text.ts";
 
 /** `berth orgs`: the platform's organizations, for its operator. */
 export function addOrgs(program: Command, ctx: CliContext): void {
-  const orgs = addGroup(program, "orgs", "List, create, suspend and enable organizations (platform admins only)");
+  const orgs = addGroup(
+    program,
+    "orgs",
+    "List, create, change, suspend and enable organizations (platform admins only)",
+  );
   addList(orgs, ctx);
   addCreateOrg(orgs, ctx);
+  addSet(orgs, ctx);
   addDisable(orgs, ctx);
   addEnable(orgs, ctx);
 }
@@ -54,18 +60,33 @@ function addCreateOrg(orgs: Command, ctx: CliContext): void {
     .option("--name <name>", "a name for people; the slug if left out")
     .option("--max-projects <count>", "how many projects it may have; 10 if left out")
     .action(async (slug: string, options: CreateOptions) => {
-      const limit = options.maxProjects;
-      const body = {
-        slug,
-        name: options.name ?? slug,
-        ...(limit === undefined
-          ? {}
-          : { max_projects: wholeNumber(limit, "--max-projects", { least: 0, most: 100_000 }) }),
-      };
+      const body = { slug, name: options.name ?? slug, ...limitOf(options) };
       const made = await (await ctx.client()).call("orgs.create", { body });
       ctx.output.note(() => `Made the organization ${made.slug}. This is the only time its owner token is shown:`);
       ctx.output.result(made, () => made.owner_token ?? "");
     });
+}
+
+function addSet(orgs: Command, ctx: CliContext): void {
+  addCommand(orgs, {
+    usage: "set <slug>",
+    summary: "Change an organization's name and how many projects it may have",
+    examples: ["berth orgs set acme --max-projects 50", 'berth orgs set acme --name "Acme Ltd"'],
+  })
+    .option("--name <name>", "a name for people")
+    .option("--max-projects <count>", "how many projects it may have")
+    .action(async (slug: string, options: CreateOptions) => {
+      const { name } = options;
+      const body = { ...(name === undefined ? {} : { name }), ...limitOf(options) };
+      if (Object.keys(body).length === 0) throw usageError("Nothing to change: give --name or --max-projects.");
+      const org = await (await ctx.client()).call("orgs.update", { params: { slug }, body });
+      ctx.output.result(org, () => `${org.slug} ("${oneLine(org.name)}") may have ${org.max_projects} projects.`);
+    });
+}
+
+function limitOf({ maxProjects: given }: CreateOptions) {
+  if (given === undefined) return {};
+  return { max_projects: wholeNumber(given, "--max-projects", { least: 0, most: 100_000 }) };
 }
 
 function addDisable(orgs: Command, ctx: CliContext): void {

@@ -110,6 +110,18 @@ describe("a request that needs an approval", () => {
     assert.equal(approvalOf(spelt).id, first.id);
   });
 
+  test("is another one with another query, which its approval does not let through", async () => {
+    const s = await scene();
+    const { project } = await testThings(api.platform, s.org);
+    const path = `/v1/projects/${project.slug}`;
+    const plain = approvalOf(await s.ask("DELETE", path));
+    await decideBy(api, plain.id, "approved");
+    const other = approvalOf(await s.ask("DELETE", `${path}?x=1`));
+    assert.notEqual(other.id, plain.id);
+    assert.equal(await statusOf(s, plain.id), "approved");
+    assert.equal((await s.ask("DELETE", path)).status, 200);
+  });
+
   test("is another one when another token sends it", async () => {
     const s = await scene();
     const { project } = await testThings(api.platform, s.org);

@@ -6,7 +6,6 @@ import type { Context, Handlers, RefusalText } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
-import { livingProject } from "../projects/projects.ts";
 import { requestBackup, requestOperation } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
 import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeBackupRow } from "./queries.ts";
@@ -17,23 +16,16 @@ const beginning = { atMostMs: 1000, lookEveryMs: 50 };
 const mostRestored = 5;
 
 export const backups: Handlers<"backups"> = {
-  async create(ctx, { params }) {
-    const project = await livingProject(ctx, params.slug);
-    const { org_id } = ctx.caller;
-    if ((await databaseOf(ctx.tx, org_id, project.id)) === undefined) return ctx.fail("no_database");
-    const asked = await requestBackup(ctx.tx, ctx.platform.wakeups, {
-      org_id,
-      project_id: project.id,
-      origin: "manual",
-    });
+  async create(ctx) {
+    await requireDatabase(ctx);
+    const asked = await requestBackup(ctx.tx, ctx.platform.wakeups, { ...ctx.project.key, origin: "manual" });
     if (asked.outcome === "busy") return ctx.fail("operation_in_progress");
-    ctx.note({ project_id: project.id, target: asked.id });
+    ctx.note({ target: asked.id });
     return { outcome: (signal) => begun(ctx, asked, signal) };
   },
 
-  async list(ctx, { params, query }) {
-    const project = await livingProject(ctx, params.slug);
-    const rows = await listBackups(ctx.tx, ctx.caller.org_id, project.id, query.cursor);
+  async list(ctx, { query }) {
+    const rows = await listBackups(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
     const { shown, next_cursor } = pageOf(rows, limits.backups_listed, ({ id }) => id);
     return { backups: shown.map(present), next_cursor };
   },
@@ -43,19 +35,17 @@ export const backups: Handlers<"backups"> = {
     return row === undefined ? ctx.fail("not_found") : presentWhole(row);
   },
 
-  async restore(ctx, { params, body }) {
-    const project = await livingProject(ctx, params.slug);
-    const owner = { org_id: ctx.caller.org_id, project_id: project.id };
-    if ((await databaseOf(ctx.tx, owner.org_id, project.id)) === undefined) return ctx.fail("no_database");
-    const backup = await chosen(ctx, project.id, body.backup_id);
-    await requireRoom(ctx, owner);
+  async restore(ctx, { body }) {
+    await requireDatabase(ctx);
+    const backup = await chosen(ctx, body.backup_id);
+    await requireRoom(ctx);
     const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {
-      ...owner,
+      ...ctx.project.key,
       backup_id: backup.id,
       kind: "restore",
     });
     if (asked === undefined) return ctx.fail("operation_in_progress");
-    ctx.note({ project_id: project.id, target: backup.id, resource: backup.id });
+    ctx.note({ target: backup.id, resource: backup.id });
     return { outcome: (signal) => restored(ctx, { id: asked.id, signal }, backup.id) };
   },
 
@@ -77,29 +67,30 @@ export const backups: Handlers<"backups"> = {
     return { outcome: (signal) => verified(ctx, { id: asked.id, signal }, backup.id) };
   },
 
-  async restored(ctx, { params }) {
-    const project = await livingProject(ctx, params.slug);
-    if ((await databaseOf(ctx.tx, ctx.caller.org_id, project.id)) === undefined) return ctx.fail("no_database");
-    return { databases: [...(await restoredDatabases(ctx.tx, ctx.caller.org_id, project.id))] };
+  async restored(ctx) {
+    await requireDatabase(ctx);
+    return { databases: [...(await restoredDatabases(ctx.tx, ctx.project.org_id, ctx.project.id))] };
   },
 
-  async promote(ctx, { params, body }) {
-    const { owner, previous } = await idleDatabase(ctx, params.slug, body.database);
-    await insertRestored(ctx.tx, { ...owner, name: previous, backup_id: null });
-    await markVariablesChanged(ctx.platform.wakeups, ctx.tx, owner);
-    await keepDatabase(ctx.tx, owner, previous);
-    await setLiveDatabase(ctx.tx, owner, body.database);
-    await ctx.platform.wakeups.send(ctx.tx, "databases", owner.project_id);
-    ctx.note({ project_id: owner.project_id, target: body.database, detail: { previous } });
+  async promote(ctx, { body }) {
+    const { key } = ctx.project;
+    const previous = await lockIdleDatabase(ctx, body.database);
+    await insertRestored(ctx.tx, { ...key, name: previous, backup_id: null });
+    await markVariablesChanged(ctx.platform.wakeups, ctx.tx, key);
+    await keepDatabase(ctx.tx, key, previous);
+    await setLiveDatabase(ctx.tx, key, body.database);
+    await ctx.platform.wakeups.send(ctx.tx, "databases", key.project_id);
+    ctx.note({ target: body.database, detail: { previous } });
     return { database: body.database, previous };
   },
 
   async drop(ctx, { params }) {
-    const { owner } = await idleDatabase(ctx, params.slug, params.database);
-    if (await isDatabaseUsed(ctx.tx, owner, params.database)) return ctx.fail("conflict", stillUsed);
-    await markDropped(ctx.tx, owner, params.database);
-    await ctx.platform.wakeups.send(ctx.tx, "backups", owner.project_id);
-    ctx.note({ project_id: owner.project_id, target: params.database });
+    const { key } = ctx.project;
+    await lockIdleDatabase(ctx, params.database);
+    if (await isDatabaseUsed(ctx.tx, key, params.database)) return ctx.fail("conflict", stillUsed);
+    await markDropped(ctx.tx, key, params.database);
+    await ctx.platform.wakeups.send(ctx.tx, "backups", key.project_id);
+    ctx.note({ target: params.database });
   },
 };
 
@@ -108,20 +99,25 @@ const stillUsed = {
   hint: "Look at the project's deployments; if the restart failed, mend the application and deploy it.",
 };
 
-/** A database beside the live one, with the live one's name locked and nothing under way. */
-async function idleDatabase(ctx: Context<"backups.promote"> | Context<"backups.drop">, slug: string, database: string) {
-  const project = await livingProject(ctx, slug);
-  const owner = { org_id: ctx.caller.org_id, project_id: project.id };
-  const previous = await lockLiveName(ctx.tx, owner.org_id, owner.project_id);
-  if (previous === undefined) return ctx.fail("no_database");
-  const further = await restoredDatabases(ctx.tx, owner.org_id, owner.project_id);
-  if (!further.some((each) => each.database === database)) return ctx.fail("not_found");
-  if (await hasRunning(ctx.tx, owner.org_id, owner.project_id)) return ctx.fail("operation_in_progress");
-  return { owner, previous };
+type DatabaseContext = Context<"backups.create"> | Context<"backups.restore"> | Context<"backups.restored">;
+
+async function requireDatabase(ctx: DatabaseContext): Promise<void> {
+  if ((await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id)) === undefined) return ctx.fail("no_database");
 }
 
-async function chosen(ctx: Context<"backups.restore">, projectId: string, id: string | undefined) {
-  const { org_id } = ctx.caller;
+/** Locks the live database's name, which it returns; refuses unless this further database exists and nothing is under way. */
+async function lockIdleDatabase(ctx: Context<"backups.promote"> | Context<"backups.drop">, database: string) {
+  const { org_id, project_id } = ctx.project.key;
+  const live = await lockLiveName(ctx.tx, org_id, project_id);
+  if (live === undefined) return ctx.fail("no_database");
+  const further = await restoredDatabases(ctx.tx, org_id, project_id);
+  if (!further.some((each) => each.database === database)) return ctx.fail("not_found");
+  if (await hasRunning(ctx.tx, org_id, project_id)) return ctx.fail("operation_in_progress");
+  return live;
+}
+
+async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
+  const { org_id, id: projectId } = ctx.project;
   const backup =
     id === undefined ? await newestCompleted(ctx.tx, org_id, projectId) : await selectBackup(ctx.tx, org_id, id);
   if (id !== undefined && backup?.project_id !== projectId) return ctx.fail("not_found");
@@ -132,11 +128,8 @@ async function chosen(ctx: Context<"backups.restore">, projectId: string, id: st
   return backup;
 }
 
-async function requireRoom(
-  ctx: Context<"backups.restore">,
-  owner: { org_id: string; project_id: string },
-): Promise<void> {
-  const further = await restoredDatabases(ctx.tx, owner.org_id, owner.project_id);
+async function requireRoom(ctx: Context<"backups.restore">): Promise<void> {
+  const further = await restoredDatabases(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (further.length < mostRestored) return;
   return ctx.fail("conflict", {
     error: `There are ${further.length} databases beside the live one already.`,

@@ -1,16 +1,14 @@
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
-import { livingProject } from "../projects/projects.ts";
 import { isLogFinished } from "./builds.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
 
 export const builds: Handlers<"builds"> = {
-  async list(ctx, { params, query }) {
-    const project = await livingProject(ctx, params.slug);
-    const rows = await listBuilds(ctx.tx, ctx.caller.org_id, project.id, query.cursor);
+  async list(ctx, { query }) {
+    const rows = await listBuilds(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
     const { shown, next_cursor } = pageOf(rows, limits.builds_listed, ({ number }) => String(number));
     return { builds: shown, next_cursor };
   },

@@ -3,13 +3,13 @@ import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers } from "../context.ts";
-import { livingProject, type ProjectKey } from "../projects/projects.ts";
+import type { ProjectKey } from "../projects/projects.ts";
 import * as queries from "./queries.ts";
 import { formatCursor, nameImports, parseCursor, storedSchedule } from "./rules.ts";
 
 export const cron: Handlers<"cron"> = {
-  async list(ctx, { params, query }) {
-    const project = await projectOf(ctx, params.slug);
+  async list(ctx, { query }) {
+    const project = ctx.project.key;
     const limit = limits.cron_jobs_listed;
     const rows = await queries.listJobs(ctx.tx, project, { beforeId: query.cursor, limit: limit + 1 });
     const page = rows.slice(0, limit);
@@ -17,7 +17,7 @@ export const cron: Handlers<"cron"> = {
   },
 
   async set(ctx, { params, body }) {
-    const project = await projectOf(ctx, params.slug);
+    const project = ctx.project.key;
     const count = await queries.lockJobs(ctx.tx, project);
     const old = await queries.selectJob(ctx.tx, project, params.name);
     if (old === undefined && count >= limits.cron_jobs_per_project) return tooMany(ctx);
@@ -26,7 +26,6 @@ export const cron: Handlers<"cron"> = {
     ctx.answer(outcome === "created" ? 201 : 200);
     const { schedule, enabled } = wanted;
     ctx.note({
-      project_id: project.project_id,
       target: params.name,
       detail: { schedule, enabled },
       silent: outcome === "same",
@@ -36,7 +35,7 @@ export const cron: Handlers<"cron"> = {
   },
 
   async import(ctx, { params, body }) {
-    const project = await projectOf(ctx, params.slug);
+    const project = ctx.project.key;
     const count = await queries.lockJobs(ctx.tx, project);
     const existing = await queries.namedJobs(ctx.tx, project);
     const byName = new Map(existing.map((job) => [job.name, job]));
@@ -51,7 +50,6 @@ export const cron: Handlers<"cron"> = {
     }
     const jobs = wanted.map(({ name }) => name);
     ctx.note({
-      project_id: project.project_id,
       target: params.slug,
       detail: { changed, jobs: jobs.slice(0, 20) },
       silent: changed === 0,
@@ -61,7 +59,7 @@ export const cron: Handlers<"cron"> = {
   },
 
   async runs(ctx, { params, query }) {
-    const project = await projectOf(ctx, params.slug);
+    const project = ctx.project.key;
     const job = await queries.selectJob(ctx.tx, project, params.name);
     if (job === undefined) return ctx.fail("not_found");
     const before = query.cursor === undefined ? undefined : (parseCursor(query.cursor) ?? wrongCursor(ctx));
@@ -77,7 +75,7 @@ export const cron: Handlers<"cron"> = {
   },
 
   async run(ctx, { params }) {
-    const project = await projectOf(ctx, params.slug);
+    const project = ctx.project.key;
     const job = await queries.lockJob(ctx.tx, project, params.name);
     if (job === undefined) return ctx.fail("not_found");
     const overlaps = await queries.isRunning(ctx.tx, project.org_id, job.id);
@@ -92,24 +90,19 @@ export const cron: Handlers<"cron"> = {
       job_id: job.id,
       scheduled_at: ctx.now,
     });
-    ctx.note({ project_id: project.project_id, target: params.name });
+    ctx.note({ target: params.name });
     await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
     return presentRun(run);
   },
 
   async delete(ctx, { params }) {
-    const project = await projectOf(ctx, params.slug);
+    const project = ctx.project.key;
     const resource = await queries.deleteJob(ctx.tx, project, params.name);
     if (resource === undefined) return ctx.fail("not_found");
-    ctx.note({ project_id: project.project_id, target: params.name, resource });
+    ctx.note({ target: params.name, resource });
     return undefined;
   },
 };
-
-async function projectOf(ctx: Pick<Context<"cron.list">, "tx" | "caller" | "fail">, slug: string): Promise<ProjectKey> {
-  const { org_id, id } = await livingProject(ctx, slug);
-  return { org_id, project_id: id };
-}
 
 type PutContext = Pick<Context<"cron.set">, "tx" | "now">;
 type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;

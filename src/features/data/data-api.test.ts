@@ -230,6 +230,6 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
   test("without a database there is nothing to browse", async () => {
     await testProject(api.platform, org, "bare");
     const { status, body } = await api.call("GET", "/v1/projects/bare/data/tables", { token: org.member });
-    assert.deepEqual([status, body["code"]], [409, "no_database"]);
+    assert.deepEqual([status, body["code"]], [404, "no_database"]);
   });
 });

@@ -1,17 +1,16 @@
 import type { TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
 import { databaseOf, specOf } from "../database/database.ts";
-import { livingProject } from "../projects/projects.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
 
 export const data: Handlers<"data"> = {
-  async tables(ctx, { params, query }) {
-    const { login } = await enter(ctx, params.slug, query.database);
+  async tables(ctx, { query }) {
+    const login = await enter(ctx, query.database);
     return {
       async outcome() {
         const { tables, total } = foundIn(
           ctx,
-          await ctx.platform.ports.tenantDatabase.listTables(login, query),
+          await ctx.platform.ports.tenantDatabase.listTables(login, withSearch(query)),
           "read",
         );
         const more = query.offset + tables.length < total;
@@ -21,13 +20,13 @@ export const data: Handlers<"data"> = {
   },
 
   async rows(ctx, { params, query }) {
-    const { login } = await enter(ctx, params.slug, query.database);
+    const login = await enter(ctx, query.database);
     const { schema, table } = params;
     return {
       async outcome() {
         const found = foundIn(
           ctx,
-          await ctx.platform.ports.tenantDatabase.readRows(login, { schema, table }, query),
+          await ctx.platform.ports.tenantDatabase.readRows(login, { schema, table }, withSearch(query)),
           "read",
         );
         return {
@@ -51,10 +50,10 @@ export const data: Handlers<"data"> = {
   },
 
   async insert(ctx, { params, body }) {
-    const { login, project_id } = await enter(ctx, params.slug);
+    const login = await enter(ctx);
     const { schema, table } = params;
     const values = body.values as Readonly<Record<string, unknown>>;
-    ctx.note({ project_id, target: `${schema}.${table}`, detail: { columns: Object.keys(values) } });
+    ctx.note({ target: `${schema}.${table}`, detail: { columns: Object.keys(values) } });
     return {
       changesLate: true,
       async outcome() {
@@ -66,11 +65,11 @@ export const data: Handlers<"data"> = {
   },
 
   async delete(ctx, { params, body }) {
-    const { login, project_id } = await enter(ctx, params.slug);
+    const login = await enter(ctx);
     const { schema, table } = params;
     const { tenantDatabase } = ctx.platform.ports;
     const key = body.key as Readonly<Record<string, unknown>>;
-    ctx.note({ project_id, target: `${schema}.${table}`, detail: { columns: Object.keys(key) } });
+    ctx.note({ target: `${schema}.${table}`, detail: { columns: Object.keys(key) } });
     return {
       changesLate: true,
       async look() {
@@ -87,20 +86,17 @@ export const data: Handlers<"data"> = {
 type DataContext = Context<"data.tables"> | Context<"data.rows"> | Context<"data.insert"> | Context<"data.delete">;
 
 /** The way into the project's database, or into a further one of its instance: what the role may not enter is missing. */
-async function enter(
-  ctx: DataContext,
-  slug: string,
-  database?: string,
-): Promise<{ login: TenantLogin; project_id: string }> {
-  const project = await livingProject(ctx, slug);
-  const row = await databaseOf(ctx.tx, ctx.caller.org_id, project.id);
+async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> {
+  const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (row === undefined) return ctx.fail("no_database");
   const { port, socket_path } = row;
   if (port === null || socket_path === null)
     return ctx.fail("unavailable", { error: "The database is still being made." });
   const spec = specOf(ctx.platform.vault, row);
-  return {
-    project_id: project.id,
-    login: { spec, port, socket_path, ...(database === undefined ? {} : { database }) },
-  };
+  return { spec, port, socket_path, ...(database === undefined ? {} : { database }) };
+}
+
+// Forms send an empty search field as an empty text.
+function withSearch<Q extends { readonly q?: string | undefined }>(query: Q): Q {
+  return { ...query, q: query.q || undefined };
 }

@@ -1,35 +1,30 @@
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, HandlerPlatform } from "../context.ts";
-import { livingProject } from "../projects/projects.ts";
+import type { ProjectKey } from "../projects/projects.ts";
 import { requestDatabase, specOf } from "./database.ts";
 import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
 
 export const database: Handlers<"database"> = {
-  async get(ctx, { params }) {
-    const project = await livingProject(ctx, params.slug);
-    const row = await databaseOf(ctx.tx, ctx.caller.org_id, project.id);
+  async get(ctx) {
+    const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
     if (row === undefined) return ctx.fail("no_database");
     return { outcome: () => present(ctx.platform, row) };
   },
 
-  async create(ctx, { params }) {
-    const project = await livingProject(ctx, params.slug);
-    const owner = { org_id: ctx.caller.org_id, project_id: project.id };
+  async create(ctx) {
+    const { key: owner, slug: target } = ctx.project;
     const created = await requestDatabase(ctx.tx, ctx.platform.vault, owner);
     ctx.answer(created ? 201 : 200);
-    ctx.note({ project_id: project.id, target: project.slug, silent: !created });
     const row = (await databaseOf(ctx.tx, owner.org_id, owner.project_id)) as DatabaseRow;
-    if (!created && row.status === "failed") await retryDatabase(ctx.tx, owner.org_id, row.id);
-    await ctx.platform.wakeups.send(ctx.tx, "databases", project.id);
+    const retry = !created && row.status === "failed";
+    ctx.note({ target, silent: !created && !retry });
+    if (retry) await retryDatabase(ctx.tx, owner.org_id, row.id);
+    await ctx.platform.wakeups.send(ctx.tx, "databases", owner.project_id);
     return { outcome: (signal) => provisioned(ctx, owner, { id: row.id, signal }) };
   },
 };
 
-function provisioned(
-  ctx: Context<"database.create">,
-  owner: { readonly org_id: string; readonly project_id: string },
-  awaited: AwaitedOutcome,
-) {
+function provisioned(ctx: Context<"database.create">, owner: ProjectKey, awaited: AwaitedOutcome) {
   return awaitOutcome(ctx.platform.wakeups, awaited, async () => {
     const row = await databaseOf(ctx.platform.db, owner.org_id, owner.project_id);
     if (row?.status === "failed")

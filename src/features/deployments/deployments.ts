@@ -26,6 +26,7 @@ import { isOwnFault } from "./rules.ts";
 export { endPushed, endSwitch, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
 
 export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
+export { scaleProject } from "./scale-project.ts";
 export { giveUpImages, projectsWithImages } from "./images.ts";
 export {
   markCrashed,

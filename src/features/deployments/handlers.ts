@@ -4,29 +4,25 @@ import { newestSource, requestBuild } from "../builds/builds.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
-import { livingProject } from "../projects/projects.ts";
-import { rollBack } from "./deployments.ts";
-import { comingDeployment, getDeployment, isSwitching, listDeployments, setReplicas } from "./queries.ts";
+import { rollBack, scaleProject } from "./deployments.ts";
+import { comingDeployment, getDeployment, isSwitching, listDeployments } from "./queries.ts";
 import { isOwnFault } from "./rules.ts";
 
 export const deployments: Handlers<"deployments"> = {
-  async list(ctx, { params, query }) {
-    const project = await livingProject(ctx, params.slug);
-    const rows = await listDeployments(ctx.tx, ctx.caller.org_id, project.id, query.cursor);
+  async list(ctx, { query }) {
+    const rows = await listDeployments(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
     const { shown, next_cursor } = pageOf(rows, limits.deployments_listed, ({ number }) => String(number));
     return { deployments: shown, next_cursor };
   },
 
-  async create(ctx, { params, body }) {
-    const project = await livingProject(ctx, params.slug);
-    const { org_id, token_name } = ctx.caller;
-    const source = await newestSource(ctx.tx, org_id, project.id, body.commit);
+  async create(ctx, { body }) {
+    const { org_id, project_id } = ctx.project.key;
+    const source = await newestSource(ctx.tx, org_id, project_id, body.commit);
     if (source === undefined) return ctx.fail("nothing_to_deploy");
-    if (await comingDeployment(ctx.tx, org_id, project.id)) return ctx.fail("deploy_in_progress");
+    if (await comingDeployment(ctx.tx, org_id, project_id)) return ctx.fail("deploy_in_progress");
     const { commit, branch, message } = source;
     const wanted = {
-      org_id,
-      project_id: project.id,
+      ...ctx.project.key,
       origin: "redeploy",
       commit,
       branch,
@@ -34,14 +30,13 @@ export const deployments: Handlers<"deployments"> = {
       old_commit: null,
       lease_owner: null,
     } as const;
-    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by: token_name });
-    ctx.note({ project_id: project.id, target: build.id, detail: { commit } });
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by: ctx.caller.token_name });
+    ctx.note({ target: build.id, detail: { commit } });
     return { build_id: build.id, commit };
   },
 
-  async rollback(ctx, { params }) {
-    const project = await livingProject(ctx, params.slug);
-    const made = await rollBack(ctx.platform, ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id });
+  async rollback(ctx) {
+    const made = await rollBack(ctx.platform, ctx.tx, ctx.project.key);
     switch (made.outcome) {
       case "project_deleted":
       case "org_suspended":
@@ -51,18 +46,12 @@ export const deployments: Handlers<"deployments"> = {
       case "nothing":
         return ctx.fail("nothing_to_roll_back");
       case "made":
-        ctx.note({ project_id: project.id, target: made.id, detail: { number: made.number } });
+        ctx.note({ target: made.id, detail: { number: made.number } });
         return { outcome: (signal) => rollbackOutcome(ctx, made.id, signal) };
     }
   },
 
-  async scale(ctx, { params, body }) {
-    const project = await livingProject(ctx, params.slug);
-    await setReplicas(ctx.tx, ctx.caller.org_id, project.id, body.replicas);
-    await ctx.platform.wakeups.send(ctx.tx, "apps", project.id);
-    ctx.note({ project_id: project.id, target: project.slug, detail: { replicas: body.replicas } });
-    return { replicas: body.replicas };
-  },
+  scale: (ctx, { body }) => scaleProject(ctx, body.replicas),
 };
 
 function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string, signal: AbortSignal) {

@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordActivity, recordEvent } from "../activity/activity.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
-import { findProject, livingProject } from "../projects/projects.ts";
+import { findProject } from "../projects/projects.ts";
 import { attach, takeOver, type Attached, type Wanted } from "./attach.ts";
 import { checkDomains, checkStaleDomains, ownZones } from "./domains.ts";
 import { parseHostname } from "./parse-hostname.ts";
@@ -15,7 +15,9 @@ export const domains: Handlers<"domains"> = {
   async attach(ctx, { params, body }) {
     const wanted = await wish(ctx, params.slug, body.hostname);
     const attached = await attach(ctx.tx, wanted);
-    ctx.note({ project_id: wanted.project_id, target: wanted.hostname, silent: attached.outcome !== "attached" });
+    const { outcome } = attached;
+    const { project_id, hostname: target } = wanted;
+    ctx.note({ project_id, target, silent: outcome === "already", recordedLater: outcome === "taken" });
     if (attached.outcome === "already") ctx.answer(200);
     if (attached.outcome === "taken") return { outcome: () => moveOrRefuse(ctx, wanted, attached.proof) };
     const refused = refusalOf(attached);
@@ -23,21 +25,20 @@ export const domains: Handlers<"domains"> = {
     return { outcome: () => lookAndShow(ctx, wanted, attached) };
   },
 
-  async list(ctx, { params }) {
-    const { org_id, id: project_id } = await livingProject(ctx, params.slug);
-    return { outcome: () => refreshAndList(ctx, { org_id, project_id }) };
+  async list(ctx) {
+    return { outcome: () => refreshAndList(ctx) };
   },
 
   async detach(ctx, { params }) {
-    const { org_id, id: project_id } = await livingProject(ctx, params.slug);
+    const { key } = ctx.project;
     const { domains: own } = ctx.platform;
     const parsed = parseHostname(params.hostname, own);
     // A name that is the platform's by now was not when it was attached.
     const hostname = "refused" in parsed ? params.hostname.toLowerCase() : parsed.hostname;
-    const resource = await deleteDomain(ctx.tx, { org_id, project_id }, hostname);
+    const resource = await deleteDomain(ctx.tx, key, hostname);
     if (resource === undefined) return ctx.fail("not_found");
-    ctx.note({ project_id, target: hostname, resource });
-    await ctx.platform.wakeups.send(ctx.tx, "edge", project_id);
+    ctx.note({ target: hostname, resource });
+    await ctx.platform.wakeups.send(ctx.tx, "edge", key.project_id);
     return undefined;
   },
 };
@@ -121,10 +122,10 @@ async function lookAndShow(ctx: AttachContext, wanted: Wanted, attached: Attache
 // Specification: the list shows refreshed states. Once a minute bounds what a caller can make the platform ask.
 const refreshAfterMs = 60_000;
 
-async function refreshAndList(ctx: Context<"domains.list">, project: { org_id: string; project_id: string }) {
-  const { platform } = ctx;
-  await atMost(lookMs, checkStaleDomains(platform, project, refreshAfterMs), ctx);
-  const rows = await domainsOf(platform.db, project, ownZones(platform.domains));
+async function refreshAndList(ctx: Context<"domains.list">) {
+  const { platform, project } = ctx;
+  await atMost(lookMs, checkStaleDomains(platform, project.key, refreshAfterMs), ctx);
+  const rows = await domainsOf(platform.db, project.key, ownZones(platform.domains));
   return { domains: rows.map((row) => presentDomain(platform.domains, row)) };
 }
 

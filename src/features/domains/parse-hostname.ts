@@ -72,12 +72,19 @@ function faultOfHostname(hostname: string): string | undefined {
   if (hostname.length > 253 || !labels.every((label) => /^(?!-)[a-z0-9-]{1,63}(?<!-)$/.test(label)))
     return "is not a valid hostname";
   if (labels.length < 2) return "must have at least two labels, such as app.example.com";
-  if (specialNames.has(last)) return "ends in a name that DNS does not delegate";
+  if (specialNames.has(last)) return "ends in a name that public DNS does not delegate";
   return undefined;
 }
 
-// RFC 6761, 7686 and 6303: each means the client's own machine, nothing at all, another network, or addresses.
-const specialNames: ReadonlySet<string> = new Set(["localhost", "invalid", "onion", "arpa"]);
+// RFC 6761, 6762, 7686, 8375 and 6303, and the names that private networks and clouds use (ICANN reserved `internal`): each means the
+// client's own machine, its local network, nothing at all, or addresses. `test` and `example` stay, for trials.
+const specialNames: ReadonlySet<string> = new Set(
+  ["localhost", "local", "internal", "intranet", "private", "corp", "home", "lan", "localdomain", "invalid"].concat([
+    "onion",
+    "arpa",
+    "alt",
+  ]),
+);
 
 function faultOfOwner(hostname: string, { appsDomain, controlHost }: OwnNames): string | undefined {
   const isOwn = hostname === controlHost || hostname === appsDomain || hostname.endsWith(`.${appsDomain}`);

@@ -19,10 +19,11 @@ export function presentDomain(settings: DomainSettings, row: DomainRow): Present
   };
 }
 
+// Says what is, not what may come: whether certificates are ordered at all depends on the installation.
 function certificateText({ dns_status }: DomainRow): string {
   return dns_status === "ok"
-    ? "No certificate has been ordered yet."
-    : "A certificate is ordered once the name leads here.";
+    ? "The name has no certificate; it is served over HTTP."
+    : "The name has no certificate, and its DNS records do not lead here.";
 }
 
 function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions {

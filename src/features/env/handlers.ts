@@ -1,16 +1,16 @@
 import { isSystemVariable, mask } from "../../contract/env.ts";
 import type { Context, Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
-import { livingProject, lockProject, type ProjectKey } from "../projects/projects.ts";
+import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { markVariablesChanged } from "./env.ts";
 import { deleteVariable, selectVariables, upsertVariable } from "./queries.ts";
 import { fits, secretName, sizeOf, systemKeys } from "./rules.ts";
 
 export const env: Handlers<"env"> = {
-  async list(ctx, { params }) {
-    const project = await livingProject(ctx, params.slug);
-    const own = await selectVariables(ctx.tx, { org_id: project.org_id, project_id: project.id });
-    const database = await databaseOf(ctx.tx, project.org_id, project.id);
+  async list(ctx) {
+    const { key: project } = ctx.project;
+    const own = await selectVariables(ctx.tx, project);
+    const database = await databaseOf(ctx.tx, project.org_id, project.project_id);
     const system = systemKeys(database !== undefined).map((key) => ({ key, updated_at: null, system: true }));
     const variables = [...own.map(({ key, updated_at }) => ({ key, updated_at, system: false })), ...system];
     return { variables: variables.map((variable) => ({ ...variable, value: mask })) };
@@ -18,7 +18,7 @@ export const env: Handlers<"env"> = {
 
   async set(ctx, { params, body }) {
     const { key } = params;
-    const project = await changeable(ctx, params);
+    const project = await lockChangeable(ctx, params.key);
     const others = await selectVariables(ctx.tx, project);
     const size_bytes = sizeOf(key, body.value);
     if (!fits(others, key, size_bytes)) return ctx.fail("variables_too_large");
@@ -37,24 +37,22 @@ export const env: Handlers<"env"> = {
   },
 
   async delete(ctx, { params }) {
-    const project = await changeable(ctx, params);
+    const project = await lockChangeable(ctx, params.key);
     if (!(await deleteVariable(ctx.tx, project, params.key))) return ctx.fail("not_found");
     return announce(ctx, project, params.key);
   },
 };
 
 type ChangeContext = Context<"env.set"> | Context<"env.delete">;
-async function changeable(ctx: ChangeContext, params: { slug: string; key: string }): Promise<ProjectKey> {
-  const { org_id, id } = await livingProject(ctx, params.slug);
-  if (isSystemVariable(params.key))
-    return ctx.fail("system_variable", { error: `The platform sets ${params.key} itself.` });
-  const project = { org_id, project_id: id };
-  await lockProject(ctx.tx, project);
-  return project;
+
+async function lockChangeable(ctx: ChangeContext, key: string): Promise<ProjectKey> {
+  if (isSystemVariable(key)) return ctx.fail("system_variable", { error: `The platform sets ${key} itself.` });
+  await lockProject(ctx.tx, ctx.project.key);
+  return ctx.project.key;
 }
 
 async function announce(ctx: ChangeContext, project: ProjectKey, key: string): Promise<undefined> {
-  ctx.note({ project_id: project.project_id, target: key });
+  ctx.note({ target: key });
   await markVariablesChanged(ctx.platform.wakeups, ctx.tx, project);
   return undefined;
 }

@@ -4,24 +4,39 @@ import { livingProject } from "../projects/projects.ts";
 import { isLogFinished } from "../builds/builds.ts";
 import { selectBuildOf, selectNewestBuild } from "./queries.ts";
 import { followLog } from "./follow.ts";
-import { bytesOf, firstWithin, formatCursor, linesOf, newestWithin, parseCursor, type BuildCursor } from "./rules.ts";
+import {
+  bytesOf,
+  firstWithin,
+  formatCursor,
+  isCursorOf,
+  linesOf,
+  newestWithin,
+  parseCursor,
+  type BuildCursor,
+} from "./rules.ts";
 
 const chunkBytes = 1024 * 1024;
 
 export const logs: Handlers<"logs"> = {
   async list(ctx, { params, query }) {
-    const project = await livingProject(ctx, params.slug);
+    const { project } = ctx;
     const { limit, source, replica } = query;
+    const after = query.follow ? (ctx.lastEventId ?? query.after) : query.after;
+    if (after !== undefined && !isCursorOf(source, after)) return wrongCursor(ctx);
     const read = (after: string | undefined, lines: number) =>
       source === "build"
         ? listBuildLines(ctx, project.id, lines, after)
         : listRuntimeLines(ctx, project.id, { limit: lines, after, replica });
-    if (!query.follow) return read(query.after, limit);
-    const check = async () => void (await livingProject(ctx, params.slug));
-    const after = ctx.lastEventId ?? query.after;
+    if (!query.follow) return read(after, limit);
+    const check = async () => void (await livingProject(ctx.tx, ctx.project.org_id, params.slug));
     return ctx.stream(followLog({ read, after, limit, signal: ctx.signal, check }));
   },
 };
+
+function wrongCursor(ctx: Context<"logs.list">): never {
+  const message = "use the next_cursor of an earlier answer with the same source";
+  return ctx.fail("invalid_request", { error: `after: ${message}`, details: [{ path: "after", message }] });
+}
 
 async function listRuntimeLines(
   ctx: Context<"logs.list">,

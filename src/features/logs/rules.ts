@@ -15,6 +15,11 @@ export function parseCursor(text: string): BuildCursor | undefined {
   return found ? { build_id: found[1] as string, offset: Number(found[2]) } : undefined;
 }
 
+/** Whether a text can be a cursor of this source. */
+export function isCursorOf(source: "build" | "runtime", text: string): boolean {
+  return source === "build" ? parseCursor(text) !== undefined : /^\d{1,10}:\d{1,12}$/.test(text);
+}
+
 // As much as a page of an application's log takes.
 const mostPageBytes = 2 * 1024 * 1024;
 

@@ -1,25 +1,23 @@
 import type { Handlers } from "../context.ts";
-import { livingProject } from "../projects/projects.ts";
 import * as queries from "./queries.ts";
 import { presentReplicas } from "./present-replicas.ts";
 import { bucketStarts, presentBucket, ranges, rounded, sumOf } from "./rules.ts";
 
 export const metrics: Handlers<"metrics"> = {
-  async get(ctx, { params, query }) {
-    const project = await livingProject(ctx, params.slug);
+  async get(ctx, { query }) {
     const { range } = query;
     const { bucketSeconds } = ranges[range];
     const starts = bucketStarts(range, ctx.now);
     const from = starts[0] as Date;
-    const key = { org_id: ctx.caller.org_id, project_id: project.id, bucket_seconds: bucketSeconds, from };
+    const key = { ...ctx.project.key, bucket_seconds: bucketSeconds, from };
     // A statement that is not in a transaction may run beside another.
     const [found, used, restarts, replicas, deployments, page] = await Promise.all([
       queries.selectBuckets(ctx.tx, key),
       queries.selectReplicaBuckets(ctx.tx, key),
       queries.selectRestarts(ctx.tx, key),
-      queries.selectReplicas(ctx.tx, key.org_id, project.id),
+      queries.selectReplicas(ctx.tx, key.org_id, key.project_id),
       queries.selectMarkers(ctx.tx, key),
-      queries.selectPage(ctx.tx, key.org_id, project.id),
+      queries.selectPage(ctx.tx, key.org_id, key.project_id),
     ]);
     const secondsOf = (start: Date) => Math.min(bucketSeconds, (ctx.now.getTime() - start.getTime()) / 1000);
     const total = sumOf(starts.flatMap((start) => found.get(start.toISOString()) ?? []));

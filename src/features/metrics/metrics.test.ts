@@ -71,14 +71,16 @@ describe("traffic", () => {
     await addTraffic(db, [usage(id, "edge-1", 6)], new Date(now - 5 * 60_000));
     await addTraffic(db, [usage(id, "edge-1", 9)], new Date(now));
     for (const [range, count, width] of [
-      ["1h", 60, 60],
-      ["24h", 96, 900],
-      ["7d", 168, 3600],
+      ["1h", 61, 60],
+      ["24h", 97, 900],
+      ["7d", 169, 3600],
     ] as const) {
       const shown = await metricsOf(slug, range);
       assert.equal(shown.bucket_seconds, width);
       assert.equal(shown.buckets.length, count);
       assert.equal(shown.total.requests, 9);
+      const hours = { "1h": 1, "24h": 24, "7d": 168 }[range];
+      assert.ok(Date.parse(shown.to) - Date.parse(shown.from) >= hours * 3_600_000, `${range} is whole`);
       const starts = shown.buckets.map((bucket) => Date.parse(bucket.at));
       assert.ok(starts.every((at, index) => index === 0 || at - (starts[index - 1] ?? 0) === width * 1000));
       const full = shown.buckets.filter((bucket) => bucket.requests > 0);

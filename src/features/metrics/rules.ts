@@ -1,10 +1,10 @@
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 
-/** How a range is cut into buckets; the last one is not over yet. */
+/** How a range is divided into buckets: as many whole ones as it holds, and the one that is not over yet. */
 export const ranges = {
-  "1h": { bucketSeconds: 60, buckets: 60 },
-  "24h": { bucketSeconds: 900, buckets: 96 },
-  "7d": { bucketSeconds: 3600, buckets: 168 },
+  "1h": { bucketSeconds: 60, buckets: 61 },
+  "24h": { bucketSeconds: 900, buckets: 97 },
+  "7d": { bucketSeconds: 3600, buckets: 169 },
 } as const;
 
 export type Range = keyof typeof ranges;

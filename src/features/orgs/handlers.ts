@@ -1,8 +1,9 @@
-import { scopesOf, type Result } from "../../contract/routes.ts";
+import { scopesOf, type Body, type Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Topic } from "../../store/wakeups.ts";
 import { recordEvent } from "../activity/activity.ts";
 import type { Context, Handlers } from "../context.ts";
+import { scaleProject } from "../deployments/deployments.ts";
 import { issueToken } from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
 
@@ -36,20 +37,48 @@ export const orgs: Handlers<"orgs"> = {
     return { orgs: (await queries.listOrganizations(ctx.tx)).map(present) };
   },
 
+  async update(ctx, { params, body }) {
+    const { id, slug: target } = await lock(ctx, params.slug);
+    const change = given(body);
+    const silent = Object.keys(change).length === 0;
+    ctx.note({ target, detail: change, silent });
+    if (!silent) {
+      await queries.updateOrganization(ctx.tx, id, change);
+      await recordEvent(ctx.tx, { org_id: id, project_id: null, action: "org.updated", target, detail: change });
+      await ctx.platform.wakeups.send(ctx.tx, "tokens");
+    }
+    return present(await queries.showOrganization(ctx.tx, id));
+  },
+
+  async scale(ctx, { body }) {
+    const { org_id, id: project_id, slug: target } = ctx.project;
+    const isForeign = org_id !== ctx.caller.org_id;
+    if (isForeign) await recordEvent(ctx.tx, { org_id, project_id, action: "project.scaled", target, detail: body });
+    return scaleProject(ctx, body.replicas);
+  },
+
   async disable(ctx, { params }) {
-    const organization = await queries.lockOrganization(ctx.tx, params.slug);
-    if (organization === undefined) return ctx.fail("not_found");
+    const organization = await lock(ctx, params.slug);
     if (organization.id === ctx.caller.org_id)
       return ctx.fail("conflict", { error: "This is your own organization: nobody could enable it again." });
     return change(ctx, organization, true);
   },
 
   async enable(ctx, { params }) {
-    const organization = await queries.lockOrganization(ctx.tx, params.slug);
-    if (organization === undefined) return ctx.fail("not_found");
-    return change(ctx, organization, false);
+    return change(ctx, await lock(ctx, params.slug), false);
   },
 };
+
+type LockContext = Context<"orgs.update"> | Context<"orgs.disable"> | Context<"orgs.enable">;
+
+async function lock({ tx, fail }: Pick<LockContext, "tx" | "fail">, slug: string) {
+  return (await queries.lockOrganization(tx, slug)) ?? fail("not_found");
+}
+
+// A field that is left out stays.
+function given({ name, max_projects }: Body<"orgs.update">) {
+  return { ...(name === undefined ? {} : { name }), ...(max_projects === undefined ? {} : { max_projects }) };
+}
 
 /** Whoever acts for the organization's things looks again. */
 const topics: readonly Topic[] = ["tokens", "apps", "edge", "cron", "releases", "builds"];

@@ -94,3 +94,39 @@ test("the organization itself sees in its activity that it was made, suspended a
   const actions = rows.map(({ action }: { action: string }) => action);
   for (const action of ["org.created", "org.disabled", "org.enabled"]) assert.ok(actions.includes(action), action);
 });
+
+test("an operator changes an organization's name and limit, and nothing that is left out", async () => {
+  await operate("POST", "/v1/orgs", { slug: "changing", name: "Before", max_projects: 1 });
+  const wider = await operate("PATCH", "/v1/orgs/changing", { max_projects: 5 });
+  assert.deepEqual([wider.status, wider.body["name"], wider.body["max_projects"]], [200, "Before", 5]);
+  const named = await operate("PATCH", "/v1/orgs/changing", { name: "After" });
+  assert.deepEqual([named.body["name"], named.body["max_projects"]], ["After", 5]);
+  assert.equal((await operate("PATCH", "/v1/orgs/changing", {})).status, 200);
+  assert.equal((await operate("PATCH", "/v1/orgs/changing", { slug: "other" })).status, 400);
+  assert.equal((await operate("PATCH", "/v1/orgs/none", { name: "x" })).status, 404);
+});
+
+test("an operator scales another organization's project, which its owners see and find in its timeline", async () => {
+  const other = await testOrganization(api.database.db, "elsewhere");
+  const { slug } = await testProject(api.platform, other);
+  const path = `/v1/orgs/elsewhere/projects/${slug}/scale`;
+  assert.equal((await operate("PUT", path, { replicas: 3 })).status, 200);
+  const shown = await api.call("GET", `/v1/projects/${slug}`, { token: other.owner });
+  assert.equal(shown.body["replicas"], 3);
+  const { body } = await api.call("GET", `/v1/projects/${slug}/timeline`, { token: other.owner });
+  assert.equal((body["timeline"] as { action: string }[])[0]?.action, "project.scaled");
+  assert.equal((await api.call("PUT", path, { token: other.owner, body: { replicas: 2 } })).status, 403);
+  assert.equal((await operate("PUT", `/v1/orgs/main/projects/${slug}/scale`, { replicas: 2 })).status, 404);
+  assert.equal((await operate("PUT", `/v1/orgs/none/projects/${slug}/scale`, { replicas: 2 })).status, 404);
+});
+
+test("a call right after disable or enable gets the new state, however the tokens are remembered", async () => {
+  const other = await testOrganization(api.database.db, "flapping");
+  const status = async () => (await api.call("GET", "/v1/me", { token: other.owner })).status;
+  for (let n = 0; n < 20; n += 1) {
+    assert.equal(await status(), 200);
+    await operate("POST", "/v1/orgs/flapping/disable");
+    assert.equal(await status(), 403);
+    await operate("POST", "/v1/orgs/flapping/enable");
+  }
+});

@@ -54,6 +54,14 @@ export async function lockOrganization(tx: Tx, slug: string) {
   return query.forNoKeyUpdate().executeTakeFirst();
 }
 
+export async function updateOrganization(
+  tx: Tx,
+  id: string,
+  change: { readonly name?: string; readonly max_projects?: number },
+): Promise<void> {
+  await tx.updateTable("organization").set(change).where("id", "=", id).execute();
+}
+
 export async function setSuspended(tx: Tx, id: string, suspendedAt: Date | null): Promise<void> {
   await tx.updateTable("organization").set({ suspended_at: suspendedAt }).where("id", "=", id).execute();
 }

@@ -6,8 +6,8 @@ import { selectOrganization, selectOverview, type OverviewRow } from "./queries.
 export const overview: Handlers<"overview"> = {
   async get(ctx) {
     const { caller, platform } = ctx;
-    // The minute that is under way and the 59 before it.
-    const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 59) * 60_000);
+    // A whole hour: the minute that is under way and the 60 before it.
+    const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 60) * 60_000);
     const [rows, organization] = await Promise.all([
       selectOverview(ctx.tx, caller.org_id, hourFrom),
       selectOrganization(ctx.tx, caller.org_id),

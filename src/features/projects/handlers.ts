@@ -1,14 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers } from "../context.ts";
-import { livingProject, presentProject } from "./projects.ts";
+import { presentProject } from "./projects.ts";
 import * as queries from "./queries.ts";
 import { hostnamesFor } from "./rules.ts";
 
 export const projects: Handlers<"projects"> = {
   async create(ctx, { body }) {
-    if (!(await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id))) return ctx.fail("project_limit_reached");
-    const id = await insert(ctx, body);
+    const { fits, is_first } = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
+    if (!fits) return ctx.fail("project_limit_reached");
+    const id = await insert(ctx, body, hostnamesFor(body.slug, ctx.platform.addresses.appsDomain, is_first));
     ctx.note({ project_id: id, target: body.slug });
     return show(ctx, body.slug);
   },
@@ -22,12 +23,12 @@ export const projects: Handlers<"projects"> = {
     return show(ctx, params.slug);
   },
 
-  async settings(ctx, { params, body }) {
-    const project = await livingProject(ctx, params.slug);
+  async settings(ctx, { body }) {
+    const { org_id, id, slug: target } = ctx.project;
     const changed = Object.keys(body);
-    ctx.note({ project_id: project.id, target: project.slug, detail: { changed }, silent: changed.length === 0 });
-    if (changed.length > 0) await queries.updateSettings(ctx.tx, ctx.caller.org_id, project.id, given(body));
-    return show(ctx, params.slug);
+    ctx.note({ target, detail: { changed }, silent: changed.length === 0 });
+    if (changed.length > 0) await queries.updateSettings(ctx.tx, org_id, id, given(body));
+    return show(ctx, target);
   },
 
   async delete(ctx, { params }) {
@@ -37,7 +38,7 @@ export const projects: Handlers<"projects"> = {
   },
 
   async undelete(ctx, { params }) {
-    const fits = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
+    const { fits } = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
     const project = await lock(ctx, params.slug);
     if (project.deleted_at === null) return ctx.fail("conflict", { error: "The project is not deleted." });
     if (!fits) return ctx.fail("project_limit_reached");
@@ -61,11 +62,15 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   return locked ?? ctx.fail("not_found");
 }
 
-async function insert(ctx: Context<"projects.create">, body: { slug: string; name: string }): Promise<string> {
+async function insert(
+  ctx: Context<"projects.create">,
+  body: { slug: string; name: string },
+  hostnames: readonly string[],
+): Promise<string> {
   const { tx, caller, platform } = ctx;
   const id = newId("prj", ctx.now.getTime());
   const sealed_cron_secret = platform.vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
-  for (const hostname of hostnamesFor(body.slug, platform.addresses.appsDomain)) {
+  for (const hostname of hostnames) {
     if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret }))
       return id;
     if (await queries.selectProject(tx, caller.org_id, body.slug)) return ctx.fail("slug_taken");

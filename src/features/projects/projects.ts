@@ -1,6 +1,6 @@
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { Caller, RefusalText, HandlerPlatform } from "../context.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
 export { lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
@@ -14,18 +14,11 @@ export async function findProject(
   return selectProject(db, caller.org_id, slug);
 }
 
-/** What `livingProject` needs of a handler's context. */
-export interface Looking {
-  readonly tx: Db | Tx;
-  readonly caller: Pick<Caller, "org_id">;
-  readonly fail: (code: "not_found" | "project_deleted", more?: RefusalText) => never;
-}
-
-/** The caller's project of this slug; refuses with `not_found` or, when it is deleted, `project_deleted`. */
-export async function livingProject(ctx: Looking, slug: string): Promise<ProjectRow> {
-  const project = await findProject(ctx.tx, ctx.caller, slug);
-  if (project === undefined) return ctx.fail("not_found");
-  if (project.deleted_at !== null) return ctx.fail("project_deleted");
+/** The organization's project of this slug. Throws the refusal `not_found` or, when the project is deleted, `project_deleted`. */
+export async function livingProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow> {
+  const project = await selectProject(db, orgId, slug);
+  if (project === undefined) throw new Refused("not_found");
+  if (project.deleted_at !== null) throw new Refused("project_deleted");
   return project;
 }
 

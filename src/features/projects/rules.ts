@@ -1,11 +1,15 @@
 import { randomInt } from "node:crypto";
 
+const attempts = 5;
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** The hostnames to try for a new project, in their order: the plain one, then some with random ends. */
-export function hostnamesFor(slug: string, appsDomain: string, attempts = 5): readonly string[] {
+/**
+ * The hostnames to try for a new project, in their order. Only the first organization gets the plain one: if every organization could,
+ * the random end of a hostname would reveal that another organization has the slug.
+ */
+export function hostnamesFor(slug: string, appsDomain: string, isFirst: boolean): readonly string[] {
   const ends = Array.from({ length: attempts }, () => `-${randomEnd()}`);
-  return ["", ...ends].map((end) => `${slug}${end}.${appsDomain}`);
+  return (isFirst ? ["", ...ends] : ends).map((end) => `${slug}${end}.${appsDomain}`);
 }
 
 function randomEnd(): string {

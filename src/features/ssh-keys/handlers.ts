@@ -1,6 +1,7 @@
 import { newId } from "../../kit/ids.ts";
 import type { Handlers } from "../context.ts";
-import { deleteKey, insertKey, listKeys } from "./queries.ts";
+import { mayRevoke } from "../tokens/tokens.ts";
+import { deleteKey, insertKey, listKeys, selectRegistrant } from "./queries.ts";
 import { parsePublicKey } from "./rules.ts";
 
 export const sshKeys: Handlers<"ssh-keys"> = {
@@ -31,6 +32,14 @@ export const sshKeys: Handlers<"ssh-keys"> = {
   },
 
   async delete(ctx, { params }) {
+    const registrant = await selectRegistrant(ctx.tx, ctx.caller.org_id, params.id);
+    if (registrant === undefined) return ctx.fail("not_found");
+    const { role, platform_admin, active } = registrant;
+    if (active && !mayRevoke(ctx.caller, { role: role ?? "member", platform_admin: platform_admin ?? false }))
+      return ctx.fail("forbidden", {
+        error: "The token that registered this SSH key may do more than yours, so yours cannot delete the key.",
+        hint: "Ask an owner of the organization to delete it.",
+      });
     const key = await deleteKey(ctx.tx, ctx.caller.org_id, params.id);
     if (key === undefined) return ctx.fail("not_found");
     ctx.note({ target: params.id, detail: { ...key } });

@@ -78,6 +78,15 @@ export async function insertKey(tx: Tx, key: NewKey) {
   return inserted && selectKey(tx, key.org_id, inserted.id);
 }
 
+/** The rights of the token that registered a key; undefined when the key is missing. */
+export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
+  return withToken(tx)
+    .select(["api_token.role", "api_token.platform_admin", isActive.as("active")])
+    .where("ssh_key.org_id", "=", orgId)
+    .where("ssh_key.id", "=", id)
+    .executeTakeFirst();
+}
+
 /** The deleted key's name and fingerprint, or undefined when there was none. */
 export async function deleteKey(tx: Tx, orgId: string, id: string) {
   return tx

@@ -143,6 +143,16 @@ test("the same key twice is refused in one organization and belongs to each of t
 const add = (token: string, publicKey: string) =>
   api.call("POST", "/v1/ssh-keys", { token, body: { name: "laptop", public_key: publicKey } });
 
+test("a member deletes no key of an owner, and an owner every key", { skip }, async () => {
+  const remove = async (token: string, added: { body: Record<string, unknown> }) =>
+    (await api.call("DELETE", `/v1/ssh-keys/${String(added.body["id"])}`, { token })).status;
+  const key = async (name: string) => (await keygen(name, "-t", "ed25519")).publicKey;
+  const ofOwner = await add(org.owner, await key("of-owner"));
+  assert.equal(await remove(org.member, ofOwner), 403);
+  assert.equal(await remove(org.owner, ofOwner), 204);
+  assert.equal(await remove(org.owner, await add(org.member, await key("of-member"))), 204);
+});
+
 test("a token registers a key only if it may itself pull and push", { skip }, async () => {
   const { db } = api.database;
   const { publicKey } = await keygen("narrow", "-t", "ed25519");

@@ -128,7 +128,7 @@ export async function touchToken(db: Db, id: string): Promise<void> {
 /** Makes the first organization; false when there is any already. */
 export async function insertFirstOrganization(
   tx: Tx,
-  organization: { id: string; slug: string; name: string },
+  organization: { id: string; slug: string; name: string; max_projects: number; is_first: boolean },
 ): Promise<boolean> {
   // Two starters at once: the second waits here and then sees the first one's row.
   await sql`lock table organization in exclusive mode`.execute(tx);

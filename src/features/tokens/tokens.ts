@@ -13,6 +13,11 @@ import {
 } from "./queries.ts";
 import { hashOf, isTokenText, newTokenText, prefixOf } from "./rules.ts";
 
+export { mayRevoke } from "./rules.ts";
+
+// Who runs the machine never meets the limit that other organizations have.
+const firstOrganizationProjects = 1000;
+
 /** A live token and whom it stands for. */
 export interface Authenticated {
   readonly caller: Caller;
@@ -65,7 +70,15 @@ export async function recordUse(db: Db, tokenId: string): Promise<void> {
 export async function createFirstOrganization(db: Db, keep: (tokenText: string) => Promise<void>): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
     const org_id = newId("org");
-    if (!(await insertFirstOrganization(tx, { id: org_id, slug: "main", name: "Main" }))) {
+    if (
+      !(await insertFirstOrganization(tx, {
+        id: org_id,
+        slug: "main",
+        name: "Main",
+        max_projects: firstOrganizationProjects,
+        is_first: true,
+      }))
+    ) {
       // A newer version has scopes that the first administrator's token could not be given yet.
       await widenAdministrators(tx, scopes);
       return false;

@@ -1,0 +1,44 @@
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+
+/** What is wrong with the head of a request, in a sentence; undefined when nothing is. */
+export type CheckHead = (request: Pick<IncomingMessage, "rawHeaders">) => string | undefined;
+
+/**
+ * Refuses a repeated `Host` or `Authorization` field, of which a proxy could read one and this server the other, and a host that is not
+ * this control plane's: a page of a foreign site could otherwise point its own name here and talk to the API from a visitor's browser.
+ */
+export function createHeadCheck(hostnames: readonly string[]): CheckHead {
+  const own = new Set(hostnames.map((name) => name.toLowerCase()));
+  return ({ rawHeaders }) => {
+    const hosts = valuesOf(rawHeaders, "host");
+    if (hosts.length > 1) return "The request has more than one Host field.";
+    if (valuesOf(rawHeaders, "authorization").length > 1) return "The request has more than one Authorization field.";
+    const [host] = hosts;
+    // HTTP/1.0 has none, and browsers do not speak it.
+    if (host === undefined || isOwn(hostnameOf(host), own)) return undefined;
+    return "This control plane does not answer to the host name of the request. Use the name in BERTH_HOST or its address.";
+  };
+}
+
+function isOwn(hostname: string, own: ReadonlySet<string>): boolean {
+  return hostname === "localhost" || isIP(hostname) > 0 || own.has(hostname) || hostname.endsWith(".localhost");
+}
+
+/** The host without port and brackets, in lower case. */
+function hostnameOf(host: string): string {
+  return host
+    .replace(/:\d*$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .replace(/\.$/, "")
+    .toLowerCase();
+}
+
+function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const field = rawHeaders[at] as string;
+    if (field.length === name.length && field.toLowerCase() === name) values.push(rawHeaders[at + 1] as string);
+  }
+  return values;
+}
