@@ -181,7 +181,7 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       const { archive } = await dump();
       const role = spec.role_name;
       await query(
-        `alter role ${role} set default_transaction_read_only = on; alter role ${role} set statement_timeout = 1; alter role ${role} set search_path = nowhere`,
+        `alter role ${role} set default_transaction_read_only = on; alter role ${role} set statement_timeout = 1; alter role ${role} set search_path = nowhere; alter role ${role} set local_preload_libraries = 'nosuchlib'; alter role ${role} set idle_session_timeout = 1`,
       );
       try {
         await restored(archive, async () => {});

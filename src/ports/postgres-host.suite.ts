@@ -34,7 +34,7 @@ export function newDatabaseSpec(): DatabaseSpec {
     database_name: `d_${random()}`,
     password: randomBytes(24).toString("base64url"),
   };
-  return { id: newId("dbs"), project_id: newId("prj"), project_number: lastNumber, ...names };
+  return { id: newId("dbs"), project_id: newId("prj"), project_number: lastNumber, access: "open", ...names };
 }
 
 /** The way in that the project's application has. */
@@ -61,6 +61,10 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       } finally {
         await session.end();
       }
+    };
+    const isIntact = async (access: DatabaseSpec["access"] = "open") => {
+      const seen = await fixture.host.observe({ ...first, access });
+      return seen.state === "running" && seen.intact;
     };
     const asOwner = <T>(work: (session: SuiteSession) => Promise<T>) => inSession(loginOf(first), work);
 
@@ -228,6 +232,71 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       assert.deepEqual(rows, [{ a: "1GB", b: "1min" }]);
     });
 
+    for (const sql of selfInflicted(first))
+      it(`notices and undoes \`${sql}\``, async () => {
+        await asOwner((session) => session.query(sql));
+        assert.equal(await isIntact(), false);
+        await fixture.host.ensure(first);
+        assert.equal(await isIntact(), true);
+        const rows = await asOwner((session) =>
+          session.query("select current_setting('statement_timeout') a, current_setting('search_path') b"),
+        );
+        assert.deepEqual(rows, [{ a: "5min", b: '"$user", public' }]);
+        await asOwner((session) => session.query("create temp table after_repair (a int)"));
+      });
+
+    it("ends writes of a read-only role, lets it delete, and gives it back what it had", async () => {
+      await asOwner((session) => session.query("create table filled as select generate_series(1, 1000) a"));
+      const writer = await fixture.login(endpoint, loginOf(first));
+      await fixture.host.ensure({ ...first, access: "read_only" });
+      await assert.rejects(writer.query("insert into filled values (1)"));
+      await writer.end().catch(() => {});
+      const write = (session: SuiteSession) => session.query("insert into filled values (1)");
+      await assert.rejects(asOwner(write), { code: "25006" });
+      await asOwner((session) => session.query("set transaction read write; alter role current_user reset all"));
+      assert.equal(await isIntact("read_only"), false);
+      await fixture.host.ensure({ ...first, access: "read_only" });
+      await assert.rejects(asOwner(write), { code: "25006" });
+      await asOwner((session) => session.query("set transaction read write; delete from filled"));
+      await fixture.host.ensure(first);
+      await asOwner(write);
+    });
+
+    it("closes the database to the role alone, and opens it again", async () => {
+      const open = await fixture.login(endpoint, loginOf(first));
+      await fixture.host.ensure({ ...first, access: "closed" });
+      await assert.rejects(open.query("select 1"));
+      await open.end().catch(() => {});
+      await assert.rejects(
+        asOwner((session) => session.query("select 1")),
+        { code: "53300" },
+      );
+      assert.equal(await isIntact("closed"), true);
+      const signal = AbortSignal.timeout(10_000);
+      const counts = await fixture.host.countRows(first, first.database_name, { signal });
+      assert.equal(counts.find(({ table }) => table === "public.filled")?.rows, 1);
+      await fixture.host.ensure(first);
+      await asOwner((session) => session.query("select 1"));
+    });
+
+    it("counts further databases and temporary files in its size", async () => {
+      const name = `x_${randomBytes(6).toString("hex")}`;
+      const size = async () => {
+        const seen = await fixture.host.observe(first);
+        return seen.state === "running" ? seen.size_bytes : assert.fail(seen.state);
+      };
+      const before = await size();
+      await fixture.host.createDatabase(first, name);
+      assert.ok((await size()) > before + 5_000_000);
+      await fixture.host.dropDatabase(first, name);
+      const session = await fixture.login(endpoint, loginOf(first));
+      await session.query(
+        "begin; set work_mem = '64kB'; declare c cursor with hold for select repeat('x', 1000) from generate_series(1, 30000); commit",
+      );
+      assert.ok((await size()) > before + 20_000_000);
+      await session.end();
+    });
+
     it("keeps two projects apart", async () => {
       const other = await fixture.host.ensure(second);
       assert.notEqual(other.port, endpoint.port);
@@ -251,6 +320,21 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       assert.deepEqual((await fixture.host.list()).toSorted(), [first.id, second.id].toSorted());
     });
   });
+}
+
+/** What an owner may do to its own role, by accident or to lock others out. */
+function selfInflicted({ database_name }: DatabaseSpec): readonly string[] {
+  return [
+    "alter role current_user password 'mine'",
+    "alter role current_user password null",
+    "alter role current_user set local_preload_libraries = 'nosuchlib'",
+    `alter role current_user in database ${database_name} set local_preload_libraries = 'nosuchlib'`,
+    `alter role current_user in database ${database_name} set statement_timeout = 1`,
+    "alter role current_user set search_path = nowhere",
+    "alter role current_user set role = none",
+    "alter role current_user set idle_session_timeout = 1",
+    "alter role current_user reset all",
+  ];
 }
 
 function deniedToOwner(spec: DatabaseSpec): readonly (readonly [what: string, sql: string])[] {

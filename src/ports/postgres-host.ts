@@ -7,6 +7,7 @@ import type { Readable } from "node:stream";
 export interface PostgresHost {
   /**
    * Makes the instance exist, run, and hold the role and database of `spec`, hardened. Idempotent at every step.
+   * Resets whatever the owner set for its role, everywhere in the instance.
    * Resolves when the database accepts connections as the role. Throws with a sentence for the operator when it cannot.
    * An aborted signal ends the waiting with its reason; a server that is starting goes on, and the next call takes it up.
    */
@@ -92,6 +93,11 @@ export interface DatabaseSpec {
   readonly database_name: string;
   /** Secret: reaches the server by a file or a protocol message, never by argv. */
   readonly password: string;
+  /**
+   * What the project's role may do: everything; by default only read, while a session that asks to write may delete; or not
+   * even log in. A change ends the sessions of a role that loses rights.
+   */
+  readonly access: "open" | "read_only" | "closed";
 }
 
 export interface DatabaseEndpoint {
@@ -108,6 +114,12 @@ export type DatabaseObservation =
   | {
       readonly state: "running";
       readonly endpoint: DatabaseEndpoint;
+      /** Of all databases of the instance and of the temporary files of its sessions. */
       readonly size_bytes: number;
+      /** Of the project's own database. */
       readonly connections: number;
+      /** Whether password, settings and rights of the role are as `ensure` made them: its owner may change some of them. */
+      readonly intact: boolean;
+      /** A table is being rewritten (`VACUUM FULL`), which takes space before it returns space. */
+      readonly compacting: boolean;
     };

@@ -108,6 +108,21 @@ export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): v
       await sql("ROLLBACK");
     });
 
+    it("what the owner set for its role does not reach the browser", async () => {
+      const { database_name } = fixture.login.spec;
+      for (const where of ["", `IN DATABASE ${database_name}`])
+        for (const setting of [
+          "local_preload_libraries = 'nosuchlib'",
+          "search_path = nowhere",
+          "idle_session_timeout = 1",
+        ]) {
+          await sql(`ALTER ROLE CURRENT_USER ${where} SET ${setting}`);
+          const looked = await ask.look("who_view");
+          await sql(`ALTER ROLE CURRENT_USER ${where} RESET ALL`);
+          assert.equal(looked.outcome, "done", setting);
+        }
+    });
+
     it("another role's databases, and those that are none, are missing", async () => {
       const { database, login } = fixture;
       for (const name of ["postgres", "template0", "template1", "never_made"]) {

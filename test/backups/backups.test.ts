@@ -31,7 +31,11 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     const names = await running.host.listDatabases(specOfRow(await project.row()));
     return names.filter((name) => name.startsWith("verify_"));
   };
-  const specOfRow = (row: Awaited<ReturnType<TestProject["row"]>>) => ({ ...row, password: "unused" });
+  const specOfRow = (row: Awaited<ReturnType<TestProject["row"]>>) => ({
+    ...row,
+    password: "unused",
+    access: "open" as const,
+  });
   const file = async (id: string) => {
     const row = await running.platform.db
       .selectFrom("backup")
@@ -268,9 +272,10 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
     const restored = await running.call("POST", `/v1/projects/${odd.slug}/restore`, { backup_id: id });
     assert.equal(restored.body["code"], "conflict");
     assert.doesNotMatch(restored.text, /COPY|SELECT|Command was|\//);
-    assert.deepEqual(await running.host.listDatabases({ ...(await odd.row()), password: "" }), [
-      (await odd.row()).database_name,
-    ]);
+    assert.deepEqual(
+      await running.host.listDatabases({ ...(await odd.row()), password: "", access: "open" as const }),
+      [(await odd.row()).database_name],
+    );
   });
 
   async function gone(name: string): Promise<void> {

@@ -114,7 +114,7 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
 
   async function assertNothingLeft(project: TestProject, restored: string | undefined): Promise<void> {
     const row = await project.row();
-    const names = await running.host.listDatabases({ ...row, password: "" });
+    const names = await running.host.listDatabases({ ...row, password: "", access: "open" as const });
     assert.deepEqual(names.toSorted(), [row.database_name, ...(restored === undefined ? [] : [restored])].toSorted());
     const files = await readdir(join(running.backupsDir, running.org.id, project.id));
     assert.equal(files.length, 1);

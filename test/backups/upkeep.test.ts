@@ -149,12 +149,14 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
 
   it("sweeps scratch databases and unfinished files that nobody works with", async () => {
     const row = await project.row();
-    await running.host.createDatabase({ ...row, password: "x" }, "verify_0123456789");
+    await running.host.createDatabase({ ...row, password: "x", access: "open" as const }, "verify_0123456789");
     const unfinished = join(running.backupsDir, ".unfinished");
     await mkdir(unfinished, { recursive: true });
     await writeFile(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab"), "half");
     await sweepLeftovers(running.platform);
-    assert.deepEqual(await running.host.listDatabases({ ...row, password: "x" }), [row.database_name]);
+    assert.deepEqual(await running.host.listDatabases({ ...row, password: "x", access: "open" as const }), [
+      row.database_name,
+    ]);
     assert.ok(!existsSync(join(unfinished, "org%2Fprj%2Fbak-1.dump.zst.0123456789ab")));
   });
 });

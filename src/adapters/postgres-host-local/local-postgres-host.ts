@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Client } from "pg";
 import type {
   DatabaseEndpoint,
   DatabaseObservation,
@@ -16,20 +17,13 @@ import type { ControlGroups } from "./control-groups.ts";
 import type { ClientPrograms } from "./client-program.ts";
 import { countDatabase, dumpDatabase } from "./dump.ts";
 import { withFolderLock } from "./folder-lock.ts";
-import {
-  applyDatabase,
-  applyRole,
-  applySchema,
-  dropDatabase,
-  grantsVersion,
-  listDatabases,
-  measureDatabase,
-  setConnectionLimit,
-} from "./grants.ts";
+import { applyDatabase, applySchema, dropDatabase, listDatabases, measureDatabases } from "./grants.ts";
 import { endSession } from "./end-session.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { restoreDatabase } from "./restore.ts";
+import { applyRole, grantsVersion, isRoleIntact, resetSettings, setConnectionLimit } from "./role.ts";
 import { runFolder } from "./run-folder.ts";
+import { scramVerifier } from "./scram.ts";
 import { chooseConfinement, createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
 import { socketFile, withConnection, type ServerConnection } from "./superuser-connection.ts";
@@ -96,7 +90,7 @@ async function ensure(
   ensureFolder(dir, 0o700);
   return withFolderLock(join(dir, "ensure-lock"), async () => {
     const instance = await ensureRunning(options, spec, signal);
-    const version = (await logInAsRole(instance, spec, dir)) ?? (await applyAll(instance, spec, dir));
+    const version = (await logInAsRole(instance, spec)) ?? (await applyAll(instance, spec));
     return endpointOf(instance, version);
   });
 }
@@ -126,20 +120,22 @@ async function ensureRunning(
 }
 
 /** The server's version when everything of `spec` is in place and its role gets in; undefined when there is work to do. */
-async function logInAsRole(instance: Instance, spec: DatabaseSpec, dir: string): Promise<string | undefined> {
-  const applied = join(dir, "applied");
-  if (!existsSync(applied) || readFileSync(applied, "utf8") !== fingerprint(spec)) return undefined;
+async function logInAsRole(instance: Instance, spec: DatabaseSpec): Promise<string | undefined> {
+  const { server } = instance;
+  if (!(await withConnection(server.superuserConnection(), (client) => isIntact(client, instance, spec))))
+    return undefined;
   return versionSeenByRole(instance, spec).catch((error: { code?: string }) => {
-    // Too many connections of its own: the role works.
+    // The role has all of its connections, or may have none: it is as it ought to be.
     if (error.code === "53300") return versionSeenByPlatform(instance);
     return undefined;
   });
 }
 
-async function applyAll(instance: Instance, spec: DatabaseSpec, dir: string): Promise<string> {
-  const { server } = instance;
+async function applyAll(instance: Instance, spec: DatabaseSpec): Promise<string> {
+  const { server, dir } = instance;
+  const verifier = scramVerifier(spec.password);
   await withConnection(server.superuserConnection(), async (client) => {
-    await applyRole(client, spec);
+    await applyRole(client, spec, verifier);
     await applyDatabase(client, spec.database_name, spec.role_name);
   });
   await withConnection(server.superuserConnection(spec.database_name), (client) => applySchema(client, spec.role_name));
@@ -147,8 +143,15 @@ async function applyAll(instance: Instance, spec: DatabaseSpec, dir: string): Pr
     if (error.code === "53300") return versionSeenByPlatform(instance);
     throw error;
   });
-  writeWhole(join(dir, "applied"), fingerprint(spec));
+  writeWhole(join(dir, "applied"), `${fingerprint(spec)}\n${verifier}`);
   return version;
+}
+
+/** Compares the role with what was applied last, which is written down beside the data. */
+async function isIntact(client: Client, { dir }: Instance, spec: DatabaseSpec): Promise<boolean> {
+  const applied = join(dir, "applied");
+  const [known, verifier] = existsSync(applied) ? readFileSync(applied, "utf8").split("\n") : [];
+  return known === fingerprint(spec) && verifier !== undefined && isRoleIntact(client, spec, verifier);
 }
 
 async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<DatabaseObservation> {
@@ -157,9 +160,12 @@ async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): P
   const state = await instance.server.observe();
   if (state !== "running") return { state };
   return withConnection(instance.server.superuserConnection(), async (client) => {
-    const usage = await measureDatabase(client, spec.database_name);
+    const usage = await measureDatabases(client, spec.database_name);
     if (usage === undefined) return { state: "stopped" };
-    return { state: "running", endpoint: endpointOf(instance, await readVersion(client)), ...usage };
+    const { size_bytes, connections, compacting } = usage;
+    const intact = await isIntact(client, instance, spec);
+    const endpoint = endpointOf(instance, await readVersion(client));
+    return { state: "running", endpoint, size_bytes, connections, compacting, intact };
   });
 }
 
@@ -211,7 +217,8 @@ async function restoreInto(
   const login = { ...server.superuserConnection(name), user, password };
   const programs = await clientPrograms(options, instance);
   const limit = (more: number) =>
-    withConnection(server.superuserConnection(), (client) => setConnectionLimit(client, user, more));
+    withConnection(server.superuserConnection(), (client) => setConnectionLimit(client, spec, more));
+  await withConnection(server.superuserConnection(), (client) => resetSettings(client, spec));
   // An application that holds all of its connections must not stand in the way of its own restore.
   await limit(restoreConnections);
   try {
@@ -309,8 +316,8 @@ async function readVersion(client: { query(sql: string): Promise<{ rows: { versi
 }
 
 function fingerprint(spec: DatabaseSpec): string {
-  const { role_name, database_name, password } = spec;
+  const { role_name, database_name, password, access } = spec;
   return createHash("sha256")
-    .update(JSON.stringify([grantsVersion, role_name, database_name, password]))
+    .update(JSON.stringify([grantsVersion, role_name, database_name, password, access]))
     .digest("hex");
 }

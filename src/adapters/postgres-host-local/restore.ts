@@ -4,9 +4,18 @@ import type { RestoreOptions } from "../../ports/postgres-host.ts";
 import { clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
 import { failureOfProgram } from "./work-failure.ts";
 
-// What the project's owner may have set for its role helps against accidents of an application, and would end a restore.
-const session =
-  "-c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 -c role=none";
+// The role's settings help against accidents of an application, and would end a restore. The owner may add others at any time.
+const session = [
+  "default_transaction_read_only=off",
+  "statement_timeout=0",
+  "lock_timeout=0",
+  "idle_in_transaction_session_timeout=0",
+  "idle_session_timeout=0",
+  "local_preload_libraries=",
+  "role=none",
+]
+  .map((setting) => `-c ${setting}`)
+  .join(" ");
 
 /** Restores in one transaction. The login is the project's own role: a superuser would run what the archive's owner wrote. */
 export async function restoreDatabase(

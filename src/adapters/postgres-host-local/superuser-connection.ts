@@ -34,14 +34,17 @@ export function socketFile(address: ServerAddress): string {
   return join(address.socketDir, `.s.PGSQL.${address.port ?? socketOnlyPort}`);
 }
 
-/** Logs in, does `work` and leaves. Names without a schema are PostgreSQL's own, whatever the database's owner has made. */
+// These win over what the owner of a role set for it: names without a schema are PostgreSQL's own, and no library is loaded.
+const sessionOptions = "-c search_path=pg_catalog -c local_preload_libraries= -c role=none";
+
+/** Logs in, does `work` and leaves. */
 export async function withConnection<T>(
   connection: ServerConnection,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({
     ...connection,
-    options: "-c search_path=pg_catalog",
+    options: sessionOptions,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
   });

@@ -173,6 +173,9 @@ function clientConfig(login: TenantLogin): pg.ClientConfig {
 // Settings of the start-up packet win over those that the owner gave to the role or the database. The second part fixes how
 // values look as text.
 const settings = {
+  local_preload_libraries: "",
+  role: "none",
+  idle_session_timeout: 0,
   search_path: "",
   default_transaction_read_only: "on",
   statement_timeout: statementTimeoutMs,

@@ -24,6 +24,7 @@ export async function testTenant(connections = 3): Promise<TenantFixture> {
     role_name: `u${id}`,
     database_name: `d${id}`,
     password: id,
+    access: "open" as const,
   };
   await asSuperuser(server, [
     `CREATE ROLE ${spec.role_name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS NOINHERIT CONNECTION LIMIT 20 PASSWORD '${id}'`,

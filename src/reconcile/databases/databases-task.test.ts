@@ -47,7 +47,9 @@ function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe">> = {
   };
   const observe: PostgresHost["observe"] = async ({ id }) => {
     const endpoint = running.get(id);
-    return endpoint ? { state: "running", endpoint, size_bytes: 0, connections: 0 } : { state: "stopped" };
+    return endpoint
+      ? { state: "running", endpoint, size_bytes: 0, connections: 0, intact: true, compacting: false }
+      : { state: "stopped" };
   };
   return { ensure, observe, ...trouble };
 }
@@ -168,4 +170,24 @@ test("a failed row becomes ready although its server runs already", async () => 
   await setAll("failed");
   await taskOn(host).run(never);
   assert.equal((await statuses()).get(id), "ready");
+});
+
+test("a role that its owner changed is put right at the next look", async () => {
+  await askFor(1);
+  const host = hostWith();
+  let changed = false;
+  const task = taskOn({
+    observe: async (spec) => {
+      const seen = await host.observe(spec);
+      return seen.state === "running" ? { ...seen, intact: !changed } : seen;
+    },
+    ensure: async (spec) => {
+      changed = false;
+      return host.ensure(spec);
+    },
+  });
+  await task.run(never);
+  changed = true;
+  await task.run(never);
+  assert.equal(changed, false);
 });

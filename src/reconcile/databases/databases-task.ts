@@ -67,11 +67,14 @@ function troubled(platform: Platform, row: DatabaseRow, error: unknown): void {
   platform.log.error({ err: error, database: row.id }, "could not tend a database; it will be tried again");
 }
 
-/** A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. */
+/**
+ * A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. So is a role
+ * that its owner has changed.
+ */
 async function isFine(platform: Platform, row: DatabaseRow): Promise<boolean> {
   if (row.status !== "ready") return false;
   const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
-  return seen.state === "running";
+  return seen.state === "running" && seen.intact;
 }
 
 /** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */

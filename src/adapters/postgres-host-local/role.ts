@@ -1,0 +1,83 @@
+import { escapeIdentifier as name, escapeLiteral as text } from "pg";
+import type { Client } from "pg";
+import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+
+const usualConnections = 20;
+const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS NOINHERIT";
+const settings = {
+  // A session may change these for itself: they help against accidents.
+  statement_timeout: "5min",
+  idle_in_transaction_session_timeout: "60s",
+  // Only a superuser may change these. The server's log must not be filled, nor learn statements.
+  temp_file_limit: "1GB",
+  log_min_messages: "fatal",
+  log_min_error_statement: "panic",
+};
+
+/**
+ * Makes the role exist with this password and with the settings of its access, and resets what its owner set for it in any database.
+ * A setting such as a missing `local_preload_libraries` would otherwise lock everybody out for good. Idempotent.
+ */
+export async function applyRole(client: Client, spec: DatabaseSpec, verifier: string): Promise<void> {
+  await client.query("REVOKE CONNECT, TEMP ON DATABASE postgres, template1 FROM PUBLIC");
+  await createRole(client, spec.role_name);
+  const role = name(spec.role_name);
+  await client.query(
+    `ALTER ROLE ${role} ${attributes} CONNECTION LIMIT ${connectionLimitOf(spec)} PASSWORD ${text(verifier)} VALID UNTIL 'infinity'`,
+  );
+  await resetSettings(client, spec);
+  if (spec.access !== "open")
+    await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [spec.role_name]);
+}
+
+/** Increase it when statements of this file or of grants.ts change, so that existing instances get them too. */
+export const grantsVersion = 2;
+
+/** Sets the settings of the role in one transaction, so that no session starts with half of them. */
+export async function resetSettings(client: Client, spec: DatabaseSpec): Promise<void> {
+  const role = name(spec.role_name);
+  const { rows } = await client.query<{ datname: string }>(
+    "SELECT datname FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE s.setrole = to_regrole($1)",
+    [role],
+  );
+  const statements = [
+    ...rows.map(({ datname }) => `ALTER ROLE ${role} IN DATABASE ${name(datname)} RESET ALL`),
+    `ALTER ROLE ${role} RESET ALL`,
+    ...Object.entries(settingsOf(spec)).map(([setting, value]) => `ALTER ROLE ${role} SET ${setting} = ${text(value)}`),
+  ];
+  await client.query(["BEGIN", ...statements, "COMMIT"].join("; "));
+}
+
+/** Whether the role is as `applyRole` and `applyDatabase` made it. */
+export async function isRoleIntact(client: Client, spec: DatabaseSpec, verifier: string): Promise<boolean> {
+  const { rows } = await client.query<{ password: string | null; settings: string[]; enters: boolean }>(
+    `SELECT rolpassword AS password,
+      ARRAY(SELECT setdatabase || ' ' || unnest(setconfig) FROM pg_db_role_setting WHERE setrole = r.oid) AS settings,
+      has_database_privilege(r.oid, $2, 'CONNECT') AND has_database_privilege(r.oid, $2, 'CREATE')
+        AND has_database_privilege(r.oid, $2, 'TEMP') AS enters
+    FROM pg_authid r WHERE rolname = $1`,
+    [spec.role_name, spec.database_name],
+  );
+  const [found] = rows;
+  if (found === undefined || found.password !== verifier || !found.enters) return false;
+  const expected = Object.entries(settingsOf(spec)).map(([setting, value]) => `0 ${setting}=${value}`);
+  return found.settings.toSorted().join() === expected.toSorted().join();
+}
+
+/** Allows the role so many connections beyond its usual ones. */
+export async function setConnectionLimit(client: Client, spec: DatabaseSpec, more: number): Promise<void> {
+  await client.query(`ALTER ROLE ${name(spec.role_name)} CONNECTION LIMIT ${connectionLimitOf(spec) + more}`);
+}
+
+function connectionLimitOf({ access }: DatabaseSpec): number {
+  return access === "closed" ? 0 : usualConnections;
+}
+
+function settingsOf({ access }: DatabaseSpec): Readonly<Record<string, string>> {
+  return access === "open" ? settings : { ...settings, default_transaction_read_only: "on" };
+}
+
+async function createRole(client: Client, roleName: string): Promise<void> {
+  const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [roleName]);
+  if (rowCount === 0) await client.query(`CREATE ROLE ${name(roleName)} NOLOGIN`);
+}
