@@ -84,10 +84,17 @@ async function lookUp({ db }: Receiving, caller: Known, path: GitPath, access: G
   return { outcome: "found", project: { id, slug, deploy_branch, organization_id: caller.organization_id } };
 }
 
-/** When git could not move the ref, the pin keeps the commit that serves until the repositories task has moved it. */
-async function settle(receiving: Receiving, push: PushRequest, build: { id: string; branch: string }): Promise<void> {
+/**
+ * Moves the branch when git ended before it could: the commit serves, so the next push must build on it. A branch that another push has
+ * moved stays where it is, and the pin keeps the commit that serves.
+ */
+async function settle({ repositories }: Receiving, push: PushRequest, build: { id: string; branch: string }) {
   const ref = `refs/heads/${build.branch}`;
-  const commit = push.refs.find((each) => each.name === ref)?.new ?? null;
-  if ((await receiving.repositories.resolve(push.project.id, ref)) === commit)
-    await receiving.repositories.unpin(push.project.id, build.id);
+  const pushed = push.refs.find((each) => each.name === ref);
+  const commit = pushed?.new ?? null;
+  if (pushed === undefined || commit === null) return;
+  const now = await repositories.resolve(push.project.id, ref);
+  const isMoved =
+    now === commit || (now === pushed.old && (await repositories.moveRef(push.project.id, ref, now, commit)));
+  if (isMoved) await repositories.unpin(push.project.id, build.id);
 }

@@ -65,12 +65,18 @@ export async function openOwnDatabase(config: Config, parts: MachineParts, log: 
 
 const lookEveryMs = 2000;
 
-/** Starts the server again when it ended by itself: until then the API answers 503 and applications go on. */
-function guardServer(server: LocalServer, log: Log): { end(): Promise<void> } {
+/**
+ * Starts the server again when its postmaster has ended: until then the API answers 503 and applications go on. A server that only does
+ * not answer is left alone: under load it is slow, and after a crash it recovers on its own.
+ */
+export function guardServer(
+  server: Pick<LocalServer, "observe" | "hasProcess" | "ensure">,
+  log: Log,
+): { end(): Promise<void> } {
   let mending: Promise<void> = Promise.resolve();
   let isMending = false;
   const look = async () => {
-    if ((await server.observe()) === "running") return;
+    if ((await server.observe()) === "running" || server.hasProcess()) return;
     log.error({}, "the control plane's database ended; starting it again");
     await server.ensure();
   };

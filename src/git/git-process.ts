@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { basename, dirname } from "node:path";
-import { start, type Command, type PipedStreams } from "../kit/exec.ts";
+import { signalTo, start, type Command, type PipedStreams } from "../kit/exec.ts";
 import type { Log } from "../kit/log.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import { serveEnv, type GitPrograms } from "./commands.ts";
@@ -39,9 +39,14 @@ export interface GitCall {
 export interface GitProcess {
   readonly organizationId: string;
   readonly child: ChildProcess & PipedStreams;
-  /** Exit code, once git has ended and, after a push, everything that follows it is done. Never rejects. */
-  readonly ended: Promise<number>;
-  /** Tells that bytes moved; without them for too long the process is ended. */
+  /**
+   * Exit code for the client: after a success once everything that follows a push is done, otherwise as soon as git has ended, because
+   * the decision about a push may come much later. Never rejects.
+   */
+  readonly answered: Promise<number>;
+  /** Resolves once git has ended and everything that follows a push is done. Never rejects. */
+  readonly ended: Promise<void>;
+  /** Records that bytes moved; a process without traffic for too long is ended. */
   touch(): void;
   /** The client has left: a fetch ends at once; a push whose hook has asked goes on to its decision. */
   clientGone(): void;
@@ -52,6 +57,8 @@ const recheckMs = 1000;
 const killAfterMs = 5000;
 /** git's own exit code for what it dies of; stands for a signal here. */
 const diedCode = 128;
+// A signal to the control plane's process group (Ctrl-C, a supervisor) must not end git: the hook tells the pusher what happened.
+const ownGroup = true;
 
 /** Starts git for a client; null when as many as allowed are running. */
 export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
@@ -60,7 +67,7 @@ export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess
   const push = call.service === "git-receive-pack" ? host.pushes.begin(call.project, call.caller, dir) : null;
   const env = { ...serveEnv(host.files, host.programs, push, call.protocol), ...call.env?.(dir) };
   // git is given the folder's name alone, so that its messages never show where on the machine it lies.
-  const child = start(call.command(basename(dir)), { env, cwd: dirname(dir) });
+  const child = start(call.command(basename(dir)), { env, cwd: dirname(dir), ownGroup });
   child.stdin.on("error", () => {});
   const process = watch(host, call, { child, push });
   host.running.add(process);
@@ -83,8 +90,8 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
   const { child, push } = started;
   const isDeciding = () => push !== null && push.decision !== null;
   const kill = () => {
-    child.kill("SIGTERM");
-    setTimeout(() => child.kill("SIGKILL"), killAfterMs).unref();
+    signalTo(child, "SIGTERM", { ownGroup });
+    setTimeout(() => signalTo(child, "SIGKILL", { ownGroup }), killAfterMs).unref();
   };
   let quietSinceMs = Date.now();
   const check = async () => {
@@ -97,14 +104,12 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
     else kill();
   };
   const timer = setInterval(() => void check(), recheckMs);
-  const ended = exitCode(child).then(async (code) => {
-    clearInterval(timer);
-    if (push !== null) await finishPush(host, push);
-    return code;
-  });
+  const exited = exitCode(child).finally(() => clearInterval(timer));
+  const ended = exited.then(() => (push === null ? undefined : finishPush(host, push)));
   return {
     organizationId: call.caller.organization_id,
     child,
+    answered: exited.then((code) => (code === 0 ? ended.then(() => code) : code)),
     ended,
     kill,
     touch: () => void (quietSinceMs = Date.now()),
@@ -118,6 +123,8 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
 }
 
 function exitCode(child: ChildProcess): Promise<number> {
+  // What git started and left behind would hold its output open, and the client with it.
+  child.once("exit", () => signalTo(child, "SIGKILL", { ownGroup }));
   return new Promise((resolve) => {
     child.on("error", () => resolve(diedCode));
     child.once("close", (code) => resolve(code ?? diedCode));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import { request, type IncomingMessage, type RequestOptions } from "node:http";
@@ -252,13 +252,49 @@ test("git's programs are told no length of the body", async () => {
   for (const text of seen) assert.doesNotMatch(text, /CONTENT_LENGTH=/);
 });
 
+test("a receive-pack that is killed ends the client's wait at once, however late the decision comes", async () => {
+  await commitFile(host.root, work, "killed.txt", String(Date.now()));
+  const before = await refOf(host);
+  const deciding = new EventEmitter();
+  const decided = once(deciding, "end");
+  gate.receive = async () => {
+    for (const { pid, text } of await listServerProcesses())
+      if (/git\0receive-pack/.test(text)) process.kill(pid, "SIGKILL");
+    await decided;
+    return { accepted: false };
+  };
+  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: 10_000 });
+  deciding.emit("end");
+  assert.deepEqual([pushed.exitCode === 0, pushed.timedOut], [false, false], pushed.stderr);
+  assert.equal(await refOf(host), before);
+});
+
+test("a signal to the control plane's process group does not end git", async () => {
+  await commitFile(host.root, work, "group.txt", String(Date.now()));
+  const groupOf = async (pid: number | "self") =>
+    (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ").at(-1)?.split(" ")[2];
+  let groups: unknown[] = [];
+  gate.receive = async () => {
+    groups = await Promise.all((await listServerProcesses()).map(({ pid }) => groupOf(pid)));
+    return { accepted: true };
+  };
+  assert.equal((await push()).exitCode, 0);
+  assert.ok(groups.length > 0);
+  assert.ok(!groups.includes(await groupOf("self")));
+});
+
 /** Arguments and environments of all processes that run with the server's git configuration. */
 async function processesOfServer(): Promise<string[]> {
-  const seen: string[] = [];
+  return (await listServerProcesses()).map(({ text }) => text);
+}
+
+async function listServerProcesses(): Promise<{ pid: number; text: string }[]> {
+  const seen: { pid: number; text: string }[] = [];
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const read = (file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
     const environment = await read("environ");
-    if (environment.includes(`${host.root}/git/gitconfig`)) seen.push(`${await read("cmdline")}\n${environment}`);
+    if (environment.includes(`${host.root}/git/gitconfig`))
+      seen.push({ pid: Number(pid), text: `${await read("cmdline")}\n${environment}` });
   }
   return seen;
 }

@@ -98,7 +98,7 @@ async function connect(
   req.pipe(child.stdin);
   res.once("close", () => res.writableFinished || process.clientGone());
   const isAnswered = await copyCgiAnswer(child.stdout, res);
-  await process.ended;
+  await process.answered;
   if (isAnswered) res.end();
   else reply(res, 500, "git could not answer.\n");
 }

@@ -79,7 +79,7 @@ async function connect(channel: ServerChannel, process: GitProcess): Promise<voi
   channel.pipe(child.stdin);
   child.stdout.pipe(channel, { end: false });
   child.stderr.on("data", (chunk: Buffer) => void (isOpen && channel.stderr.write(chunk)));
-  const code = await process.ended;
+  const code = await process.answered;
   if (isOpen) finish(channel, code);
 }
 

@@ -163,7 +163,12 @@ function limitTime(child: ChildProcess, options: RunOptions) {
   return { timedOut: () => timedOut, clear };
 }
 
-function signalTo(child: ChildProcess, signal: NodeJS.Signals, { ownGroup }: ExecOptions): void {
+/** Sends a signal to a child, and with `ownGroup` to everything it has started in its process group. */
+export function signalTo(
+  child: ChildProcess,
+  signal: NodeJS.Signals,
+  { ownGroup }: Pick<ExecOptions, "ownGroup">,
+): void {
   if (!ownGroup || child.pid === undefined) return void child.kill(signal);
   try {
     process.kill(-child.pid, signal);

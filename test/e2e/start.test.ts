@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startDetached } from "../../src/kit/exec.ts";
+import { startDetached, type Command } from "../../src/kit/exec.ts";
 import {
   askReady,
   createApp,
@@ -61,21 +61,28 @@ test(
   },
 );
 
-test("Ctrl-C ends everything; the next start brings the same applications back", { timeout: 120_000 }, async () => {
-  const ground = await ours();
-  const first = await startInTerminal(ground);
-  const app = await createApp(asPlatform(ground), "kept", liveApp({ version: "kept", marker: ground.dataDir }));
-  const pushed = await app.push();
-  assert.equal(pushed.exitCode, 0, pushed.stderr);
-  await first.interrupt();
-  await nothingRuns(ground);
-  assert.deepEqual(leftInKernel(ground), []);
-  for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
-  const second = await startInTerminal(ground);
-  await eventually(async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept", "the application is back");
-  await second.interrupt();
-  await nothingRuns(ground);
-});
+test(
+  "Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings the same applications back",
+  { timeout: 120_000 },
+  async () => {
+    const ground = await ours();
+    const first = await startInTerminal(ground);
+    const app = await createApp(asPlatform(ground), "kept", liveApp({ version: "kept", marker: ground.dataDir }));
+    const pushed = await app.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    await first.interrupt();
+    await nothingRuns(ground);
+    assert.deepEqual(leftInKernel(ground), []);
+    for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
+    const second = await startInTerminal(ground, { file: "npm", args: ["start"] });
+    await eventually(
+      async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept",
+      "the application is back",
+    );
+    await second.terminate();
+    await nothingRuns(ground);
+  },
+);
 
 test(
   "a first start that is killed at any instant leaves nothing that keeps the next from working",
@@ -162,11 +169,10 @@ async function startToEnd(ground: Ground): Promise<{ exitCode: number | null; ou
 }
 
 /** As from a shell: the starter in a session of its own, where Ctrl-C reaches every process of its group. */
-async function startInTerminal(ground: Ground) {
+async function startInTerminal(ground: Ground, command: Command = { file: starter, args: ["start"] }) {
   const log = join(ground.dataDir, "terminal.log");
-  const pid = await startDetached({ file: starter, args: ["start"] }, log, {
-    env: { ...ground.env, BERTH_NODE: process.execPath },
-  });
+  const env = { ...ground.env, BERTH_NODE: process.execPath };
+  const pid = await startDetached(command, log, { env, cwd: dirname(dirname(starter)) });
   const ended = () => !listProcesses().some((each) => each.pid === pid);
   await eventually(async () => ended() || (await askReady(ground.api)) === true, "the platform is ready");
   assert.ok(!ended(), `the platform ended by itself:\n${readFileSync(log, "utf8")}`);
@@ -175,6 +181,11 @@ async function startInTerminal(ground: Ground) {
     async interrupt() {
       process.kill(-pid, "SIGINT");
       await eventually(ended, "Ctrl-C ends it");
+    },
+    /** As a supervisor ends it: a signal to the process that it has started, and to no other. */
+    async terminate() {
+      process.kill(pid, "SIGTERM");
+      await eventually(ended, "SIGTERM ends it");
     },
   };
 }

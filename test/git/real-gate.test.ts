@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,6 +14,7 @@ import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
+import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { testDeployment, testProject } from "../support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
 
@@ -61,6 +63,7 @@ async function projectOf(name: string) {
 }
 
 /** Plays the builder and the runtime for the next build of a project; `meanwhile` happens while the pusher waits. */
+let deployments = 0;
 async function deployNext(projectId: string, meanwhile: () => Promise<unknown> = async () => {}): Promise<string> {
   const { db } = api.database;
   const queued = () =>
@@ -73,11 +76,13 @@ async function deployNext(projectId: string, meanwhile: () => Promise<unknown> =
   const build = await until(queued, { timeoutMs: 20_000 });
   assert.ok(build);
   await meanwhile();
+  const active = db.updateTable("deployment").where("project_id", "=", projectId).where("status", "=", "active");
+  await active.set({ status: "retired" }).execute();
   await testDeployment(
     api.platform,
     { org_id: org.id, project_id: projectId },
     {
-      ...{ build_id: build.id, number: 1, status: "active" },
+      ...{ build_id: build.id, number: (deployments += 1), status: "active" },
     },
   );
   await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build.id).execute();
@@ -107,6 +112,25 @@ test("the pin of a push whose branch did not move stays: what serves is kept unt
   assert.notEqual(pushed.exitCode, 0);
   assert.equal(await repositories.resolve(project.id, pin), commit);
 });
+
+test("a push whose git is killed while its deployment goes live moves the branch all the same, and the next push is accepted", async () => {
+  const { project, work, push } = await projectOf("killed");
+  const commit = await git(root, ["-C", work, "rev-parse", "main"]);
+  const [pushed] = await Promise.all([push("main"), deployNext(project.id, async () => killReceivePack())]);
+  assert.notEqual(pushed.exitCode, 0);
+  const isMoved = async () => (await repositories.resolve(project.id, "refs/heads/main")) === commit || undefined;
+  assert.equal(await until(isMoved, { timeoutMs: 5000 }), true);
+  await commitFile(root, work, "next.txt", "next");
+  const [next] = await Promise.all([push("main"), deployNext(project.id)]);
+  assert.equal(next.exitCode, 0, next.stderr);
+});
+
+function killReceivePack(): void {
+  const isOurs = (pid: number) => readFileSync(`/proc/${pid}/environ`, "utf8").includes(root);
+  const found = listProcesses().filter(({ pid, commandLine }) => /git receive-pack/.test(commandLine) && isOurs(pid));
+  assert.ok(found.length > 0);
+  killProcesses(found);
+}
 
 test("a branch or a tag that is only stored has the limits of what is built", async () => {
   const { project, work, push } = await projectOf("stored");

@@ -39,6 +39,8 @@ export interface LocalServer {
   ensure(signal?: AbortSignal): Promise<void>;
   /** What is there, without changing anything but its log, which is kept small. */
   observe(): Promise<"absent" | "stopped" | "running">;
+  /** Whether its postmaster lives, also while it is too busy to answer or recovers after a crash. */
+  hasProcess(): boolean;
   /** Ends its processes, keeps its data. Idempotent. */
   stop(): Promise<void>;
   /** How the superuser logs in. Holds a secret; throws before the first `ensure`. */
@@ -53,6 +55,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
   return {
     ensure: (signal) => ensureServer(options, signal),
     observe: () => observeServer(options),
+    hasProcess: () => isRunning(options),
     stop: async () => {
       const { lock, mark, running } = instanceFiles(options.dir);
       if (!existsSync(mark)) return;

@@ -34,7 +34,7 @@ export const gitCommands = ({ gitBin, prlimitBin }: GitPrograms) => {
       git("update-ref", "--no-deref", ref, to, ...(from === undefined ? [] : [from])),
     deleteRef: (ref: string) => git("update-ref", "--no-deref", "-d", ref),
     setHead: (ref: string) => git("symbolic-ref", "HEAD", ref),
-    pack: () => git("gc", "--auto", "--quiet", "--no-detach"),
+    pack: () => git("gc", "--auto", "--quiet"),
   };
 };
 

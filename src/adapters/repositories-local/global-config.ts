@@ -16,6 +16,7 @@ const text = `[core]
 \tfsync = committed
 [gc]
 \tauto = 4000
+\tautoDetach = false
 \tautoPackLimit = 40
 \tpruneExpire = 2.days
 \tlogExpiry = 1.day

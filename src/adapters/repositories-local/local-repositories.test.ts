@@ -31,7 +31,9 @@ repositoriesSuite("repositories-local", async (): Promise<RepositoriesSubject> =
 
 test("sweep removes old quarantines, old locks and half made repositories, and nothing young", async () => {
   const dir = join(root, "sweep");
-  const repositories = await createLocalRepositories({ dir, log: silentLog });
+  const warnings: unknown[] = [];
+  const log = { ...silentLog, warn: (...entry: unknown[]) => void warnings.push(entry) };
+  const repositories = await createLocalRepositories({ dir, log });
   const repository = await repositories.ensure("prj_swept");
   const old = [join(repository, "objects", "tmp_objdir-incoming-old"), join(dir, ".new-old")];
   const young = join(repository, "objects", "tmp_objdir-incoming-new");
@@ -43,6 +45,7 @@ test("sweep removes old quarantines, old locks and half made repositories, and n
   assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "prj_swept"]);
   assert.deepEqual((await readdir(join(repository, "objects"))).sort(), ["info", "pack", "tmp_objdir-incoming-new"]);
   assert.deepEqual(await readdir(join(repository, "refs", "heads")), []);
+  assert.deepEqual(warnings, [], "git tidies the repository");
 });
 
 test("a lock from before the machine was started is removed, however young it is", async () => {

@@ -28,8 +28,13 @@ test("other branches are stored and say that they do not deploy", () => {
   assert.match(decision.outcome === "stored" ? decision.notes.join() : "", /feature is stored; only main deploys/);
 });
 
-test("tags alone deploy nothing", () => {
-  assert.equal(deployRef([{ name: "refs/tags/v1", old: null, new: commit }], null).outcome, "stored");
+test("tags alone deploy nothing, and the pusher reads so", () => {
+  const decision = deployRef([{ name: "refs/tags/v1", old: null, new: commit }], null);
+  assert.equal(decision.outcome, "stored");
+  assert.match(
+    decision.outcome === "stored" ? decision.notes.join() : "",
+    /v1: stored as a tag; tags do not deploy: git push <remote> main/,
+  );
 });
 
 test("the deploy branch cannot be deleted", () => {

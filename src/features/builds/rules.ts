@@ -15,6 +15,7 @@ export type DeployDecision =
   | { readonly outcome: "refused"; readonly summary: string; readonly hint: string };
 
 const heads = "refs/heads/";
+const tags = "refs/tags/";
 
 /**
  * Which of the pushed refs is to be deployed. The deploy branch is the one that was deployed first; before that `main`, then
@@ -31,7 +32,7 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
     (branch) =>
       `       ${branch} is stored; only ${chosen ?? "main"} deploys: git push <remote> ${branch}:${chosen ?? "main"}`,
   );
-  if (ref === undefined) return { outcome: "stored", notes };
+  if (ref === undefined) return { outcome: "stored", notes: [...notes, ...tagNotes(refs, chosen ?? "main")] };
   if (ref.new === null) {
     return {
       outcome: "refused",
@@ -40,6 +41,18 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
     };
   }
   return { outcome: "deploy", ref: { ...ref, new: ref.new }, branch: chosen as string, notes };
+}
+
+/** Said where a push brings tags and deploys nothing. */
+function tagNotes(refs: readonly PushedRef[], branch: string): readonly string[] {
+  const names = refs.flatMap(({ name, new: to }) =>
+    name.startsWith(tags) && to !== null ? [name.slice(tags.length)] : [],
+  );
+  return names.length === 0
+    ? []
+    : [
+        `       ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}: stored as a tag; tags do not deploy: git push <remote> ${branch}`,
+      ];
 }
 
 function firstBranch(branches: readonly PushedRef[]): string | null {
