@@ -278,7 +278,13 @@ export const settings = {
     "BERTH_LOG_LINES_PER_SECOND",
     1000,
     [1, 1_000_000],
-    "Lines that a project's log takes in a second; what comes beyond is dropped and counted.",
+    "Lines that the log takes of a replica in a second, once its burst is used up; over it the oldest unread ones are dropped and counted.",
+  ),
+  logLinesBurst: wholeNumber(
+    "BERTH_LOG_LINES_BURST",
+    20_000,
+    [1, 1_000_000],
+    "Lines that the log takes of a replica at once.",
   ),
 } as const satisfies Record<string, Setting<unknown>>;
 

@@ -200,7 +200,7 @@ function settingsOf(config: Config): Platform["settings"] {
       pageLooks: { everySeconds: config.pageLookSeconds, timeoutMs: 10_000 },
       storageEverySeconds: 3600,
     },
-    logLinesPerSecond: config.logLinesPerSecond,
+    logLines: { burst: config.logLinesBurst, perSecond: config.logLinesPerSecond },
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),
       concurrent: config.concurrentCronCalls,

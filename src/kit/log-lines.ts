@@ -3,9 +3,12 @@ import { StringDecoder } from "node:string_decoder";
 /** Semantics: a line of a log has at most this many bytes. */
 const longestLineBytes = 10_000;
 const cutMark = " … [cut]";
-// More than a line shows: a secret that begins before the cut must be whole when it is hidden. The longest value of a variable is
-// 32 KiB, three times that when it is percent-encoded.
-const keptCharacters = 128 * 1024;
+/**
+ * What is read of a line, more than a log shows: a secret that begins before the cut must be whole when it is hidden. The longest value of
+ * a variable is 32 KiB, three times that when it is percent-encoded.
+ */
+export const readLineBytes = 128 * 1024;
+const longestSecretCharacters = 96 * 1024;
 
 // Titles and links, commands that move and colour, and the few of two or three characters. Node's own pattern takes the square of the
 // time for a long row of beginnings.
@@ -14,6 +17,14 @@ const escapes = /\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]
 /** The text without what would colour or paint over the terminal of whoever reads it. */
 export function withoutControls(text: string): string {
   return text.replace(escapes, "").replace(/[^\P{Cc}\t]/gu, "");
+}
+
+/** The line without secrets, to be cut afterwards: a cut before it would leave the first part of a secret that lies across it. */
+export function hideSecrets(line: string, redact: (text: string) => string): string {
+  const hidden = redact(line);
+  // The line may go on behind what was read of it, and so may a secret at its end.
+  const isWhole = line.length * 3 < readLineBytes || Buffer.byteLength(line) < readLineBytes - 3;
+  return isWhole ? hidden : hidden.slice(0, -longestSecretCharacters) + cutMark;
 }
 
 /** The line, or as much of it as a log takes, with a mark at its end. Never half a character. */
@@ -50,7 +61,7 @@ export function createLineSplitter(onLine: (line: string) => void): LineSplitter
     const shown = withoutLastReturns(text);
     const lastReturn = shown.lastIndexOf("\r");
     if (shown !== "" && (hasReturned || lastReturn >= 0)) line = "";
-    line += shown.slice(lastReturn + 1).slice(0, keptCharacters - line.length);
+    line += shown.slice(lastReturn + 1).slice(0, readLineBytes - line.length);
     hasReturned = shown !== text || (hasReturned && shown === "");
   }
 

@@ -30,7 +30,7 @@ export interface Runtime {
   remove(workloadId: string, options?: { readonly forGood: boolean }): Promise<void>;
   /** Runs one command in the image (a release command) with the workload's environment and waits for its end. */
   runOnce(workload: Workload, task: OneOffCommand): Promise<OneOffResult>;
-  /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only; when it has ended, also a last one without a line feed. */
+  /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only; when it has ended, also a last one without a line feed. Of a line beyond 128 KiB only the beginning comes, uncut below. */
   readOutput(instance: InstanceKey, cursor: string | null): Promise<OutputChunk>;
   /** The caller has stored the output up to `cursor`: the runtime may throw it away. */
   discardOutput(instance: InstanceKey, cursor: string): Promise<void>;

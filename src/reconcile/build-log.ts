@@ -1,4 +1,4 @@
-import { cutLine, withoutControls } from "../kit/log-lines.ts";
+import { cutLine, hideSecrets, withoutControls } from "../kit/log-lines.ts";
 import type { Platform } from "./platform.ts";
 
 /** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
@@ -51,7 +51,7 @@ export function createBuildLog(
   }
 
   function line(text: string): void {
-    const clean = cutLine(redact(shown(text)).trimEnd());
+    const clean = cutLine(hideSecrets(shown(text), redact).trimEnd());
     waiting.push(clean);
     tail.push(clean);
     if (tail.length > tailLines) tail.shift();

@@ -61,8 +61,8 @@ export interface ReconcileSettings {
   readonly cron: CronSettings;
   readonly monitors: MonitorSettings;
   readonly metrics: MetricsSettings;
-  /** How many lines an application's log takes in a second; what comes beyond is dropped and counted. */
-  readonly logLinesPerSecond: number;
+  /** How many lines the log takes of a replica; over it the oldest unread ones are dropped and counted. */
+  readonly logLines: { readonly burst: number; readonly perSecond: number };
 }
 
 export interface MetricsSettings {

@@ -159,7 +159,7 @@ const releaseTestSettings = {
   drainMs: 0,
   stopGraceMs: 0,
   appPort: 3000,
-  logLinesPerSecond: 1000,
+  logLines: { burst: 20_000, perSecond: 1000 },
 };
 
 async function makeProject({ api, platform, apps }: Pick<ReleasePlatform, "api" | "platform" | "apps">) {

@@ -1,4 +1,4 @@
-import { createLineSplitter, cutLine, withoutControls, type LineSplitter } from "../../kit/log-lines.ts";
+import { createLineSplitter, cutLine, hideSecrets, withoutControls, type LineSplitter } from "../../kit/log-lines.ts";
 import { redactor } from "../../kit/redact.ts";
 
 const tailLines = 30;
@@ -23,7 +23,7 @@ export function createBuildLog(onLine: (line: string) => void, secrets: Iterable
   const tail: string[] = [];
   const print = (prefix: string, text: string) => {
     for (const part of text.split("\n")) {
-      const line = cutLine(`${prefix}${redact(part)}`.trimEnd());
+      const line = cutLine(`${prefix}${hideSecrets(part, redact)}`.trimEnd());
       if (line !== "" && tail.push(line) > tailLines) tail.shift();
       onLine(line);
     }

@@ -13,12 +13,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../kit/exec.ts";
+import { readLineBytes } from "../../kit/log-lines.ts";
 import type { OutputChunk } from "../../ports/runtime.ts";
 
-// semantics: a line of a log has at most 10,000 bytes.
-const maxLineBytes = 10_000;
 const readBytes = 256 * 1024;
-const cutMark = " … [cut]";
 // Calling a program to free less than this is not worth it.
 const worthFreeingBytes = 1024 * 1024;
 // An application may set the length of its output to anything, and positions must stay numbers that can be counted with.
@@ -164,7 +162,7 @@ function splitLines(bytes: Buffer, startsInsideCutLine: boolean, isEnded: boolea
     const lineFeed = bytes.indexOf(10, used);
     const end = lineFeed < 0 ? bytes.length : lineFeed;
     const isWhole = lineFeed >= 0 || (isEnded && bytes.length < readBytes);
-    if (!isWhole && !isInsideCutLine && end - used <= maxLineBytes) break;
+    if (!isWhole && !isInsideCutLine && end - used <= readLineBytes) break;
     if (!isInsideCutLine) lines.push(textOf(bytes.subarray(used, end)));
     isInsideCutLine = !isWhole;
     used = isWhole ? Math.min(end + 1, bytes.length) : end;
@@ -172,14 +170,12 @@ function splitLines(bytes: Buffer, startsInsideCutLine: boolean, isEnded: boolea
   return { lines, used, isInsideCutLine };
 }
 
-/** At most ten thousand bytes of it, never half a character. */
+/** The beginning of a line that is far too long, never half a character. Its reader hides secrets before it cuts further. */
 function textOf(line: Buffer): string {
   const whole = line.at(-1) === 13 ? line.subarray(0, -1) : line;
-  if (whole.length <= maxLineBytes) return whole.toString("utf8");
-  return (
-    whole
-      .subarray(0, maxLineBytes)
-      .toString("utf8")
-      .replace(/\uFFFD+$/, "") + cutMark
-  );
+  if (whole.length <= readLineBytes) return whole.toString("utf8");
+  return whole
+    .subarray(0, readLineBytes)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "");
 }

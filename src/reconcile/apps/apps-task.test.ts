@@ -57,7 +57,7 @@ test("what ends is forgotten with the positions of its output, and with its numb
     },
   };
   const edge = { apply: async () => {}, openRequests: async () => new Map() };
-  const settings = { logLinesPerSecond: 1000, drainMs: 0, stopGraceMs: 0 };
+  const settings = { logLines: { burst: 20_000, perSecond: 1000 }, drainMs: 0, stopGraceMs: 0 };
   const given = { db, vault, clock: systemClock, log: silentLog, settings };
   const platform = { ...given, ports: { runtime, logStore, edge } } as unknown as Platform;
   const task = appsTask({ ...platform, ingestOutput: createIngest(platform) });

@@ -1,6 +1,7 @@
 import type { RuntimeLine } from "../../ports/log-store.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { cutLine, hideSecrets } from "../../kit/log-lines.ts";
 import { createLineBudgets, type LineBudget } from "./line-budget.ts";
 import type { Redact } from "../workload.ts";
 import type { Platform } from "../platform.ts";
@@ -21,55 +22,71 @@ type IngestPlatform = Pick<Platform, "ports" | "settings" | "clock">;
 /** Runs one ingestion per workload at a time: the logs task and a release that needs the newest lines may start it together. */
 export function createIngest(platform: IngestPlatform): IngestOutput {
   const runExclusive = createKeyedMutex();
-  const budgetOf = createLineBudgets(platform.settings.logLinesPerSecond);
-  return (source) => runExclusive(source.workload_id, () => ingestAll(platform, source, budgetOf(source.project_id)));
+  const budgetOf = createLineBudgets(platform.settings.logLines);
+  return (source) =>
+    runExclusive(source.workload_id, async () => {
+      for (const instance of await platform.ports.runtime.observe(source.workload_id))
+        await ingestInstance(platform, source, instance, budgetOf(`${source.project_id}/${instance.ordinal}`));
+    });
 }
 
-// One that writes faster than anybody reads must not keep the others waiting; the runtime drops what becomes too much.
-const chunksAtOnce = 64;
-
-async function ingestAll(platform: IngestPlatform, source: OutputSource, budget: LineBudget): Promise<void> {
-  const instances = await platform.ports.runtime.observe(source.workload_id);
-  for (const instance of instances) {
-    const chunks = instance.state === "exited" ? Infinity : chunksAtOnce;
-    for (let read = 0; read < chunks; read += 1) if (!(await ingestChunk(platform, source, instance, budget))) break;
-  }
-  // Of what has ended nothing comes any more that could bring the number of lost lines along.
-  const isOver = instances.every((instance) => instance.state === "exited");
-  const dropped = budget.takeDropped({ now: isOver });
-  const [first] = instances;
-  if (dropped === 0 || first === undefined) return;
-  const at = platform.clock.now().toISOString();
-  const text = droppedText(dropped);
-  await platform.ports.logStore.appendRuntime(source.project_id, [
-    { at, deployment: source.deployment, replica: first.ordinal, text },
-  ]);
-}
-
-function droppedText(lines: number): string {
-  return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are kept]`;
-}
-
-/** True when there may be more. */
-async function ingestChunk(
+async function ingestInstance(
   platform: IngestPlatform,
   source: OutputSource,
   instance: Instance,
   budget: LineBudget,
-): Promise<boolean> {
+): Promise<void> {
   const { runtime, logStore } = platform.ports;
-  const position = await logStore.readPosition(instance);
-  const chunk = await runtime.readOutput(instance, position);
-  if (chunk.lines.length === 0 && chunk.dropped_bytes === 0) return false;
-  const redact = await source.redactor();
+  const unread = await readUnread(platform, instance, budget.availableLines());
+  if (unread === null) return;
+  const redact = unread.lines.length === 0 ? (text: string) => text : await source.redactor();
   const at = platform.clock.now().toISOString();
-  const stamp = (text: string): RuntimeLine => ({ at, deployment: source.deployment, replica: instance.ordinal, text });
-  const dropped = budget.takeDropped({ now: false });
-  const kept = budget.admit(chunk.lines);
-  const lines = [...(dropped > 0 ? [droppedText(dropped)] : []), ...kept.map(redact)].map(stamp);
-  if (chunk.dropped_bytes > 0)
-    lines.push(stamp(`[dropped ${chunk.dropped_bytes} bytes: the application writes faster than logs are kept]`));
-  await logStore.appendRuntime(source.project_id, lines, { instance, cursor: chunk.cursor });
-  await runtime.discardOutput(instance, chunk.cursor);
-  return true;
+  const { deployment } = source;
+  const texts = [...unread.notes, ...unread.lines.map((line) => cutLine(hideSecrets(line, redact)))];
+  const lines = texts.map((text): RuntimeLine => ({ at, deployment, replica: instance.ordinal, text }));
+  await logStore.appendRuntime(source.project_id, lines, { instance, cursor: unread.cursor });
+  budget.spend(unread.lines.length);
+  await runtime.discardOutput(instance, unread.cursor);
+}
+
+interface Unread {
+  /** What was lost before the first line. */
+  readonly notes: readonly string[];
+  readonly lines: readonly string[];
+  readonly cursor: string;
+}
+
+// As much as a runtime keeps, so that the newest lines are among what is read. A replica that writes faster must not hold up the others.
+const mostChunks = 128;
+
+/** Reads to the end and keeps the newest lines; null when nothing has moved. */
+async function readUnread(
+  { ports: { runtime, logStore } }: IngestPlatform,
+  instance: Instance,
+  mostLines: number,
+): Promise<Unread | null> {
+  const position = await logStore.readPosition(instance);
+  let cursor = position;
+  let lines: readonly string[] = [];
+  let lostLines = 0;
+  let lostBytes = 0;
+  for (let read = 0; read < mostChunks; read += 1) {
+    const chunk = await runtime.readOutput(instance, cursor);
+    if (chunk.cursor === cursor) break;
+    cursor = chunk.cursor;
+    lostBytes += chunk.dropped_bytes;
+    const all = lines.concat(chunk.lines);
+    lines = mostLines === 0 ? [] : all.slice(-mostLines);
+    lostLines += all.length - lines.length;
+  }
+  if (cursor === null || cursor === position) return null;
+  const notes = [
+    ...(lostBytes > 0 ? [`[dropped ${lostBytes} bytes: the application writes faster than logs are kept]`] : []),
+    ...(lostLines > 0 ? [lostLinesText(lostLines)] : []),
+  ];
+  return { notes, lines, cursor };
+}
+
+function lostLinesText(lines: number): string {
+  return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are kept]`;
 }

@@ -1,56 +1,40 @@
-/** How many lines a project's log takes in a second, over all of its replicas. */
+/** How many lines a log takes of one replica: bursts at once, then so many a second. */
+export interface LineRate {
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+/** What the log takes of one replica at this moment. */
 export interface LineBudget {
-  /** Those of these lines that the log still takes; the others are counted as dropped. */
-  admit(lines: readonly string[]): readonly string[];
-  /**
-   * How many lines were dropped and not told yet: once the second in which that happened is over, or `now`. Whoever asks tells them.
-   */
-  takeDropped(when: { readonly now: boolean }): number;
+  availableLines(): number;
+  spend(lines: number): void;
 }
 
-interface Second {
-  readonly endsAtMs: number;
-  left: number;
-  dropped: number;
+interface Bucket {
+  lines: number;
+  atMs: number;
 }
 
-const secondMs = 1000;
-const manyProjects = 10_000;
+const mostReplicas = 10_000;
 
-/** Returns the budget of a project. It outlives deployments: an application that floods its log does not get more by crashing. */
-export function createLineBudgets(linesPerSecond: number): (projectId: string) => LineBudget {
-  const seconds = new Map<string, Second>();
-  return (projectId) => budgetOf(projectId, seconds, linesPerSecond);
-}
-
-function budgetOf(projectId: string, seconds: Map<string, Second>, linesPerSecond: number): LineBudget {
-  const current = (): Second => {
-    const known = seconds.get(projectId);
-    if (known !== undefined && (performance.now() < known.endsAtMs || known.dropped > 0)) return known;
-    const fresh = { endsAtMs: performance.now() + secondMs, left: linesPerSecond, dropped: 0 };
-    if (seconds.size > manyProjects) forgetOld(seconds);
-    seconds.set(projectId, fresh);
-    return fresh;
+/** Returns the budget of a replica. It outlives deployments: an application that floods its log does not get more by crashing. */
+export function createLineBudgets({ burst, perSecond }: LineRate): (replica: string) => LineBudget {
+  const buckets = new Map<string, Bucket>();
+  const refill = (bucket: Bucket): Bucket => {
+    const nowMs = performance.now();
+    bucket.lines = Math.min(burst, bucket.lines + ((nowMs - bucket.atMs) / 1000) * perSecond);
+    bucket.atMs = nowMs;
+    return bucket;
   };
-  return {
-    admit(lines) {
-      const second = current();
-      const kept = lines.slice(0, second.left);
-      second.left -= kept.length;
-      second.dropped += lines.length - kept.length;
-      return kept;
-    },
-    takeDropped({ now }) {
-      const second = seconds.get(projectId);
-      if (second === undefined || (!now && performance.now() < second.endsAtMs)) return 0;
-      const { dropped } = second;
-      second.dropped = 0;
-      return dropped;
-    },
+  return (replica) => {
+    const bucket = buckets.get(replica) ?? { lines: burst, atMs: performance.now() };
+    // A bucket that is forgotten is full again. Each use moves its own to the end, so that the one unused for longest goes first.
+    buckets.delete(replica);
+    buckets.set(replica, bucket);
+    if (buckets.size > mostReplicas) buckets.delete(buckets.keys().next().value as string);
+    return {
+      availableLines: () => Math.max(0, Math.floor(refill(bucket).lines)),
+      spend: (lines) => void (refill(bucket).lines -= lines),
+    };
   };
-}
-
-function forgetOld(seconds: Map<string, Second>): void {
-  for (const [id, second] of seconds)
-    if (second.endsAtMs < performance.now() && second.dropped === 0) seconds.delete(id);
 }

@@ -56,7 +56,7 @@ function machine() {
       return vault.open(projectId, name, sealed);
     },
   };
-  const settings = { logLinesPerSecond: 1000 };
+  const settings = { logLines: { burst: 20_000, perSecond: 1000 } };
   const platform = { db: database.db, vault: watched, clock: systemClock, log: silentLog, settings };
   const whole = { ...platform, ports: { runtime, logStore } } as unknown as Platform;
   const task = logsTask({ ...whole, ingestOutput: createIngest(whole) });
