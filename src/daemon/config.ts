@@ -120,6 +120,12 @@ export const settings = {
     "The PORT that applications are given unless their project sets one.",
   ),
   appMemoryMib: wholeNumber("BERTH_APP_MEMORY_MIB", 512, [16, 1_048_576], "Memory of one replica."),
+  appFolderMib: wholeNumber(
+    "BERTH_APP_FOLDER_MIB",
+    1024,
+    [1, 1_048_576],
+    "How much one replica may write to its own folder; the changes go with the replica.",
+  ),
   appProcesses: wholeNumber("BERTH_APP_PROCESSES", 256, [8, 100_000], "Processes and threads of one replica."),
   appCpus: wholeNumber("BERTH_APP_CPUS", 2, [1, 1024], "Processors of one replica."),
   databaseMemoryMib: wholeNumber(

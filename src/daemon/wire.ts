@@ -107,6 +107,7 @@ async function processFamily({ config, parts, log }: Ground) {
     stateDir: paths.sandbox,
     nodeBin: process.execPath,
     network: config.network,
+    layerBytes: mibToBytes(config.appFolderMib),
     hide: [config.dataDir],
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });

@@ -152,7 +152,7 @@ export interface RuntimeDescription {
   /** The adapter: `process`, `docker`, `swarm`. */
   readonly name: string;
   readonly network: "veth" | "pasta" | "shared" | "engine";
-  /** Parts of the full isolation that hold here, such as `user_namespace`, `seccomp`, `memory_limit`. */
+  /** Parts of the full isolation that hold here, such as `namespaces`, `seccomp`, `memory_limit`. */
   readonly isolation: readonly string[];
   /** Parts that do not, each with what follows and what to do. */
   readonly missing: readonly MissingPart[];

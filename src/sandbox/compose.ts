@@ -6,21 +6,19 @@ import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { hiddenFile } from "./hidden-file.ts";
 import type { Marks } from "./marks.ts";
 import type { OpenedNetwork } from "./network.ts";
-import type { ReachedService, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
+import type { ReachedService, SandboxApp, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
 /**
- * How far a sandbox goes on this machine, from the full to the least:
- * `staged`: root brings the folders within reach, becomes the project's user and makes a user namespace as that user;
- * `own_user`: an ordinary user makes a user namespace; `privileged`: root makes the namespaces without a user namespace and becomes the
- * project's user in them; `switched`: no namespaces, but the project's user; `bare`: nothing.
+ * How far a sandbox goes on this machine. `isolated`: namespaces of its own, where root first becomes the project's user. `bare`: the machine
+ * gives no namespaces, so that only the project's user separates, where root can become that user.
  */
-export type Level = "staged" | "own_user" | "privileged" | "switched" | "bare";
-
 export interface Containment {
-  readonly level: Level;
-  readonly pid: boolean;
-  readonly seccomp: boolean;
+  readonly level: "isolated" | "bare";
+  /** Whether root becomes the project's user. */
+  readonly switchesUser: boolean;
   readonly disableUserns: boolean;
+  /** Where changes to a private folder of the application go; null: it is read-only. */
+  readonly layer: "disk" | "memory" | null;
 }
 
 export interface Composition {
@@ -28,6 +26,9 @@ export interface Composition {
   readonly containment: Containment;
   readonly parts: SandboxParts;
   readonly stateDir: string;
+  /** The empty file system that private folders of applications start from, and its size. */
+  readonly layerTemplate: string;
+  readonly layerBytes: number;
   readonly nodeBin: string;
   readonly hide: readonly string[];
   readonly marks: Marks;
@@ -96,32 +97,38 @@ function reachWords({ spec, network, parts, nodeBin }: Composition): string[] {
 const serviceWords = (service: ReachedService): string[] => [String(service.port), service.socket_path];
 
 function containmentWords(plan: Composition, fds: Descriptors): string[] {
-  const { level } = plan.containment;
-  if (level === "staged") return stagedWords(plan, fds);
-  if (level === "own_user") return [...userNamespaceWords(plan, fds, mounts(plan)), "--", ...limitedArgv(plan)];
-  if (level === "privileged") return privilegedWords(plan, fds);
-  return bareWords(plan, fds);
+  return isMounted(plan) ? isolatedWords(plan, fds) : bareWords(plan, fds);
 }
 
 /**
  * The data folder may lie below a folder that only root may enter, so root binds what is needed to a place in a mount namespace in between.
  * Not by a bubblewrap of its own: that drops its capabilities and then cannot pass its death on to a process of another user.
+ * An ordinary user does it in a user namespace, and only where something else than binds is to be mounted.
  */
-function stagedWords(plan: Composition, fds: Descriptors): string[] {
+function isolatedWords(plan: Composition, fds: Descriptors): string[] {
   const inner = mounts(plan);
-  const place = stagingPlace([...inner.map((bind) => bind.source), bwrap(plan), plan.parts.setpriv as string]);
+  const { switchesUser } = plan.containment;
+  const layer = layerWord(plan);
+  if (!switchesUser && layer === "-") return bubblewrapWords(plan, fds, inner);
+  const programs = [bwrap(plan), ...(switchesUser ? [plan.parts.setpriv as string] : [])];
+  const place = stagingPlace([...inner.map((bind) => bind.source), ...programs]);
   const staged = inner.map((bind, index) => ({ ...bind, source: `${place}/${index}` }));
-  const stage = [
-    "unshare",
-    "--mount",
-    "--",
-    "/bin/sh",
-    join(folder, "stage.sh"),
-    place,
+  return [
+    ...["unshare", ...(switchesUser ? [] : ["--user", "--map-root-user"]), "--mount", "--propagation", "slave", "--"],
+    ...["/bin/sh", join(folder, "stage.sh"), place, layer, switchesUser ? String(plan.spec.uid) : "-"],
     ...inner.map((bind) => bind.source),
     "--",
+    ...(switchesUser ? becomeUser(plan) : []),
+    ...bubblewrapWords(plan, fds, staged),
   ];
-  return [...stage, ...becomeUser(plan), ...userNamespaceWords(plan, fds, staged), "--", ...limitedArgv(plan)];
+}
+
+/** What stage.sh puts above the application's folder, which is the first of the mounts. */
+function layerWord({ spec, containment, layerTemplate, layerBytes }: Composition): string {
+  if (spec.app?.access !== "private" || containment.layer === null) return "-";
+  if (containment.layer === "disk") return `disk:${layerTemplate}`;
+  // It counts as the application's memory.
+  return `memory:${Math.min(layerBytes, spec.limits?.memoryBytes ?? layerBytes)}`;
 }
 
 /** A folder of the root that hides nothing needed when something is mounted on it. */
@@ -132,7 +139,7 @@ function stagingPlace(needed: readonly string[]): string {
   return found;
 }
 
-function userNamespaceWords(plan: Composition, fds: Descriptors, binds: readonly SandboxBind[]): string[] {
+function bubblewrapWords(plan: Composition, fds: Descriptors, binds: readonly SandboxBind[]): string[] {
   const id = String(plan.spec.uid);
   const args = [
     ...["--unshare-user", "--uid", id, "--gid", id],
@@ -141,27 +148,13 @@ function userNamespaceWords(plan: Composition, fds: Descriptors, binds: readonly
     "--clearenv",
     ...Object.entries(environment(plan)).flatMap(([name, value]) => ["--setenv", name, value]),
   ];
-  return [bwrap(plan), ...plan.marks.option(plan.spec.id), "--args", String(fds.addArguments(args))];
-}
-
-/** Without a user namespace setpriv still runs as root in the sandbox: it must not see the application's environment (LD_PRELOAD). */
-function privilegedWords(plan: Composition, fds: Descriptors): string[] {
-  const args = [...commonArguments(plan, fds, mounts(plan)), "--clearenv", "--setenv", "PATH", systemPath];
-  return [
-    bwrap(plan),
-    ...plan.marks.option(plan.spec.id),
-    "--args",
-    String(fds.addArguments(args)),
-    "--",
-    ...becomeUser(plan),
-    ...environmentWords(plan, fds),
-    ...limitedArgv(plan),
-  ];
+  const mark = plan.marks.option(plan.spec.id);
+  return [bwrap(plan), ...mark, "--args", String(fds.addArguments(args)), "--", ...limitedArgv(plan)];
 }
 
 function bareWords(plan: Composition, fds: Descriptors): string[] {
   const diesWithParent = plan.parts.setpriv ? [plan.parts.setpriv, "--pdeathsig", "KILL", "--"] : [];
-  const become = plan.containment.level === "switched" ? becomeUser(plan) : diesWithParent;
+  const become = plan.containment.switchesUser ? becomeUser(plan) : diesWithParent;
   const cwd = locate(plan, plan.spec.cwd ?? (plan.spec.app ? "/app" : "/"));
   return [
     ...become,
@@ -175,7 +168,7 @@ function bareWords(plan: Composition, fds: Descriptors): string[] {
 }
 
 function commonArguments(plan: Composition, fds: Descriptors, binds: readonly SandboxBind[]): string[] {
-  const { spec, containment } = plan;
+  const { spec } = plan;
   const id = spec.uid;
   const data = {
     passwd: fds.add(
@@ -186,14 +179,13 @@ function commonArguments(plan: Composition, fds: Descriptors, binds: readonly Sa
     resolv: fds.add(plan.resolvConf),
   };
   const { tmpBytes = defaultMemoryBytes, homeBytes = defaultMemoryBytes } = spec;
-  const seccomp = containment.seccomp && plan.seccompProgram ? ["--seccomp", String(fds.add(plan.seccompProgram))] : [];
+  const seccomp = plan.seccompProgram ? ["--seccomp", String(fds.add(plan.seccompProgram))] : [];
   return [
-    ...["--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "app"],
-    ...(containment.pid ? ["--unshare-pid"] : []),
+    ...["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "app"],
     ...(plan.network.isolate ? ["--unshare-net"] : []),
     ...["--die-with-parent", "--new-session"],
     ...seccomp,
-    ...fileSystemArguments({ binds, hide: plan.hide, data, tmpBytes, homeBytes, ownProc: containment.pid }),
+    ...fileSystemArguments({ binds, hide: plan.hide, data, tmpBytes, homeBytes }),
     ...["--chdir", spec.cwd ?? (spec.app ? "/app" : "/")],
   ];
 }
@@ -202,7 +194,7 @@ function mounts(plan: Composition): SandboxBind[] {
   const { spec } = plan;
   const given = spec.binds.some((bind) => bind.target === "/opt/node" || bind.target.startsWith("/opt/node/"));
   return [
-    ...(spec.app ? [{ ...spec.app, target: "/app" }] : []),
+    ...(spec.app ? [appBind(plan, spec.app)] : []),
     ...(spec.storageDir === null ? [] : [{ source: spec.storageDir, target: "/storage", writable: true }]),
     { source: plan.nodeBin, target: "/opt/berth/node", writable: false },
     ...(given ? [] : [{ source: plan.nodeBin, target: "/opt/node/bin/node", writable: false }]),
@@ -210,6 +202,14 @@ function mounts(plan: Composition): SandboxBind[] {
     ...plan.groupBinds,
     ...spec.binds,
   ];
+}
+
+function appBind({ containment }: Composition, { source, access }: SandboxApp): SandboxBind {
+  return {
+    source,
+    target: "/app",
+    writable: access === "write" || (access === "private" && containment.layer !== null),
+  };
 }
 
 function environment(plan: Composition): Record<string, string> {
@@ -224,15 +224,14 @@ function environment(plan: Composition): Record<string, string> {
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
     ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),
-    ...(plan.containment.pid ? {} : plan.marks.variable(spec.id)),
+    ...(isMounted(plan) ? {} : plan.marks.variable(spec.id)),
   };
 }
 
 /** In a namespace of its own every address is the sandbox's; on the host's network all but the loopback are other people's. */
 const listenAddress = (network: OpenedNetwork): string => (network.ownLoopback ? "0.0.0.0" : "127.0.0.1");
 
-const isMounted = (plan: Composition): boolean =>
-  plan.containment.level !== "switched" && plan.containment.level !== "bare";
+const isMounted = (plan: Composition): boolean => plan.containment.level === "isolated";
 
 /** Where nothing is mounted, the folder of the host that would have been mounted there. */
 function locate(plan: Composition, path: string): string {

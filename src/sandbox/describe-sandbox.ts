@@ -2,80 +2,61 @@ import type { ContainmentFindings } from "./probe-containment.ts";
 import type { NetworkFindings } from "./probe-network.ts";
 import type { MissingSandboxPart, SandboxDescription } from "./spec.ts";
 
+export interface SandboxFindings {
+  readonly containment: ContainmentFindings;
+  readonly network: NetworkFindings;
+  /** Which limits control groups hold here. */
+  readonly groupParts: readonly string[];
+  /** Whether there is a system call filter for this processor. */
+  readonly hasFilter: boolean;
+}
+
 /** Says which parts of the full isolation hold here and, for each that does not, what follows and what to do. */
-export function describeSandbox(
-  containment: ContainmentFindings,
-  network: NetworkFindings,
-  groupParts: readonly string[],
-): SandboxDescription {
+export function describeSandbox(findings: SandboxFindings): SandboxDescription {
+  const { containment, network, groupParts } = findings;
+  const { level, switchesUser, layer } = containment.found;
+  const isIsolated = level === "isolated";
   const holds = {
-    ...containmentParts(containment),
-    ...limitParts(groupParts),
+    namespaces: isIsolated,
+    seccomp: isIsolated && findings.hasFilter,
+    project_user: switchesUser,
+    private_app_folder: !isIsolated || layer !== null,
+    memory_limit: groupParts.includes("memory_limit"),
+    process_limit: groupParts.includes("process_limit"),
+    cpu_limit: groupParts.includes("cpu_limit"),
     network_namespace: network.driver.mode !== "shared",
     metadata_closed: network.driver.closesMetadata,
   };
-  const because = (reason: string) => (reason === "" ? "" : ` (${reason})`);
-  const reasons: Readonly<Record<string, string>> = {
-    mount_namespace: because(containment.reason),
-    user_namespace: because(containment.reason),
-    network_namespace: because(network.reason),
-    metadata_closed: because(network.reason),
-  };
-  const isolation = Object.entries(holds).flatMap(([part, works]) => (works ? [part] : []));
-  const missing = Object.entries(holds).flatMap(([part, works]) =>
-    works ? [] : [{ ...explain(part, containment.isRoot), part }],
-  );
-  const explained = missing.map((part) => ({ ...part, remedy: part.remedy + (reasons[part.part] ?? "") }));
-  return { network: network.driver.mode, isolation, missing: [...explained, ...guessed(network)] };
-}
-
-function containmentParts({ found }: ContainmentFindings): Record<string, boolean> {
-  const { level } = found;
-  const mounts = level === "staged" || level === "own_user" || level === "privileged";
-  return {
-    mount_namespace: mounts,
-    user_namespace: level === "staged" || level === "own_user",
-    pid_namespace: found.pid,
-    seccomp: found.seccomp,
-    project_user: level === "staged" || level === "privileged" || level === "switched",
-  };
-}
-
-function limitParts(parts: readonly string[]): Record<string, boolean> {
-  return {
-    memory_limit: parts.includes("memory_limit"),
-    process_limit: parts.includes("process_limit"),
-    cpu_limit: parts.includes("cpu_limit"),
-  };
+  const parts = Object.entries(holds);
+  const isolation = parts.flatMap(([part, works]) => (works ? [part] : []));
+  const missing = parts.flatMap(([part, works]) => (works ? [] : [explain(part, findings)]));
+  return { network: network.driver.mode, isolation, missing: [...missing, ...guessed(network)] };
 }
 
 type Explanation = Omit<MissingSandboxPart, "part">;
 
 const asRoot = "Run Berth as root on the machine itself";
-const bubblewrap =
-  "Install bubblewrap 0.5 or newer and allow user namespaces: `apt-get install bubblewrap`, `sysctl user.max_user_namespaces=10000`, " +
-  "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`. In a container, grant CAP_SYS_ADMIN";
 
 const explanations: Readonly<Record<string, Explanation>> = {
-  mount_namespace: {
-    effect: "Applications see this machine's files as far as their user may read them.",
-    remedy: bubblewrap,
-  },
-  user_namespace: {
-    effect: "Applications may try system calls that only a user namespace's owner needs.",
-    remedy: bubblewrap,
-  },
-  pid_namespace: {
-    effect: "Applications see which other processes run here.",
-    remedy: "In a container, mount an unmasked /proc",
+  namespaces: {
+    effect:
+      "Applications and builds see this machine's processes, and its files as far as their user may read them. Berth runs the code of the first organization only.",
+    remedy:
+      "Install bubblewrap 0.5 or newer and allow user namespaces: `apt-get install bubblewrap`, `sysctl user.max_user_namespaces=10000`, " +
+      "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`. In a container, grant CAP_SYS_ADMIN and mount an unmasked /proc; " +
+      "or set BERTH_ALLOW_UNISOLATED=1 to run the code of every organization as it is",
   },
   seccomp: {
     effect: "Applications may make every system call that their user may make.",
-    remedy: "Use a kernel with seccomp filters, on x86-64 or arm64",
+    remedy: "Use user namespaces, on x86-64 or arm64",
+  },
+  private_app_folder: {
+    effect: "Applications cannot write to their own folder, only to $STORAGE_DIR, /tmp and their home.",
+    remedy: "Use Linux 5.11 or newer with the module overlay: `modprobe overlay`",
   },
   memory_limit: {
     effect:
-      "Berth looks at an application's memory once a second and ends it when it is over its limit; a database may use all memory.",
+      "Berth measures an application's memory once a second and ends it when it is over its limit; a database may use all memory.",
     remedy: `${asRoot}, with control groups`,
   },
   process_limit: {
@@ -88,7 +69,7 @@ const explanations: Readonly<Record<string, Explanation>> = {
   },
   network_namespace: {
     effect:
-      "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall shuts it.",
+      "Applications share this machine's network: they reach services on 127.0.0.1 and each other, and what they listen on is open to other machines unless a firewall closes it.",
     remedy: "Install iproute2 and nftables and run Berth as root, or install passt and let this user open /dev/net/tun",
   },
   metadata_closed: {
@@ -98,17 +79,25 @@ const explanations: Readonly<Record<string, Explanation>> = {
   },
 };
 
-function explain(part: string, isRoot: boolean): Explanation {
-  if (part !== "project_user") return explanations[part] as Explanation;
-  const effect = isRoot
-    ? "Applications run as root's user, although without its rights where they have a user namespace."
-    : "All applications run as the user who started Berth.";
-  return {
-    effect,
-    remedy: isRoot
-      ? "In a container, grant CAP_SYS_ADMIN; install util-linux (setpriv) and keep BERTH_DATA outside /root"
-      : asRoot,
+function explain(part: string, { containment, network }: SandboxFindings): MissingSandboxPart {
+  const { effect, remedy } = part === "project_user" ? sameUser(containment) : (explanations[part] as Explanation);
+  const reasons: Readonly<Record<string, string>> = {
+    namespaces: containment.reason,
+    private_app_folder: containment.reason,
+    network_namespace: network.reason,
+    metadata_closed: network.reason,
   };
+  const reason = reasons[part] ?? "";
+  return { part, effect, remedy: reason === "" ? remedy : `${remedy} (${reason})` };
+}
+
+function sameUser({ isRoot }: ContainmentFindings): Explanation {
+  return isRoot
+    ? {
+        effect: "Applications run as root.",
+        remedy: "Install util-linux (setpriv) and keep BERTH_DATA outside /root",
+      }
+    : { effect: "All applications run as the user who started Berth.", remedy: asRoot };
 }
 
 function guessed({ driver, guessedResolvers }: NetworkFindings): MissingSandboxPart[] {

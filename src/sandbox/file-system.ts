@@ -16,7 +16,6 @@ export interface FileSystemPlan {
   readonly data: DataDescriptors;
   readonly tmpBytes: number;
   readonly homeBytes: number;
-  readonly ownProc: boolean;
 }
 
 /** The bubblewrap options that build a sandbox's file system: the system's programs, a made-up /etc, private memory file systems, and the binds. */
@@ -25,8 +24,7 @@ export function fileSystemArguments(plan: FileSystemPlan): string[] {
     ...systemFolders(),
     ...plan.hide.filter(isBelowUsr).flatMap((folder) => ["--perms", "0755", "--tmpfs", folder]),
     ...etc(plan.data),
-    ...(plan.ownProc ? ["--proc", "/proc"] : ["--ro-bind", "/proc", "/proc"]),
-    ...["--dev", "/dev"],
+    ...["--proc", "/proc", "--dev", "/dev"],
     ...memory("/dev/shm", plan.tmpBytes),
     ...memory("/tmp", plan.tmpBytes),
     ...[...folder("/run"), ...folder("/var"), "--symlink", "../tmp", "/var/tmp", ...folder("/home")],

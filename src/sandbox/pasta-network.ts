@@ -48,7 +48,7 @@ export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: rea
 }
 
 // pasta's child has a pid namespace but the host's /proc, where bubblewrap would look for its own child under a number that is another's.
-const ownProc = ["unshare", "--mount", "--mount-proc", "--"];
+const ownProc = ["unshare", "--mount", "--propagation", "slave", "--mount-proc", "--"];
 
 /** While the namespace's own root runs: bubblewrap's child no longer may. */
 function closeMetadata(ip: string | null, resolvers: readonly string[]): string[] {

@@ -1,14 +1,13 @@
 import { chmodSync, closeSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, systemPath } from "../kit/exec.ts";
-import type { Composed, Containment, Level } from "./compose.ts";
+import type { Composed, Containment } from "./compose.ts";
 import type { SandboxOptions, SandboxSpec } from "./spec.ts";
 
 export interface ContainmentFindings {
   readonly found: Containment;
   readonly isRoot: boolean;
-  readonly hasSeccompTable: boolean;
-  /** What the best level that failed said, for the remedy. */
+  /** What the strongest containment said if it failed, for the remedy. */
   readonly reason: string;
 }
 
@@ -17,24 +16,20 @@ type ComposeProbe = (containment: Containment, spec: SandboxSpec) => Composed;
 // Any uid will do that owns nothing here.
 const probeUid = 19_999;
 
-/** Enters real sandboxes, from the strongest kind down, until one can read its release, write its storage, and start a process. */
+/** Enters real sandboxes, from the strongest containment down, until one can read its release, write its storage, and start a process. */
 export async function probeContainment(
   options: SandboxOptions,
   composeProbe: ComposeProbe,
 ): Promise<ContainmentFindings> {
   const isRoot = process.geteuid?.() === 0;
   const folder = join(options.stateDir, `probe-${process.pid}-${Math.random().toString(36).slice(2)}`);
-  const spec = layOut(folder);
+  layOut(folder);
   let reason = "";
-  const works = async (containment: Containment) => {
-    const result = await enter(composeProbe(containment, spec));
-    if (result !== undefined && reason === "") reason = result;
-    return result === undefined;
-  };
   try {
-    for (const level of levels(options, isRoot)) {
-      const found = await strongest(level, works);
-      if (found) return { found, isRoot, hasSeccompTable: process.arch === "x64" || process.arch === "arm64", reason };
+    for (const found of candidates(options, isRoot)) {
+      const fault = await enter(composeProbe(found, specOf(folder, found)));
+      if (fault === undefined) return { found, isRoot, reason };
+      reason ||= fault;
     }
     throw new Error(`no process can be started for an application on this machine: ${reason}`);
   } finally {
@@ -42,51 +37,37 @@ export async function probeContainment(
   }
 }
 
-function levels({ parts }: SandboxOptions, isRoot: boolean): Level[] {
-  const all: Level[] = [];
-  if (isRoot && parts.bwrap && parts.setpriv) all.push("staged", "privileged");
-  if (parts.bwrap) all.push("own_user");
-  if (isRoot && parts.setpriv) all.push("switched");
-  return [...all, "bare"];
-}
-
-type Feature = "pid" | "seccomp" | "disableUserns";
-const features: readonly Feature[] = ["pid", "seccomp", "disableUserns"];
-const none = { pid: false, seccomp: false, disableUserns: false };
-
-/** All features if they work together, else each one that works on top of those before it; undefined when not even none does. */
-async function strongest(
-  level: Level,
-  works: (containment: Containment) => Promise<boolean>,
-): Promise<Containment | undefined> {
-  const hasNamespaces = level === "staged" || level === "own_user" || level === "privileged";
-  if (!hasNamespaces) return (await works({ level, ...none })) ? { level, ...none } : undefined;
-  const full = { level, pid: true, seccomp: true, disableUserns: level !== "privileged" };
-  if (await works(full)) return full;
-  let found: Containment = { level, ...none };
-  if (!(await works(found))) return undefined;
-  for (const feature of features) {
-    const more = { ...found, [feature]: full[feature] };
-    if (full[feature] && (await works(more))) found = more;
-  }
-  return found;
+function candidates({ parts }: SandboxOptions, isRoot: boolean): Containment[] {
+  const canIsolate = parts.bwrap !== null && (!isRoot || parts.setpriv !== null);
+  const isolated = { level: "isolated", switchesUser: isRoot } as const;
+  const layers = isRoot ? (["disk", "memory", null] as const) : (["memory", null] as const);
+  const bare = { level: "bare", disableUserns: false, layer: null } as const;
+  return [
+    ...(canIsolate ? layers.map((layer) => ({ ...isolated, layer, disableUserns: true })) : []),
+    // bubblewrap before 0.8 cannot disable them; the system call filter refuses new ones all the same.
+    ...(canIsolate ? layers.map((layer) => ({ ...isolated, layer, disableUserns: false })) : []),
+    ...(isRoot && parts.setpriv !== null ? [{ ...bare, switchesUser: true }] : []),
+    { ...bare, switchesUser: false },
+  ];
 }
 
 const mark = "berth-probe";
 
-function layOut(folder: string): SandboxSpec {
-  const app = join(folder, "app");
-  const storage = join(folder, "storage");
-  for (const path of [app, storage]) mkdirSync(path, { recursive: true });
-  writeFileSync(join(app, "file"), mark);
-  chmodSync(storage, 0o777);
+function layOut(folder: string): void {
+  for (const name of ["app", "storage"]) mkdirSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, "app", "file"), mark);
+  chmodSync(join(folder, "storage"), 0o777);
+}
+
+function specOf(folder: string, { layer }: Containment): SandboxSpec {
+  const writes = layer === null ? "" : "touch written &&";
   return {
     id: `probe-${process.pid}-${Math.random().toString(36).slice(2)}`,
     uid: probeUid,
-    argv: ["/bin/sh", "-c", 'cat file && touch "$STORAGE_DIR/written" && (:)'],
+    argv: ["/bin/sh", "-c", `cat file && ${writes} touch "$STORAGE_DIR/written" && (:)`],
     env: {},
-    app: { source: app, writable: false },
-    storageDir: storage,
+    app: { source: join(folder, "app"), access: "private" },
+    storageDir: join(folder, "storage"),
     binds: [],
     network: { kind: "none" },
     limits: null,

@@ -34,6 +34,7 @@ const parts: SandboxParts = {
   socat: find("socat"),
 };
 const uid = 29_001;
+const mib = 1024 * 1024;
 const secret = "correct-horse-battery-staple";
 
 describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed" }, () => {
@@ -45,7 +46,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
   const run = (script: string, more: Partial<SandboxSpec> = {}) => {
     const spec: SandboxSpec = {
       ...{ id: `build-test${(count += 1)}`, uid, argv: ["/bin/sh", "-c", script], env: {}, binds: [] },
-      app: { source: join(data, "app"), writable: false },
+      app: { source: join(data, "app"), access: "read" },
       storageDir: join(data, "storage"),
       network: { kind: "none" },
       limits: { memoryBytes: 128 * 1024 * 1024, processes: 32, cpus: 1 },
@@ -60,11 +61,15 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
   };
   before(async () => {
     for (const folder of ["app", "storage"]) mkdirSync(join(data, folder), { recursive: true });
+    mkdirSync(join(data, "app", "lib"));
     writeFileSync(join(data, "app", "file"), "released");
+    writeFileSync(join(data, "app", "lib", "old"), "");
     writeFileSync(join(data, "control-plane-key"), "the key", { mode: 0o644 });
     chmodSync(data, 0o700);
     sandbox = await createSandbox({ parts, stateDir: join(data, "sandbox"), nodeBin: process.execPath });
-    if (process.geteuid?.() === 0) chownSync(join(data, "storage"), sandbox.hostUid(uid), sandbox.hostUid(uid));
+    if (process.geteuid?.() === 0)
+      for (const path of ["storage", "app", "app/file", "app/lib", "app/lib/old"])
+        chownSync(join(data, path), sandbox.hostUid(uid), sandbox.hostUid(uid));
   });
   after(async () => {
     await sandbox.dismantle();
@@ -75,6 +80,62 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
     assert.equal((await run("cat /app/file")).stdout, "released");
     assert.match((await run("echo x > /app/file")).stderr, /Read-only file system/);
     assert.notEqual((await run("touch /new")).exitCode, 0);
+  });
+
+  it("changes its private folder, and neither the release nor another sandbox sees it", async (t) => {
+    if (needs("private_app_folder", t)) return;
+    const app = { source: join(data, "app"), access: "private" } as const;
+    const change = "echo mine > file; rm -r lib; mkdir lib && echo new > lib/new; echo x > new && cat file lib/new new";
+    assert.deepEqual(await run(change, { app }).then(({ stdout, stderr }) => [stdout, stderr]), ["mine\nnew\nx\n", ""]);
+    assert.equal((await run("cat file; ls . lib", { app })).stdout, "released.:\nfile\nlib\n\nlib:\nold\n");
+    const released = new Set(readdirSync(join(data, "app"), { recursive: true, encoding: "utf8" }));
+    assert.deepEqual(released, new Set(["file", "lib", "lib/old"]));
+  });
+
+  it("may write so much to its private folder and no more, whatever its memory", async (t) => {
+    if (needs("private_app_folder", t)) return;
+    const small = await createSandbox({
+      parts,
+      stateDir: join(data, "small"),
+      nodeBin: process.execPath,
+      layerBytes: 48 * mib,
+    });
+    try {
+      const spec = { id: "build-full", uid, env: {}, binds: [], storageDir: null, network: { kind: "none" } } as const;
+      const argv = [
+        "/bin/sh",
+        "-c",
+        "dd if=/dev/zero of=big bs=1M count=64; stat -c %s big; rm big; echo room > small",
+      ];
+      const app = { source: join(data, "app"), access: "private" } as const;
+      const result = await small.run({ ...spec, argv, app, limits: { memoryBytes: 64 * mib, processes: 32, cpus: 1 } });
+      assert.match(result.stderr, /No space left on device/);
+      assert.ok(Number(result.stdout) <= 48 * mib && Number(result.stdout) >= 24 * mib, result.stdout);
+      assert.equal(result.exitCode, 0);
+    } finally {
+      await small.dismantle();
+    }
+  });
+
+  it("keeps no disk of this machine busy that it does not use", async (t) => {
+    if (needs("namespaces", t) || process.geteuid?.() !== 0) return;
+    const disk = join(root, "disk");
+    mkdirSync(disk);
+    await runOk({ file: "mount", args: ["-t", "tmpfs", "disk", disk] });
+    const running = run("sleep 2");
+    const holders = await until(
+      () => {
+        const processes = readdirSync("/proc").filter((pid) =>
+          readQuietly(`/proc/${pid}/cmdline`).startsWith(`${parts.bwrap}\0`),
+        );
+        const ours = processes.filter((pid) => readQuietly(`/proc/${pid}/cmdline`).includes(`build-test${count}\0`));
+        return ours.length > 1 ? ours.filter((pid) => readQuietly(`/proc/${pid}/mountinfo`).includes(disk)) : undefined;
+      },
+      { timeoutMs: 20_000 },
+    );
+    await runOk({ file: "umount", args: [disk] });
+    await running;
+    assert.deepEqual(holders, []);
   });
 
   it("writes its storage, its home and /tmp, each its own", async () => {
@@ -96,7 +157,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
   });
 
   it("is the project's user, without capabilities and without a way to more", async (t) => {
-    if (needs("user_namespace", t)) return;
+    if (needs("namespaces", t)) return;
     const status = await run("id -u; grep -E 'Cap(Eff|Prm|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status");
     assert.match(status.stdout, /CapPrm:\s+0+\nCapEff:\s+0+\nCapBnd:\s+0+\nNoNewPrivs:\s+1\nSeccomp:\s+2/);
     if (sandbox.hostUid(uid) === uid) assert.match(status.stdout, new RegExp(`^${uid}\n`));
@@ -182,17 +243,17 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
       createServer((socket) => socket.end("reached")),
       { port: 0, host: "0.0.0.0" },
     );
+    t.after(() => server.close());
     const { port } = server.address() as { port: number };
     const script = `for (const host of ["127.0.0.1", process.argv[1]]) require("net").connect({ port: ${port}, host, timeout: 3000 })
       .on("connect", () => console.log("REACHED")).on("timeout", function () { this.destroy(); }).on("error", () => {})`;
     const result = await run(`node -e '${script}' $(ip route | awk '/default/ { print $3 }')`, {
       network: { kind: "egress" },
     });
-    server.close();
     assert.equal(result.stdout, "");
   });
 
-  it("reaches a named unix socket of the host at a port of its own loopback", async () => {
+  it("reaches a named unix socket of the host at a port of its own loopback", async (t) => {
     const socketPath = join(data, "echo.sock");
     const server = await listen(
       createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket)),
@@ -202,12 +263,11 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
       createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket)),
       { port: 0, host: "127.0.0.1" },
     );
+    t.after(() => [server, tcp].forEach((each) => each.close()));
     const { port } = tcp.address() as { port: number };
     const script = `require("net").connect(${port}, "127.0.0.1").end("hello").on("data", (data) => console.log(String(data)))`;
     const reach = [{ port, socket_path: socketPath }];
     assert.equal((await run(`node -e '${script}'`, { network: { kind: "egress", reach } })).stdout, "hello\n");
-    server.close();
-    tcp.close();
   });
 
   it("ends at once when it takes too long, with everything in it", async () => {

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync } from "node:fs";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
+import { join } from "node:path";
 import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
 import { openMarks, type Marks } from "./marks.ts";
+import { openPrivateLayers, type PrivateLayers } from "./private-layers.ts";
 import { noNetwork, type NetworkDriver, type OpenedNetwork } from "./network.ts";
 import { probeContainment, type ContainmentFindings } from "./probe-containment.ts";
 import { probeNetwork, type NetworkFindings } from "./probe-network.ts";
@@ -21,7 +23,7 @@ import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpe
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   closeInheritedDescriptors();
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
-  const context = prepare(options);
+  const context = await prepare(options);
   const containment = await probeContainment(options, (probe, spec) =>
     composeIn({ ...context, containment: probe }, spec, noNetwork),
   );
@@ -32,6 +34,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 interface Context {
   readonly options: SandboxOptions;
+  readonly layers: PrivateLayers;
+  readonly layerBytes: number;
   readonly cgroups: Cgroups;
   readonly marks: Marks;
   readonly certificates: string | null;
@@ -40,10 +44,15 @@ interface Context {
   readonly containment: Containment;
 }
 
-function prepare(options: SandboxOptions): Omit<Context, "containment"> {
+const defaultLayerBytes = 1024 ** 3;
+
+async function prepare(options: SandboxOptions): Promise<Omit<Context, "containment">> {
   const tag = createHash("sha256").update(options.stateDir).digest("hex").slice(0, 8);
+  const { layerBytes = defaultLayerBytes } = options;
   return {
     options,
+    layerBytes,
+    layers: await openPrivateLayers(join(options.stateDir, "layers"), layerBytes),
     cgroups: openCgroups(`berth-${tag}`),
     marks: openMarks(tag),
     certificates: trustedCertificates(options.stateDir, options.caFile),
@@ -53,7 +62,7 @@ function prepare(options: SandboxOptions): Omit<Context, "containment"> {
 }
 
 function assemble(context: Context, containment: ContainmentFindings, network: NetworkFindings): Sandbox {
-  const { cgroups, marks } = context;
+  const { cgroups, layers, marks } = context;
   const { driver } = network;
   const command = (spec: SandboxSpec) => open(context, driver, spec);
   // Where no control group holds them together, the sandbox's processes are found by their mark.
@@ -65,11 +74,12 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
   };
   const remove = async (id: string) => {
     await end(id);
-    await driver.close(id);
+    await Promise.all([driver.close(id), layers.remove(id)]);
   };
   return {
-    hostUid: (uid) => (switchesUser(context.containment) ? uid : ownUid()),
-    describe: () => describeSandbox(containment, network, cgroups.parts),
+    hostUid: (uid) => hostUid(context, uid),
+    describe: () =>
+      describeSandbox({ containment, network, groupParts: cgroups.parts, hasFilter: context.program !== undefined }),
     command,
     prepare: async (id) => void (await driver.open(id, { kind: "egress" })),
     run: async (spec, { keepNetwork = false, ...options } = {}): Promise<SandboxResult> => {
@@ -89,7 +99,7 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     kill,
     remove,
     sweep: async (family, keep) => {
-      const ids = new Set([...cgroups.ids(), ...driver.ids(), ...(hasGroups ? [] : marks.ids())]);
+      const ids = new Set([...cgroups.ids(), ...driver.ids(), ...layers.ids(), ...(hasGroups ? [] : marks.ids())]);
       const left: string[] = [];
       for (const id of ids)
         if (id.startsWith(`${family}-`) && !keep.includes(id)) await remove(id).catch(() => left.push(id));
@@ -126,7 +136,7 @@ function reapWhenOver(kill: () => void, options: Pick<RunOptions, "signal" | "ti
 async function open(context: Context, driver: NetworkDriver, spec: SandboxSpec): Promise<SandboxCommand> {
   if (!/^[a-z0-9_-]{1,100}$/.test(spec.id)) throw new Error(`not an id of a sandbox: ${spec.id}`);
   const network = spec.network.kind === "none" ? noNetwork : await driver.open(spec.id, spec.network);
-  const { command, fds } = composeIn(context, spec, network);
+  const { command, fds } = composeIn(context, await withOwnCopy(context, spec), network);
   const close = () => fds.splice(0).forEach((fd) => closeSync(fd));
   return {
     command,
@@ -136,12 +146,19 @@ async function open(context: Context, driver: NetworkDriver, spec: SandboxSpec):
   };
 }
 
+/** Without a mount namespace nothing can be put above a folder, so the sandbox gets a copy. */
+async function withOwnCopy(context: Context, spec: SandboxSpec): Promise<SandboxSpec> {
+  if (context.containment.level !== "bare" || spec.app?.access !== "private") return spec;
+  return { ...spec, app: await context.layers.copy(spec.id, spec.app, hostUid(context, spec.uid)) };
+}
+
 function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork) {
   const { options, cgroups, resolvers, containment } = context;
   const spec = isRoot() ? given : { ...given, uid: ownUid() };
   const plan: Composition = {
     ...{ spec, containment, network },
     ...{ parts: options.parts, stateDir: options.stateDir, nodeBin: options.nodeBin, hide: options.hide ?? [] },
+    ...{ layerTemplate: context.layers.template, layerBytes: context.layerBytes },
     marks: context.marks,
     certificates: context.certificates,
     resolvConf: network.ownLoopback ? resolvers.isolated : resolvers.shared,
@@ -161,7 +178,6 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
 const countsApart = (containment: Containment): boolean => containment.level !== "bare";
 const isRoot = (): boolean => process.geteuid?.() === 0;
 const ownUid = (): number => process.geteuid?.() ?? 0;
-const switchesUser = ({ level }: Containment): boolean =>
-  level === "staged" || level === "privileged" || level === "switched";
+const hostUid = ({ containment }: Context, uid: number): number => (containment.switchesUser ? uid : ownUid());
 
 export type * from "./spec.ts";

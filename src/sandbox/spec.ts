@@ -10,7 +10,7 @@ export interface SandboxSpec {
   /** The environment, exact but for the defaults a sandbox adds when they are left out: PATH, HOME, LANG, the CA variables. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
   /** Mounted at /app. */
-  readonly app: { readonly source: string; readonly writable: boolean } | null;
+  readonly app: SandboxApp | null;
   /** Mounted at /storage, writable; sets STORAGE_DIR. */
   readonly storageDir: string | null;
   /** Toolchains, caches and the like, mounted in this order. */
@@ -24,6 +24,15 @@ export interface SandboxSpec {
   readonly homeBytes?: number;
   readonly network: SandboxNetwork;
   readonly limits: SandboxLimits | null;
+}
+
+/**
+ * `write`: changes go to the folder itself. `private`: the sandbox may change what it sees, up to `layerBytes`; the folder stays as it is and
+ * the changes go with the sandbox.
+ */
+export interface SandboxApp {
+  readonly source: string;
+  readonly access: "read" | "write" | "private";
 }
 
 export interface SandboxBind {
@@ -137,6 +146,8 @@ export interface SandboxOptions {
   /** The platform's own Node, seen at /opt/node/bin/node unless a bind covers /opt/node. */
   readonly nodeBin: string;
   readonly network?: "auto" | NetworkMode;
+  /** How much a sandbox may write to its private /app. Default 1 GiB. */
+  readonly layerBytes?: number;
   /** A certificate (PEM file) that applications trust besides the system's. */
   readonly caFile?: string;
   /** Folders below /usr that must not be seen; the data folder when it is there. */

@@ -125,7 +125,7 @@ function describing(): HandlerPlatform["ports"]["runtime"] {
   const describe = async () => ({
     name: "process",
     network: "shared" as const,
-    isolation: ["user_namespace"],
+    isolation: ["namespaces"],
     missing: [],
   });
   return new Proxy(absent<HandlerPlatform["ports"]["runtime"]>("runtime"), {

@@ -43,7 +43,7 @@ export function sandboxSpec(
   return {
     ...{ id, uid, binds, path: manifest.path, limits: workload.limits },
     env: { ...manifest.env, ...workload.env },
-    app: { source: treeDir, writable: false },
+    app: { source: treeDir, access: "private" },
     storageDir: makeStorage(options, workload, uid),
     webCommand: manifest.web_command,
   };

@@ -18,7 +18,7 @@ export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, gra
 }
 
 /** Whether applications here have a pid namespace, so that their main process has a known number in it. */
-export const hasPidNamespace = (sandbox: Sandbox): boolean => sandbox.describe().isolation.includes("pid_namespace");
+export const hasPidNamespace = (sandbox: Sandbox): boolean => sandbox.describe().isolation.includes("namespaces");
 
 /** A sandbox that was just started has no application yet to hear the signal. */
 async function askToEnd(shim: ProcessIdentity, place: ShimPlace, timeoutMs: number): Promise<void> {

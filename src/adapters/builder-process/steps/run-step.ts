@@ -160,7 +160,7 @@ function sandboxSpec(context: StepContext, step: Step) {
     uid: workspace.uid,
     argv: step.args,
     env: { ...stepEnv, ...context.env, ...step.env, ...ownEnv },
-    app: { source: workspace.app, writable: true },
+    app: { source: workspace.app, access: "write" },
     storageDir: null,
     binds: binds(context),
     path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],

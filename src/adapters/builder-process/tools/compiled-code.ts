@@ -93,7 +93,7 @@ async function compile(
         limits,
       },
       env: { npm_config_cache: "/tmp/npm", npm_config_update_notifier: "false" },
-      app: { source: app, writable: true },
+      app: { source: app, access: "write" },
       storageDir: null,
       binds: [
         { source: tmp, target: "/tmp", writable: true },

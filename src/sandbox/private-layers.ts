@@ -1,0 +1,51 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { run, runOk } from "../kit/exec.ts";
+import type { SandboxApp } from "./spec.ts";
+
+/** Where the changes of sandboxes to their private folders go. */
+export interface PrivateLayers {
+  /** An empty file system, a copy of which takes the changes of one sandbox. Missing where it cannot be made. */
+  readonly template: string;
+  /** Without namespaces: the sandbox's own copy of the folder. */
+  copy(id: string, app: SandboxApp, owner: number): Promise<SandboxApp>;
+  /** Removes that copy; a missing one is fine. */
+  remove(id: string): Promise<void>;
+  /** The sandboxes that have a copy. */
+  ids(): readonly string[];
+}
+
+/** Prepares layers of `bytes` in `folder`, of which earlier starts may have left something. */
+export async function openPrivateLayers(folder: string, bytes: number): Promise<PrivateLayers> {
+  mkdirSync(folder, { recursive: true, mode: 0o711 });
+  const template = join(folder, `empty-${bytes}.ext4`);
+  for (const name of readdirSync(folder))
+    if (name.startsWith("empty-") && !template.endsWith(name)) rmSync(join(folder, name));
+  if (process.geteuid?.() === 0 && !existsSync(template)) await makeTemplate(template, bytes);
+  const copyOf = (id: string) => join(folder, `copy-${id}`);
+  return {
+    template,
+    async copy(id, { source }, owner) {
+      await rm(copyOf(id), { recursive: true, force: true });
+      await runOk({ file: "cp", args: ["-a", "--reflink=auto", source, copyOf(id)] });
+      if (process.geteuid?.() === 0) await runOk({ file: "chown", args: ["-R", `${owner}:${owner}`, copyOf(id)] });
+      return { source: copyOf(id), access: "write" };
+    },
+    remove: (id) => rm(copyOf(id), { recursive: true, force: true }),
+    ids: () => readdirSync(folder).flatMap((name) => (name.startsWith("copy-") ? [name.slice("copy-".length)] : [])),
+  };
+}
+
+/** No journal and few inodes: nothing in it outlives its sandbox, and an empty one takes 150 KiB. */
+async function makeTemplate(template: string, bytes: number): Promise<void> {
+  const draft = `${template}.new`;
+  writeFileSync(draft, "", { mode: 0o600 });
+  truncateSync(draft, bytes);
+  const options = ["-O", "^has_journal,^resize_inode", "-E", "nodiscard,lazy_itable_init=1", "-m", "0", "-i", "8192"];
+  const made = await run({ file: "mkfs.ext4", args: ["-q", "-F", ...options, draft] }, { timeoutMs: 60_000 }).catch(
+    () => null,
+  );
+  if (made?.exitCode === 0) renameSync(draft, template);
+  else rmSync(draft, { force: true });
+}
