@@ -111,7 +111,7 @@ export const settings = {
     "BERTH_DATABASE_UID_BASE",
     35_000,
     [1000, 4_000_000],
-    "The same for a project's database; the control plane's own runs under the number before it.",
+    "The same for a project's database; the control plane's own runs under the number before it, and git under the one before that.",
   ),
   appPort: wholeNumber(
     "BERTH_APP_PORT",

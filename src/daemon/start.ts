@@ -10,6 +10,7 @@ import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import { endApplications } from "../reconcile/apps/apps-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
+import type { Confinement } from "../sandbox/confine.ts";
 import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
@@ -62,12 +63,12 @@ export async function startPlatform(
   say("Starting the control plane's database");
   const { database, wakeups } = await openStore(config, parts, shutdown, log);
   say("Trying out what this machine isolates");
-  const { platform, leaveMachine } = await wire({ config, parts, database, wakeups, log });
+  const { platform, confinement, leaveMachine } = await wire({ config, parts, database, wakeups, log });
   if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
   shutdown.onEnd("applications, edge and databases", () => endWorld(config, platform));
   await raiseRouteVersion(platform.db);
   const isNew = await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken);
-  const git = await openGit(config, parts, platform);
+  const git = await openGit(config, { parts, platform, confinement });
   const reconcilers = createReconcilers(platform, () =>
     git.port > 0 ? { host: config.listen, port: git.port } : null,
   );
@@ -115,7 +116,13 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   return { database, wakeups };
 }
 
-async function openGit(config: Config, parts: MachineParts, platform: Platform): Promise<GitServers> {
+interface GitParts {
+  readonly parts: MachineParts;
+  readonly platform: Platform;
+  readonly confinement: Confinement;
+}
+
+async function openGit(config: Config, { parts, platform, confinement }: GitParts): Promise<GitServers> {
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
   const gate = createGitGate({
@@ -134,6 +141,7 @@ async function openGit(config: Config, parts: MachineParts, platform: Platform):
     ssh: { host: config.listen, port: config.sshPort },
     log: platform.log,
     gitBin: parts.git ?? "git",
+    confinement,
     limits: { packBytes: limits.pack_bytes },
   });
 }

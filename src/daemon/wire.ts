@@ -12,6 +12,7 @@ import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgr
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
+import { createConfinement, type Confinement } from "../sandbox/confine.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { systemClock } from "../ports/clock.ts";
 import { createIngest } from "../reconcile/logs/ingest.ts";
@@ -44,6 +45,10 @@ export async function wire(ground: Ground): Promise<Wired> {
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups } = postgresHost(ground);
   const { builder, runtime, sandbox } = await processFamily(ground);
+  const confinement = await createConfinement(ground.parts, {
+    uid: gitUid(config),
+    program: ground.parts.git ?? "git",
+  });
   const platform = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
@@ -72,6 +77,7 @@ export async function wire(ground: Ground): Promise<Wired> {
       repositories: await createLocalRepositories({
         dir: paths.repositories,
         gitBin: required(ground.parts.git, "git"),
+        confinement,
         log,
       }),
       logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
@@ -90,14 +96,19 @@ export async function wire(ground: Ground): Promise<Wired> {
     await sandbox.dismantle();
     databaseGroups.dismantle();
   };
-  return { platform: { ...platform, ingestOutput: createIngest(platform) }, leaveMachine };
+  return { platform: { ...platform, ingestOutput: createIngest(platform) }, confinement, leaveMachine };
 }
 
 interface Wired {
   readonly platform: Platform;
+  /** How git is kept apart from the machine while it reads what was pushed. */
+  readonly confinement: Confinement;
   /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
   readonly leaveMachine: () => Promise<void>;
 }
+
+/** Below the user of the control plane's own database. */
+const gitUid = ({ databaseUidBase }: Config): number => databaseUidBase - 2;
 
 /** Builder and runtime of one family: what the one makes, the other runs, in the same sandbox. */
 async function processFamily({ config, parts, log }: Ground) {

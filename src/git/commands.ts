@@ -2,18 +2,15 @@ import { boundedCommand } from "../kit/bounded-command.ts";
 import { systemPath, type Command } from "../kit/exec.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { GitService } from "./paths.ts";
-import type { Push } from "./pushes.ts";
 
 /** Where the programs are. `prlimitBin` is util-linux's, or null on a machine without it. */
 export interface GitPrograms {
   readonly gitBin: string;
-  readonly nodeBin: string;
-  readonly hookScript: string;
   readonly prlimitBin: string | null;
 }
 
 // A pack of 256 MiB needs well below both; what a hostile pack (chains of growing deltas) asks for beyond is refused by the kernel.
-const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600 };
+const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600, processes: 4096 };
 
 /** git's server program for one repository, speaking on stdin and stdout. */
 export function serveCommand(programs: GitPrograms, service: GitService, dir: string): Command {
@@ -29,13 +26,8 @@ function bounded({ gitBin, prlimitBin }: GitPrograms, args: readonly string[]): 
   return boundedCommand(prlimitBin, bounds, { file: gitBin, args });
 }
 
-/** The exact environment of git's server programs: no token and nothing of ours but what the hooks need. */
-export function serveEnv(
-  files: GitFiles,
-  programs: GitPrograms,
-  push: Push | null,
-  protocol: string | null,
-): Record<string, string> {
+/** The exact environment of git's server programs: no token and nothing of ours but the configuration. */
+export function serveEnv(files: GitFiles, protocol: string | null): Record<string, string> {
   return {
     PATH: systemPath,
     HOME: "/nonexistent",
@@ -44,15 +36,5 @@ export function serveEnv(
     GIT_CONFIG_GLOBAL: files.configFile,
     GIT_NO_REPLACE_OBJECTS: "1",
     ...(protocol === null ? {} : { GIT_PROTOCOL: protocol }),
-    ...(push === null ? {} : hookEnv(files, programs, push)),
-  };
-}
-
-function hookEnv(files: GitFiles, programs: GitPrograms, push: Push): Record<string, string> {
-  return {
-    BERTH_HOOK_NODE: programs.nodeBin,
-    BERTH_HOOK_SCRIPT: programs.hookScript,
-    BERTH_HOOK_SOCKET: files.socketPath,
-    BERTH_PUSH_ID: push.id,
   };
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -13,19 +12,14 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-test("the socket's path fits into a socket address, however deep the folder lies", async () => {
-  const { socketPath } = await writeGitFiles(join(root, "d".repeat(120)), 1000);
-  assert.ok(Buffer.byteLength(socketPath) < 108, socketPath);
-});
-
-test("a socket that nobody listens on is removed, a living one is kept", async () => {
-  const dir = join(root, "sockets");
-  const { socketPath: living } = await writeGitFiles(dir, 1000);
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(living, done));
-  await writeGitFiles(dir, 1000);
-  assert.ok((await readdir(dir)).includes(living.slice(dir.length + 1)));
-  server.close();
+test("what an older version left in the folder is removed", async () => {
+  const dir = join(root, "older");
+  await mkdir(join(dir, "hooks"), { recursive: true, mode: 0o700 });
+  for (const name of ["hook-0011.sock", "hooks/post-receive"]) await writeFile(join(dir, name), "");
+  const { hooksDir } = await writeGitFiles(dir, 1000);
+  assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "hooks"]);
+  assert.deepEqual(await readdir(hooksDir), ["pre-receive"]);
+  assert.equal((await stat(hooksDir)).mode & 0o777, 0o755, "git's own user runs the hooks");
 });
 
 test("written twice at once it is whole", async () => {

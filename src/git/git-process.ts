@@ -1,14 +1,17 @@
 import type { ChildProcess } from "node:child_process";
 import { basename, dirname } from "node:path";
+import type { Duplex } from "node:stream";
 import { signalTo, start, type Command, type PipedStreams } from "../kit/exec.ts";
 import type { Log } from "../kit/log.ts";
 import type { Repositories } from "../ports/repositories.ts";
+import type { Confinement } from "../sandbox/confine.ts";
+import { answerHook } from "./answer-hook.ts";
 import { serveEnv, type GitPrograms } from "./commands.ts";
 import type { GitCaller, GitGate, GitProject } from "./gate.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { GitLimits } from "./limits.ts";
 import type { GitService } from "./paths.ts";
-import type { Push, Pushes } from "./pushes.ts";
+import { Push } from "./push.ts";
 
 /** What both transports share. */
 export interface GitHost {
@@ -16,7 +19,7 @@ export interface GitHost {
   readonly repositories: Pick<Repositories, "ensure" | "setHead">;
   readonly files: GitFiles;
   readonly programs: GitPrograms;
-  readonly pushes: Pushes;
+  readonly confinement: Confinement;
   readonly limits: GitLimits;
   readonly log: Log;
   readonly running: Set<GitProcess>;
@@ -50,6 +53,8 @@ export interface GitProcess {
   touch(): void;
   /** The client has left: a fetch ends at once; a push whose hook has asked goes on to its decision. */
   clientGone(): void;
+  /** Ends the conversation with a push's hook: it tells the pusher that Berth restarts, and git refuses the push. */
+  releaseHook(): void;
   kill(): void;
 }
 
@@ -64,15 +69,24 @@ const ownGroup = true;
 export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
   if (isBusy(host, call.caller)) return null;
   const dir = await host.repositories.ensure(call.project.id);
-  const push = call.service === "git-receive-pack" ? host.pushes.begin(call.project, call.caller, dir) : null;
-  const env = { ...serveEnv(host.files, host.programs, push, call.protocol), ...call.env?.(dir) };
-  // git is given the folder's name alone, so that its messages never show where on the machine it lies.
-  const child = start(call.command(basename(dir)), { env, cwd: dirname(dir), ownGroup });
+  const push = call.service === "git-receive-pack" ? new Push(call.project, call.caller, dir) : null;
+  const child = startConfined(host, call, dir, push === null ? 0 : 2);
   child.stdin.on("error", () => {});
-  const process = watch(host, call, { child, push });
+  const pipes = child.stdio.slice(3) as unknown as Duplex[];
+  const [question, lines] = pipes;
+  if (push !== null && question && lines) void answerHook(host, push, { question, lines });
+  const process = watch(host, call, { child, push, pipes });
   host.running.add(process);
   void process.ended.then(() => host.running.delete(process));
   return process;
+}
+
+function startConfined({ confinement, files }: GitHost, call: GitCall, dir: string, pipes: number) {
+  const env = { ...serveEnv(files, call.protocol), ...call.env?.(dir) };
+  const shown = { writable: [dir], readable: [files.configFile, files.hooksDir] };
+  // git is given the folder's name alone, so that its messages never show where on the machine it lies.
+  const command = confinement.confine(call.command(basename(dir)), shown, dirname(dir));
+  return start(command, { env, cwd: dirname(dir), ownGroup, pipes });
 }
 
 function isBusy({ running, limits }: GitHost, caller: GitCaller): boolean {
@@ -84,10 +98,11 @@ function isBusy({ running, limits }: GitHost, caller: GitCaller): boolean {
 interface Started {
   readonly child: ChildProcess & PipedStreams;
   readonly push: Push | null;
+  readonly pipes: readonly Duplex[];
 }
 
 function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
-  const { child, push } = started;
+  const { child, push, pipes } = started;
   const isDeciding = () => push !== null && push.decision !== null;
   const kill = () => {
     signalTo(child, "SIGTERM", { ownGroup });
@@ -112,6 +127,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
     answered: exited.then((code) => (code === 0 ? ended.then(() => code) : code)),
     ended,
     kill,
+    releaseHook: () => pipes.forEach((pipe) => pipe.destroy()),
     touch: () => void (quietSinceMs = Date.now()),
     clientGone: () => {
       // End of input makes git give up a push that has not arrived whole; nobody reads its output any more, but git must not block on it.
@@ -141,7 +157,5 @@ async function finishPush(host: GitHost, push: Push): Promise<void> {
     await host.gate.completed(push.request);
   } catch (error) {
     host.log.error({ err: error, project_id: push.project.id }, "an accepted push could not be completed");
-  } finally {
-    host.pushes.end(push);
   }
 }

@@ -1,23 +1,21 @@
-import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
 import { findPrlimit } from "../kit/bounded-command.ts";
 import { until } from "../kit/until.ts";
 import type { Log } from "../kit/log.ts";
 import type { Repositories } from "../ports/repositories.ts";
+import { unconfined, type Confinement } from "../sandbox/confine.ts";
 import type { GitGate } from "./gate.ts";
 import { writeGitFiles } from "./git-files.ts";
 import type { GitHost } from "./git-process.ts";
-import { createHookServer } from "./hook-server.ts";
 import { readHostKey } from "./host-key.ts";
 import { createGitHttpHandler, type GitHttpHandler } from "./http-handler.ts";
 import { defaultGitLimits, type GitLimits } from "./limits.ts";
-import { Pushes } from "./pushes.ts";
 import { createSshServer } from "./ssh-server.ts";
 
 export interface GitServersOptions {
   readonly gate: GitGate;
   readonly repositories: Pick<Repositories, "ensure" | "setHead">;
-  /** A private folder for configuration, hooks and sockets. Made when missing. */
+  /** A private folder for configuration and hooks. Made when missing. */
   readonly dir: string;
   /** The file of the SSH host key, made once. */
   readonly hostKeyFile: string;
@@ -25,6 +23,8 @@ export interface GitServersOptions {
   readonly ssh: { readonly host: string; readonly port: number };
   readonly log: Log;
   readonly gitBin?: string;
+  /** How git's programs are kept apart from the machine. Default: not at all. */
+  readonly confinement?: Confinement;
   readonly limits?: Partial<GitLimits>;
 }
 
@@ -43,14 +43,12 @@ export interface GitServers {
 /** Prepares both servers; nothing listens yet. Faults: the folder cannot be written. */
 export async function createGitServers(options: GitServersOptions): Promise<GitServers> {
   const host = await prepareHost(options);
-  const hooks = createHookServer({ ...host, socketPath: host.files.socketPath });
   const ssh = createSshServer(host, await readHostKey(options.hostKeyFile));
   const handle = createGitHttpHandler(host);
   let port = 0;
   let isClosing = false;
   return {
     listen: async () => {
-      await hooks.listen();
       port = await ssh.listen(options.ssh);
     },
     get port() {
@@ -66,7 +64,6 @@ export async function createGitServers(options: GitServersOptions): Promise<GitS
       ssh.stopListening();
       await endProcesses(host, graceMs);
       ssh.destroy();
-      await hooks.close();
     },
   };
 }
@@ -75,21 +72,20 @@ async function prepareHost(options: GitServersOptions): Promise<GitHost> {
   const { gate, repositories, log } = options;
   const limits = { ...defaultGitLimits, ...options.limits };
   const files = await writeGitFiles(resolve(options.dir), limits.packBytes);
-  const hookScript = join(fileURLToPath(new URL(".", import.meta.url)), "hook.mjs");
-  const programs = {
-    gitBin: options.gitBin ?? "git",
-    nodeBin: process.execPath,
-    hookScript,
-    prlimitBin: findPrlimit(),
-  };
-  return { gate, repositories, files, programs, pushes: new Pushes(), limits, log, running: new Set() };
+  const programs = { gitBin: options.gitBin ?? "git", prlimitBin: findPrlimit() };
+  const { confinement = unconfined } = options;
+  return { gate, repositories, files, programs, confinement, limits, log, running: new Set() };
 }
 
+// A hook that was let go needs milliseconds to tell its pusher.
+const refusedMs = 2000;
 const killedMs = 6000;
 
 async function endProcesses({ running }: GitHost, graceMs: number): Promise<void> {
-  const isDone = () => (running.size === 0 ? true : undefined);
-  if (await until(isDone, { timeoutMs: graceMs })) return;
+  const areOver = (timeoutMs: number) => until(() => (running.size === 0 ? true : undefined), { timeoutMs });
+  if (await areOver(graceMs)) return;
+  for (const process of running) process.releaseHook();
+  if (await areOver(refusedMs)) return;
   for (const process of running) process.kill();
-  await until(isDone, { timeoutMs: killedMs });
+  await areOver(killedMs);
 }

@@ -1,20 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:http";
+import { once } from "node:events";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Duplex } from "node:stream";
+import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import {
-  commitFile,
-  makeWorkTree,
-  project,
-  ScriptedGate,
-  startGitHost,
-  tryGit,
-} from "../../test/support/git-servers.ts";
-import { run, start } from "../kit/exec.ts";
+import { makeWorkTree, project, ScriptedGate, startGitHost, tryGit } from "../../test/support/git-servers.ts";
+import { start } from "../kit/exec.ts";
+import { until } from "../kit/until.ts";
+import { writeGitFiles } from "./git-files.ts";
 
 const script = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const lostText = /remote: {2}! {5}Berth is restarting; nothing was changed, push again/;
@@ -25,47 +22,41 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-/** Runs the hook alone against a server that answers as `listener` does. */
-async function ask(name: string, listener: RequestListener | null) {
-  const socket = join(root, `${name}.sock`);
-  const server = listener === null ? null : createServer(listener);
-  if (server !== null) await new Promise<void>((done) => server.listen(socket, done));
-  const env = { BERTH_HOOK_SOCKET: socket, BERTH_PUSH_ID: "x" };
-  const result = await run(
-    { file: process.execPath, args: [script("./hook.mjs")] },
-    { env, stdin: "", timeoutMs: 20_000 },
-  );
-  server?.close();
-  return result;
+/** Runs the hook alone; the control plane answers its question with these lines and this decision, or not at all. */
+async function ask(answer: { lines?: string; decision?: string } | null) {
+  const { hooksDir } = await writeGitFiles(join(root, "git"), 1000);
+  const child = start({ file: join(hooksDir, "pre-receive"), args: [] }, { pipes: 2 });
+  const [question, lines] = child.stdio.slice(3) as unknown as Duplex[];
+  assert.ok(question && lines);
+  let asked = "";
+  question.on("data", (chunk: Buffer) => (asked += chunk.toString()));
+  child.stdin.end("a b refs/heads/main\n");
+  const shown = text(child.stdout);
+  const ended = once(child, "exit");
+  if (answer !== null) assert.ok(await until(() => asked.endsWith("\n.\n") || undefined, { timeoutMs: 10_000 }));
+  lines.end(answer?.lines ?? "");
+  question.end(answer?.decision ?? "");
+  const [code] = (await ended) as [number];
+  question.destroy();
+  return { code, shown: await shown, asked };
 }
 
-test("only a complete answer that says accepted ends the hook with 0", async () => {
-  const accepted = await ask("accepted", (_req, res) => {
-    res.writeHead(200, { trailer: "x-decision" });
-    res.write("-----> Live\n");
-    res.addTrailers({ "x-decision": "accepted" });
-    res.end();
-  });
-  assert.deepEqual([accepted.exitCode, accepted.stdout], [0, "-----> Live\n"]);
+test("only the word accepted ends the hook with 0, after the lines for the pusher", async () => {
+  const accepted = await ask({ lines: "-----> Live\n", decision: "accepted\n" });
+  assert.deepEqual([accepted.code, accepted.shown], [0, "-----> Live\n"]);
+  assert.equal(accepted.asked, "\n\n\na b refs/heads/main\n.\n");
 });
 
 test("every other answer ends it with 1", async () => {
-  const answers: Record<string, RequestListener | null> = {
-    nobody: null,
-    forbidden: (_req, res) => res.writeHead(403).end(),
-    noTrailer: (_req, res) => res.writeHead(200).end("-----> Live\n"),
-    broken: (_req, res) => {
-      res.writeHead(200, { trailer: "x-decision" });
-      res.write("-----> Live\n", () => res.destroy());
-    },
-    refused: (_req, res) => {
-      res.writeHead(200, { trailer: "x-decision" });
-      res.addTrailers({ "x-decision": "refused" });
-      res.end();
-    },
-    closed: (req) => req.socket.destroy(),
-  };
-  for (const [name, listener] of Object.entries(answers)) assert.equal((await ask(name, listener)).exitCode, 1, name);
+  for (const answer of [
+    null,
+    {},
+    { decision: "refused\n" },
+    { decision: "accept" },
+    { lines: "accepted\n" },
+    { decision: "\n" },
+  ])
+    assert.equal((await ask(answer)).code, 1, JSON.stringify(answer));
 });
 
 test("kill -9 of Berth while a push is decided changes nothing, and the same push works afterwards", async () => {
@@ -94,14 +85,17 @@ test("kill -9 of Berth while a push is decided changes nothing, and the same pus
   await host.close();
 });
 
-test("a pusher is told that Berth restarts when the hooks' socket is gone", async () => {
-  const host = await startGitHost(new ScriptedGate());
-  const work = await makeWorkTree(host.root, "gone");
-  await commitFile(host.root, work, "x", "x");
-  for (const name of await readdir(join(host.root, "git")))
-    if (name.endsWith(".sock")) await rm(join(host.root, "git", name));
-  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"]);
-  assert.notEqual(pushed.exitCode, 0);
+test("a pusher reads that Berth restarts when it stops in the middle of a push", async () => {
+  const gate = new ScriptedGate();
+  const host = await startGitHost(gate);
+  const work = await makeWorkTree(host.root, "stopped");
+  gate.receive = async ({ signal }) => {
+    void host.servers.close(0);
+    await once(signal, "abort");
+    return { accepted: false };
+  };
+  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: 10_000 });
+  assert.deepEqual([pushed.exitCode === 0, pushed.timedOut], [false, false]);
   assert.match(pushed.stderr, lostText);
   await host.close();
 });

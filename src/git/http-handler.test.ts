@@ -231,7 +231,7 @@ test("the token is in no argument and no environment of git's programs and hooks
     return { accepted: true };
   };
   assert.equal((await push()).exitCode, 0);
-  for (const program of ["http-backend", "receive-pack", "hook.mjs"])
+  for (const program of ["http-backend", "receive-pack", "pre-receive"])
     assert.ok(
       seen.some((text) => text.includes(program)),
       program,

@@ -17,6 +17,8 @@ export interface ExecOptions {
   readonly gid?: number;
   /** Extra descriptors for the child: index 0 becomes fd 3, and so on. */
   readonly fds?: readonly number[];
+  /** So many pipes to talk through, both ways: the child's descriptors from 3 on, and this side's `child.stdio[3]` and so on. */
+  readonly pipes?: number;
   /** The child leads a process group of its own, and what ends it (time-out, abort) ends the whole group. */
   readonly ownGroup?: boolean;
 }
@@ -81,7 +83,8 @@ export async function runOk(command: Command, options: RunOptions = {}): Promise
 
 /** Starts a child with pipes on stdin, stdout and stderr, for callers who stream. */
 export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
-  const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...(options.fds ?? [])];
+  const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
+  const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...(options.fds ?? []), ...pipes];
   return spawn(command.file, [...command.args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
 }
 

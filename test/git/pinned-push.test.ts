@@ -9,7 +9,16 @@ import { createLocalRepositories } from "../../src/adapters/repositories-local/l
 import { createGitServers, type GitServers } from "../../src/git/git-servers.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Inspection, Repositories } from "../../src/ports/repositories.ts";
-import { commitFile, git, makeKey, makeWorkTree, project, ScriptedGate, tryGit } from "../support/git-servers.ts";
+import {
+  commitFile,
+  git,
+  makeKey,
+  makeWorkTree,
+  project,
+  ScriptedGate,
+  testConfinement,
+  tryGit,
+} from "../support/git-servers.ts";
 
 const limits = { entries: 200_000, bytes: 1024 ** 3 };
 const gate = new ScriptedGate();
@@ -21,9 +30,11 @@ let work: string;
 
 before(async () => {
   root = await mkdtemp(join(tmpdir(), "berth-pinned-"));
-  repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
+  const confinement = await testConfinement();
+  repositories = await createLocalRepositories({ dir: join(root, "repositories"), confinement, log: silentLog });
   servers = await createGitServers({
     gate,
+    confinement,
     repositories,
     dir: join(root, "git"),
     hostKeyFile: join(root, "ssh", "host"),

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,6 +8,7 @@ import { createGitServers, type GitServersOptions } from "../../src/git/git-serv
 import type { GitCaller, GitGate, GitProject, PushRequest } from "../../src/git/gate.ts";
 import { run, runOk, systemPath, type ExecResult, type RunOptions } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import { createConfinement, type Confinement } from "../../src/sandbox/confine.ts";
 
 export const project: GitProject = { id: "prj_demo", organization_id: "org_main", slug: "demo", deploy_branch: "main" };
 const main: GitCaller = {
@@ -65,6 +67,15 @@ export class ScriptedGate implements GitGate {
   }
 }
 
+/** The confinement that this machine allows, as a platform has it. */
+export function testConfinement(): Promise<Confinement> {
+  const found = (program: string) => (existsSync(`/usr/bin/${program}`) ? `/usr/bin/${program}` : null);
+  return createConfinement({ bwrap: found("bwrap"), setpriv: found("setpriv") }, { uid: testGitUid, program: "git" });
+}
+
+/** git's own user in tests, where root runs them. */
+export const testGitUid = 34_997;
+
 export type Host = Awaited<ReturnType<typeof startGitHost>>;
 
 /** Real git servers on free ports in front of a gate, with a folder of their own. */
@@ -72,6 +83,8 @@ export async function startGitHost(gate: GitGate, limits: GitServersOptions["lim
   const root = dir ?? (await mkdtemp(join(tmpdir(), "berth-git-")));
   const repositoryDir = join(root, "repositories", project.id);
   await git(root, ["init", "-q", "--bare", "-b", "main", "--template=", repositoryDir]);
+  const confinement = await testConfinement();
+  await confinement.own(repositoryDir);
   const repositories = {
     ensure: async () => repositoryDir,
     setHead: async (_id: string, ref: string) =>
@@ -85,6 +98,7 @@ export async function startGitHost(gate: GitGate, limits: GitServersOptions["lim
     dir: join(root, "git"),
     hostKeyFile,
     ssh,
+    confinement,
     log: silentLog,
     limits,
   });
@@ -114,6 +128,8 @@ export function clientEnv(root: string, keyFile?: string): Record<string, string
     HOME: root,
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: "/dev/null",
+    // Repositories belong to git's own user, whom the tests are not.
+    ...{ GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "safe.directory", GIT_CONFIG_VALUE_0: "*" },
     GIT_TERMINAL_PROMPT: "0",
     GIT_AUTHOR_NAME: "Ada",
     GIT_AUTHOR_EMAIL: "ada@example.org",

@@ -62,10 +62,10 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "git-knows-ports-only",
-    comment: "git may import ports, kit and ssh2; who may push and what becomes of it is behind its gate",
+    comment: "git may import ports, the sandbox, kit and ssh2; who may push and what becomes of it is behind its gate",
     from: { path: "^src/git/", pathNot: tests() },
     to: {
-      pathNot: "^(?:src/(?:git|ports|kit)/|node_modules/(?:@types/)?ssh2/)",
+      pathNot: "^(?:src/(?:git|ports|sandbox|kit)/|node_modules/(?:@types/)?ssh2/)",
       dependencyTypesNot: ["core"],
     },
   },

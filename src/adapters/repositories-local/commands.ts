@@ -6,14 +6,16 @@ import type { Quarantine } from "../../ports/repositories.ts";
 export interface GitPrograms {
   readonly gitBin: string;
   readonly prlimitBin: string | null;
+  /** Keeps a command apart from the machine. */
+  readonly confine: (command: Command) => Command;
 }
 
 // As for git's server programs: well above what a repository within its limits needs, and what a hostile one asks for beyond is refused.
-const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600 };
+const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600, processes: 4096 };
 
 /** The programs this adapter runs, as values: argument arrays without anything secret. All read what was pushed, so all are bounded. */
-export const gitCommands = ({ gitBin, prlimitBin }: GitPrograms) => {
-  const git = (...args: string[]): Command => boundedCommand(prlimitBin, bounds, { file: gitBin, args });
+export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
+  const git = (...args: string[]): Command => confine(boundedCommand(prlimitBin, bounds, { file: gitBin, args }));
   return {
     /** Makes an empty bare repository without the example hooks that git's templates bring. */
     init: (dir: string) =>

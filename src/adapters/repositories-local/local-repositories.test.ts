@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
+import { testConfinement, testGitUid } from "../../../test/support/git-servers.ts";
 import { runOk, systemPath } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
+import type { Confinement } from "../../sandbox/confine.ts";
 import { repositoriesSuite, type RepositoriesSubject } from "../../ports/repositories.suite.ts";
 import { gitCommands } from "./commands.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
@@ -14,26 +16,40 @@ import { sweepLeftovers } from "./sweep-leftovers.ts";
 const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
 after(() => rm(root, { recursive: true, force: true }));
 
+// Repositories belong to git's own user, whom the tests are not.
+const trusting = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "safe.directory", GIT_CONFIG_VALUE_0: "*" };
+
 async function git(
   dir: string,
   args: readonly string[],
   options: { input?: string; env?: object } = {},
 ): Promise<string> {
-  const env = { PATH: systemPath, HOME: "/nonexistent", GIT_CONFIG_NOSYSTEM: "1", ...options.env };
+  const env = { PATH: systemPath, HOME: "/nonexistent", GIT_CONFIG_NOSYSTEM: "1", ...trusting, ...options.env };
   const result = await runOk({ file: "git", args }, { cwd: dir, env, timeoutMs: 60_000, stdin: options.input ?? "" });
   return result.stdout.trim();
 }
 
 repositoriesSuite("repositories-local", async (): Promise<RepositoriesSubject> => {
-  const repositories = await createLocalRepositories({ dir: join(root, "suite"), log: silentLog });
-  return { repositories, git, close: async () => {} };
+  const repositories = await createLocalRepositories({
+    dir: join(root, "suite"),
+    confinement: await testConfinement(),
+    log: silentLog,
+  });
+  // What root writes here stands for what git's own user has received.
+  const asReceived: typeof git = async (dir, ...given) => {
+    const output = await git(dir, ...given);
+    await runOk({ file: "chown", args: ["-R", `--reference=${dir}`, dir] });
+    return output;
+  };
+  return { repositories, git: asReceived, close: async () => {} };
 });
 
 test("sweep removes old quarantines, old locks and half made repositories, and nothing young", async () => {
   const dir = join(root, "sweep");
+  const confinement = await testConfinement();
   const warnings: unknown[] = [];
   const log = { ...silentLog, warn: (...entry: unknown[]) => void warnings.push(entry) };
-  const repositories = await createLocalRepositories({ dir, log });
+  const repositories = await createLocalRepositories({ dir, confinement, log });
   const repository = await repositories.ensure("prj_swept");
   const old = [join(repository, "objects", "tmp_objdir-incoming-old"), join(dir, ".new-old")];
   const young = join(repository, "objects", "tmp_objdir-incoming-new");
@@ -47,6 +63,32 @@ test("sweep removes old quarantines, old locks and half made repositories, and n
   assert.deepEqual(await readdir(join(repository, "refs", "heads")), []);
   assert.deepEqual(warnings, [], "git tidies the repository");
 });
+
+test(
+  "git runs as a user of its own, which sees its repository and nothing else of the machine",
+  { skip: process.geteuid?.() !== 0 && "not root" },
+  async () => {
+    const dir = join(root, "confined");
+    const shell = join(root, "shell");
+    // Stands for git: says who it is, what it can write and what it can reach.
+    const says = "id -u; cat /proc/net/dev | wc -l; ls /root /home 2>&1 | wc -l; touch refs/planted /usr/planted";
+    await writeFile(shell, `#!/bin/sh\n[ "$1" = init ] && exec git "$@"\n{ ${says}; } >answer 2>&1\n`, { mode: 0o755 });
+    const confinement = await testConfinement();
+    const shown: Confinement = {
+      ...confinement,
+      confine: (command, { writable, readable = [] }, cwd) =>
+        confinement.confine(command, { writable, readable: [...readable, shell] }, cwd),
+    };
+    const repositories = await createLocalRepositories({ dir, confinement: shown, gitBin: shell, log: silentLog });
+    const repository = await repositories.ensure("prj_confined");
+    assert.equal((await stat(join(repository, "HEAD"))).uid, testGitUid);
+    await repositories.resolve("prj_confined", "refs/heads/main");
+    const [uid, interfaces, others, denied] = (await readFile(join(repository, "answer"), "utf8")).split("\n");
+    assert.deepEqual([uid, interfaces], [String(testGitUid), "3"], "only the loopback of its own");
+    assert.match(`${others} ${denied}`, /^2 touch: cannot touch '\/usr\/planted': Read-only file system/);
+    assert.equal((await stat(join(repository, "refs", "planted"))).uid, testGitUid);
+  },
+);
 
 test("a lock from before the machine was started is removed, however young it is", async () => {
   const repository = await (
@@ -85,15 +127,24 @@ test("what is committed is archived as it is, also in a repository that an older
 });
 
 test("every git that reads what was pushed is bounded", () => {
-  const commands = Object.values(gitCommands({ gitBin: "git", prlimitBin: "/usr/bin/prlimit" }));
+  const commands = Object.values(
+    gitCommands({ gitBin: "git", prlimitBin: "/usr/bin/prlimit", confine: (command) => command }),
+  );
   for (const make of commands) {
     const { file, args } = (make as (...words: string[]) => { file: string; args: readonly string[] })("a", "b");
-    assert.equal([file, ...args].slice(0, 4).join(" "), "/usr/bin/prlimit --as=3221225472: --cpu=600: git");
+    assert.equal(
+      [file, ...args].slice(0, 5).join(" "),
+      "/usr/bin/prlimit --as=3221225472: --cpu=600: --nproc=4096: git",
+    );
   }
 });
 
 test("refs that a power cut emptied can be moved again: branches, pins and HEAD", async () => {
-  const repositories = await createLocalRepositories({ dir: join(root, "damaged"), log: silentLog });
+  const repositories = await createLocalRepositories({
+    dir: join(root, "damaged"),
+    confinement: await testConfinement(),
+    log: silentLog,
+  });
   const repository = await repositories.ensure("prj_damaged");
   const id = await commit(repository, { a: "a" });
   const ref = "refs/heads/main";

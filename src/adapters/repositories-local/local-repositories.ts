@@ -9,6 +9,7 @@ import { findPrlimit } from "../../kit/bounded-command.ts";
 import { run, runOk, start } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import { unconfined, type Confinement } from "../../sandbox/confine.ts";
 import { writeAttributes } from "./attributes.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
 import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
@@ -21,6 +22,8 @@ export interface LocalRepositoriesOptions {
   /** The folder that holds one bare repository per project, named by the project's id. Made when missing. */
   readonly dir: string;
   readonly gitBin?: string;
+  /** How git is kept apart from the machine while it reads what was pushed. Default: not at all. */
+  readonly confinement?: Confinement;
   readonly log: Log;
 }
 
@@ -31,12 +34,15 @@ const noCommit = "0".repeat(40);
 /** Repositories as folders on this machine, worked on with git's plumbing. Faults are thrown as `CommandFailed` or file errors. */
 export async function createLocalRepositories(options: LocalRepositoriesOptions): Promise<Repositories> {
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  const configFile = join(resolve(options.dir), "gitconfig");
-  await writeGlobalConfig(configFile);
-  // An older version made repositories without them.
-  for (const dir of await repositoriesIn(resolve(options.dir))) await writeAttributes(dir);
-  const git = gitCommands({ gitBin: options.gitBin ?? "git", prlimitBin: findPrlimit() });
-  return new LocalRepositories(resolve(options.dir), configFile, git, options.log);
+  const dir = resolve(options.dir);
+  const { confinement = unconfined, gitBin = "git", log } = options;
+  await writeGlobalConfig(join(dir, "gitconfig"));
+  // An older version made repositories without attributes, and root's own.
+  for (const repository of await repositoriesIn(dir)) {
+    await writeAttributes(repository);
+    await confinement.own(repository);
+  }
+  return new LocalRepositories({ dir, confinement, gitBin, log });
 }
 
 async function repositoriesIn(dir: string): Promise<string[]> {
@@ -49,13 +55,20 @@ async function repositoriesIn(dir: string): Promise<string[]> {
 class LocalRepositories implements Repositories {
   readonly #dir: string;
   readonly #configFile: string;
-  readonly #git: GitCommands;
+  readonly #confinement: Confinement;
+  readonly #gitIn: (repositoryDir: string) => GitCommands;
   readonly #log: Log;
 
-  constructor(dir: string, configFile: string, git: GitCommands, log: Log) {
+  constructor({ dir, confinement, gitBin, log }: Required<LocalRepositoriesOptions>) {
+    const configFile = join(dir, "gitconfig");
+    const prlimitBin = findPrlimit();
     this.#dir = dir;
     this.#configFile = configFile;
-    this.#git = git;
+    this.#confinement = confinement;
+    this.#gitIn = (repositoryDir) => {
+      const shown = { writable: [repositoryDir], readable: [configFile] };
+      return gitCommands({ gitBin, prlimitBin, confine: (each) => confinement.confine(each, shown, repositoryDir) });
+    };
     this.#log = log;
   }
 
@@ -67,7 +80,9 @@ class LocalRepositories implements Repositories {
     }
     // Made aside and renamed, so that a crash leaves no half repository and two at once are safe.
     const draft = join(this.#dir, `.new-${randomBytes(6).toString("hex")}`);
-    await runOk(this.#git.init(draft), { env: gitEnv(this.#configFile), timeoutMs: commandTimeoutMs });
+    await mkdir(draft, { mode: 0o700 });
+    await this.#confinement.ownOne(draft);
+    await runOk(this.#gitIn(draft).init(draft), { env: gitEnv(this.#configFile), timeoutMs: commandTimeoutMs });
     await writeAttributes(draft);
     try {
       await rename(draft, dir);
@@ -84,7 +99,12 @@ class LocalRepositories implements Repositories {
     quarantine: Quarantine | null,
     limits: TreeLimits,
   ): Promise<Inspection> {
-    return inspectCommit(this.#git, this.#place(projectId, quarantine), commitId(commit), limits);
+    return inspectCommit(
+      this.#gitIn(this.#folder(projectId)),
+      this.#place(projectId, quarantine),
+      commitId(commit),
+      limits,
+    );
   }
 
   async peel(projectId: string, tag: string, quarantine: Quarantine | null): Promise<string | null> {
@@ -96,20 +116,23 @@ class LocalRepositories implements Repositories {
     if (quarantine !== null && existsSync(quarantine.GIT_QUARANTINE_PATH)) {
       const from = resolve(quarantine.GIT_QUARANTINE_PATH);
       if (!from.startsWith(objects + sep)) throw new Error("A quarantine lies outside of its repository.");
-      await keepObjects(from, objects);
+      await keepObjects(from, objects, this.#confinement.ownOne);
     }
     await removeDamagedRef(this.#folder(projectId), pinRef(buildId));
-    await runOk(this.#git.updateRef(pinRef(buildId), commitId(commit)), this.#limited(projectId));
+    await runOk(
+      this.#gitIn(this.#folder(projectId)).updateRef(pinRef(buildId), commitId(commit)),
+      this.#limited(projectId),
+    );
   }
 
   async unpin(projectId: string, buildId: string): Promise<void> {
     if (!existsSync(this.#folder(projectId))) return;
     if (await removeDamagedRef(this.#folder(projectId), pinRef(buildId))) return;
-    await runOk(this.#git.deleteRef(pinRef(buildId)), this.#limited(projectId));
+    await runOk(this.#gitIn(this.#folder(projectId)).deleteRef(pinRef(buildId)), this.#limited(projectId));
   }
 
   archive(projectId: string, commit: string): Readable {
-    const child = start(this.#git.archive(commitId(commit)), this.#place(projectId));
+    const child = start(this.#gitIn(this.#folder(projectId)).archive(commitId(commit)), this.#place(projectId));
     const out = new PassThrough();
     const errors: Buffer[] = [];
     child.stdin.end();
@@ -133,7 +156,10 @@ class LocalRepositories implements Repositories {
 
   async moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean> {
     const old = from === null ? noCommit : commitId(from);
-    const moved = await run(this.#git.updateRef(refName(ref), commitId(to), old), this.#limited(projectId));
+    const moved = await run(
+      this.#gitIn(this.#folder(projectId)).updateRef(refName(ref), commitId(to), old),
+      this.#limited(projectId),
+    );
     if (moved.exitCode === 0) return true;
     if ((await this.resolve(projectId, ref)) !== from) return false;
     throw new Error(`git could not move ${ref}: ${moved.stderr.trim().slice(-500)}`);
@@ -146,7 +172,7 @@ class LocalRepositories implements Repositories {
   async setHead(projectId: string, ref: string): Promise<void> {
     const head = await readFile(join(this.#folder(projectId), "HEAD"), "utf8").catch(() => "");
     if (head === `ref: ${refName(ref)}\n`) return;
-    await runOk(this.#git.setHead(refName(ref)), this.#limited(projectId));
+    await runOk(this.#gitIn(this.#folder(projectId)).setHead(refName(ref)), this.#limited(projectId));
   }
 
   async sweep(): Promise<void> {
@@ -161,13 +187,20 @@ class LocalRepositories implements Repositories {
   async #tidy(dir: string): Promise<void> {
     await sweepLeftovers(dir, moment());
     await removeDamagedRefs(dir);
-    const packed = await run(this.#git.pack(), { cwd: dir, env: gitEnv(this.#configFile), timeoutMs: packTimeoutMs });
+    const packed = await run(this.#gitIn(dir).pack(), {
+      cwd: dir,
+      env: gitEnv(this.#configFile),
+      timeoutMs: packTimeoutMs,
+    });
     if (packed.exitCode !== 0)
       this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
   }
 
   async #parse(projectId: string, expression: string, quarantine: Quarantine | null = null): Promise<string | null> {
-    const found = await run(this.#git.parse(expression), this.#limited(projectId, quarantine));
+    const found = await run(
+      this.#gitIn(this.#folder(projectId)).parse(expression),
+      this.#limited(projectId, quarantine),
+    );
     return found.exitCode === 0 ? found.stdout.trim() : null;
   }
 

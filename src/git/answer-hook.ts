@@ -1,0 +1,91 @@
+import { resolve, sep } from "node:path";
+import type { Duplex } from "node:stream";
+import type { Log } from "../kit/log.ts";
+import type { Quarantine } from "../ports/repositories.ts";
+import type { GitGate, PushDecision, PushRequest } from "./gate.ts";
+import type { Push } from "./push.ts";
+import { parseRefUpdates, refuseRefs } from "./ref-rules.ts";
+
+/** A thousand refs with long names fit twice over. */
+const largestQuestionBytes = 1024 * 1024;
+const endOfQuestion = "\n.\n";
+const refusal: PushDecision = { accepted: false };
+
+/** The hook's two pipes: one for its question and the decision, one for the lines that the pusher reads. */
+export interface HookPipes {
+  readonly question: Duplex;
+  readonly lines: Duplex;
+}
+
+interface Deciding {
+  readonly gate: GitGate;
+  readonly log: Log;
+}
+
+/** Puts a push to the gate once git's hook asks, and streams the gate's lines to it. Never rejects; without a question it only ends. */
+export async function answerHook(deciding: Deciding, push: Push, { question, lines }: HookPipes): Promise<void> {
+  for (const pipe of [question, lines]) pipe.on("error", () => {});
+  const text = await readQuestion(question).catch(() => null);
+  const asked = text === null ? null : parseQuestion(push, text);
+  const say = (line: string) => void (lines.writable && lines.write(`${line}\n`));
+  const { accepted } = asked === null ? refusal : await push.decide(decide(deciding, push, { asked, say }));
+  lines.end();
+  if (asked !== null) question.end(accepted ? "accepted\n" : "refused\n");
+  else question.destroy();
+}
+
+interface Asked {
+  readonly asked: Question;
+  readonly say: (line: string) => void;
+}
+
+/** Never rejects: what cannot be decided is refused. */
+async function decide({ gate, log }: Deciding, push: Push, { asked, say }: Asked): Promise<PushDecision> {
+  const reason = refuseRefs(push.project, asked.refs);
+  if (reason !== null) {
+    say(` !     ${reason}`);
+    return refusal;
+  }
+  const { project, caller, signal } = push;
+  push.request = { project, caller, signal, ...asked };
+  try {
+    const decision = await gate.receive(push.request, say);
+    if (!decision.accepted && push.reason !== undefined) say(` !     ${push.reason}`);
+    return decision;
+  } catch (error) {
+    log.error({ err: error, project_id: project.id }, "a push could not be decided");
+    say(" !     Berth could not decide about this push; nothing was changed, push again");
+    return refusal;
+  }
+}
+
+type Question = Pick<PushRequest, "refs" | "quarantine">;
+
+/** What the hook sent, checked: the quarantine must lie inside of the push's own repository. */
+function parseQuestion(push: Push, text: string): Question | null {
+  const [path = "", objects = "", alternates = "", ...refs] = text.split("\n");
+  const updates = parseRefUpdates(refs.join("\n"));
+  if (updates === null) return null;
+  if (path === "") return { refs: updates, quarantine: null };
+  const isInside = (each: string) => resolve(push.dir, each).startsWith(resolve(push.dir) + sep);
+  if (![path, objects, ...alternates.split(":")].every(isInside)) return null;
+  const quarantine: Quarantine = {
+    GIT_QUARANTINE_PATH: resolve(push.dir, path),
+    GIT_OBJECT_DIRECTORY: objects,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: alternates,
+  };
+  return { refs: updates, quarantine };
+}
+
+/** Null when git ended without a question, or asks too long a one. */
+function readQuestion(pipe: Duplex): Promise<string | null> {
+  return new Promise((done) => {
+    let text = "";
+    pipe.once("close", () => done(null));
+    pipe.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (text.endsWith(endOfQuestion)) done(Buffer.from(text.slice(0, -2), "latin1").toString("utf8"));
+      else if (text.length > largestQuestionBytes) pipe.destroy();
+    });
+  });
+}
