@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { homedir } from "node:os";
+import { homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 
@@ -141,8 +141,23 @@ export const settings = {
     "Processes of one project's database; each of its 30 connections is one.",
   ),
   databaseCpus: wholeNumber("BERTH_DATABASE_CPUS", 2, [1, 1024], "Processors of one project's database."),
-  buildMemoryMib: wholeNumber("BERTH_BUILD_MEMORY_MIB", 2048, [64, 1_048_576], "Memory of one build."),
+  buildMemoryMib: {
+    ...wholeNumber(
+      "BERTH_BUILD_MEMORY_MIB",
+      buildMemoryMibOf(process.constrainedMemory() || totalmem()),
+      [64, 1_048_576],
+      "Memory of one build; when unset half of the machine's, at least 2048 and at most 8192. Node.js gets three quarters of it as its heap.",
+    ),
+    standard: "",
+  },
   buildProcesses: wholeNumber("BERTH_BUILD_PROCESSES", 1024, [16, 100_000], "Processes and threads of one build."),
+  imageMib: wholeNumber("BERTH_IMAGE_MIB", 4096, [1, 1_048_576], "The largest image that a build may leave."),
+  imageEntries: wholeNumber(
+    "BERTH_IMAGE_ENTRIES",
+    500_000,
+    [100, 10_000_000],
+    "Files and folders of an image, installed dependencies included.",
+  ),
   buildSeconds: wholeNumber("BERTH_BUILD_SECONDS", 900, [1, 86_400], "How long a build may take."),
   buildLogMib: wholeNumber(
     "BERTH_BUILD_LOG_MIB",
@@ -380,6 +395,11 @@ function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string>
 
 function emptyIsUnset(value: string | undefined): string | undefined {
   return value === "" ? undefined : value;
+}
+
+/** Half of the machine's memory, so that a build of the usual size fits beside its neighbours. */
+export function buildMemoryMibOf(machineBytes: number): number {
+  return Math.min(8192, Math.max(2048, Math.floor(machineBytes / 2 / mib)));
 }
 
 /** Bytes of a setting in MiB. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../contract/limits.ts";
-import { readConfig } from "./config.ts";
+import { buildMemoryMibOf, readConfig } from "./config.ts";
 import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
 
 test("without settings the limits are those that the contract names", () => {
@@ -12,6 +12,14 @@ test("without settings the limits are those that the contract names", () => {
   assert.deepEqual(
     [bodyBytes, readsPerMinute, writesPerMinute],
     [limits.request_body_bytes, limits.reads_per_minute, limits.writes_per_minute],
+  );
+});
+
+test("a build gets half of the machine's memory, at least 2 and at most 8 GiB", () => {
+  const gib = 1024 ** 3;
+  assert.deepEqual(
+    [1, 12, 64].map((size) => buildMemoryMibOf(size * gib)),
+    [2048, 6144, 8192],
   );
 });
 

@@ -140,6 +140,7 @@ async function processFamily({ config, parts, log }: Ground) {
     ownPackageEnv: packages.ownEnv,
     packageDirs: packages.dirs,
     maxSourceBytes: mibToBytes(config.treeMib),
+    imageLimits: { bytes: mibToBytes(config.imageMib), entries: config.imageEntries },
     log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });

@@ -130,7 +130,14 @@ function outcomeRules(builder: () => Builder): void {
 export async function attempt(builder: Builder, files: SourceFiles, request: Partial<BuildRequest> = {}) {
   const lines: string[] = [];
   const outcome = await builder.build({
-    ...{ build_id: newId("bld"), project_id: "prj_suite", project_number: 1, env: {} },
+    ...{
+      build_id: newId("bld"),
+      project_id: "prj_suite",
+      project_number: 1,
+      env: {},
+      secrets: Object.values(request.env ?? {}),
+      reach: [],
+    },
     source: () => Readable.from([tarOfFiles(files)]),
     limits: { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 240_000, silenceMs: 120_000 },
     signal: new AbortController().signal,
@@ -189,7 +196,8 @@ function tarHeader({ path, mode, size, link }: Member): Buffer {
   return header;
 }
 
-/** A tar archive with one symbolic link beside a page. */
-export function tarWithLink(path: string, target: string): Buffer {
-  return Buffer.concat([tarHeader({ path, mode: 0o777, size: 0, link: target }), tarOfFiles(site)]);
+/** A tar archive with symbolic links (paths to targets) beside a page. */
+export function tarWithLinks(links: Readonly<Record<string, string>>): Buffer {
+  const members = Object.entries(links).map(([path, link]) => tarHeader({ path, mode: 0o777, size: 0, link }));
+  return Buffer.concat([...members, tarOfFiles(site)]);
 }

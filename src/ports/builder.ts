@@ -1,12 +1,13 @@
 import type { Readable } from "node:stream";
 import type { Failure } from "./failure.ts";
+import type { LocalService } from "./runtime.ts";
 
 /**
  * Makes an immutable, content-addressed image out of a source tree. The image is run by the runtime of the same family.
  * Nothing of a failed build stays but its caches. Building the same source twice may give the same image.
  */
 export interface Builder {
-  /** Builds; what is wrong with the source is an outcome, what is wrong with the machine is thrown. Ends soon after `signal` aborts. */
+  /** Builds; a fault of the source is an outcome, a fault of the machine is thrown. Ends soon after `signal` aborts and after `limits.timeoutMs`. */
   build(request: BuildRequest): Promise<BuildOutcome>;
   /** Images that exist here, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
@@ -18,8 +19,12 @@ export interface BuildRequest {
   readonly project_number: number;
   /** The source tree as a tar stream (`git archive`), opened when the build is ready for it. */
   readonly source: () => Readable;
-  /** The project's own variables, seen by install and build commands. May hold secrets. */
+  /** The application's variables, as install and build commands get them. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
+  /** Values that no line of the log and no failure may show. */
+  readonly secrets: readonly string[];
+  /** Services of this host that the commands reach, such as the project's database. */
+  readonly reach: readonly LocalService[];
   readonly limits: BuildLimits;
   readonly signal: AbortSignal;
   /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. A failure's summary and hint are its last lines. */
@@ -40,12 +45,12 @@ export type BuildOutcome =
   | { readonly outcome: "cancelled" };
 
 export interface Image {
-  /** `sha256:<hex>` of the release's content. */
+  /** Names the image for the runtime of the same family; equal content gives equal names. Opaque to all others. */
   readonly image_ref: string;
-  /** What was found: `node`, `python`, `go`, `static`, `procfile`, `dockerfile`. */
+  /** What was found, such as `node`, `python`, `go`, `static`, `procfile`. */
   readonly kind: string;
-  /** The command of the web process. For static files it is the platform's own server, which is part of the image. */
-  readonly web_command: string;
+  /** The command of the web process; for static files it starts the platform's own server, which is part of the image. Null: the image itself knows. */
+  readonly web_command: string | null;
   /** Runs before traffic moves, in the new image; null when there is none. */
   readonly release_command: string | null;
   readonly size_bytes: number;

@@ -2,7 +2,7 @@ import { databaseFor } from "../features/database/database.ts";
 import { openVariables } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
 import type { Image } from "../ports/builder.ts";
-import type { Workload } from "../ports/runtime.ts";
+import type { LocalService, Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
 /** A deployment row with what its project adds to it. */
@@ -22,18 +22,9 @@ export interface WorkloadSource {
   readonly sealed_cron_secret: Buffer;
 }
 
-/** What the runtime is asked to run for a deployment: its pinned image and variables, and what the platform adds. */
+/** What the runtime runs for a deployment: its pinned image and variables, and what the platform adds. */
 export async function workloadOf(platform: Platform, source: WorkloadSource): Promise<Workload> {
-  const database = await databaseFor(platform.db, platform.vault, source);
-  const env = {
-    ...openVariables(platform.vault, source),
-    ...database.env,
-    CRON_SECRET: platform.vault.open(source.project_id, "cron_secret", source.sealed_cron_secret),
-    BERTH_PROJECT: source.slug,
-    BERTH_DEPLOYMENT: source.id,
-    BERTH_GIT_SHA: source.commit,
-    BERTH_URL: platform.appUrl(source.hostname),
-  };
+  const { env, reach } = await environmentOf(platform, source, openVariables(platform.vault, source));
   return {
     id: source.id,
     project_id: source.project_id,
@@ -41,10 +32,40 @@ export async function workloadOf(platform: Platform, source: WorkloadSource): Pr
     image_ref: source.image.image_ref,
     replicas: source.replicas,
     port: source.port ?? platform.settings.appPort,
-    env,
+    env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,
-    reach: database.reach,
+    reach,
   };
+}
+
+/** What the platform adds to a project's own variables, in builds and in applications alike. */
+export interface ProjectEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  /** The project's database. */
+  readonly reach: readonly LocalService[];
+}
+
+type EnvironmentSource = Pick<
+  WorkloadSource,
+  "id" | "org_id" | "project_id" | "slug" | "hostname" | "commit" | "sealed_cron_secret"
+>;
+
+/** The environment of a deployment, or of a build (which uses the live database), with the given variables of the project. */
+export async function environmentOf(
+  platform: Platform,
+  source: EnvironmentSource,
+  variables: Readonly<Record<string, string>>,
+): Promise<ProjectEnvironment> {
+  const database = await databaseFor(platform.db, platform.vault, source);
+  const env = {
+    ...variables,
+    ...database.env,
+    CRON_SECRET: platform.vault.open(source.project_id, "cron_secret", source.sealed_cron_secret),
+    BERTH_PROJECT: source.slug,
+    BERTH_GIT_SHA: source.commit,
+    BERTH_URL: platform.appUrl(source.hostname),
+  };
+  return { env, reach: database.reach };
 }
 
 const harmless = new Set(["BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", "BERTH_URL", "PGHOST", "PGPORT"]);

@@ -31,6 +31,16 @@ export const importRules: readonly ImportRule[] = [
     to: { pathNot: "^src/(?:ports|contract)/", dependencyTypesNot: ["type-only"] },
   },
   {
+    name: "detection-decides-without-a-disk",
+    comment:
+      "detection looks at what it is given: it may import ports' types and libraries that parse, nothing that reads or runs",
+    from: { path: "^src/detection/", pathNot: tests() },
+    to: {
+      pathNot:
+        "^(?:src/(?:detection|ports)/|(?:node:)?(?:crypto|path)$|node_modules/(?:@types/)?(?:semver|smol-toml)/)",
+    },
+  },
+  {
     name: "store-knows-no-features",
     comment: "store may import kit and its driver",
     from: { path: "^src/store/", pathNot: tests() },
@@ -86,9 +96,9 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "adapters-implement-ports-only",
-    comment: "an adapter may import its port, the sandbox, kit and its own npm package",
+    comment: "an adapter may import its port, the sandbox, detection (builders), kit and its own npm package",
     from: { path: "^src/adapters/", pathNot: tests() },
-    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|kit)/" },
+    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|kit)/" },
   },
   {
     name: "adapters-know-their-own-port",

@@ -17,6 +17,7 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "contract-loads-in-a-browser": { "src/contract/planted-contract.ts": 'import "node:fs";' },
   "ports-say-what-not-how": { "src/ports/planted-port.ts": 'import type {} from "../store/planted-leaf.ts";' },
   "ports-import-types-only": { "src/ports/planted-value.ts": 'import "../kit/planted-leaf.ts";' },
+  "detection-decides-without-a-disk": { "src/detection/planted-look.ts": 'import "node:fs";' },
   "store-knows-no-features": { "src/store/planted-store.ts": 'import "../features/planted/planted.ts";' },
   "features-know-no-outside": { "src/features/planted/outside.ts": 'import "../../http/planted-leaf.ts";' },
   "features-use-front-doors": { "src/features/planted/side-door.ts": 'import "../other/rules.ts";' },
@@ -68,6 +69,7 @@ const allowed: Readonly<Record<string, string>> = {
   "src/kit/allowed.ts": 'import "node:fs";',
   "src/sandbox/allowed.ts": 'import "node:fs"; import "../kit/planted-leaf.ts";',
   "src/adapters/runtime-planted/sandboxed.ts": 'import "../../sandbox/allowed.ts";',
+  "src/detection/allowed.ts": 'import type {} from "../ports/failure.ts"; import "semver"; import "node:crypto";',
   "src/ports/allowed.ts": 'import type {} from "../kit/planted-leaf.ts"; import type {} from "node:stream";',
   "src/features/planted/allowed.ts":
     'import "../other/other.ts"; import "./planted.ts"; import "../../store/planted-leaf.ts";',

@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import { keptInstalls } from "./steps/installs.ts";
 import { openSpares } from "./steps/spares.ts";
+import { openTrash } from "./steps/trash.ts";
 import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
 
 const app = {
@@ -44,7 +45,10 @@ describe("after a power cut", () => {
     const source = join(cache, "source");
     await mkdir(source, { recursive: true });
     await writeFile(join(source, "file"), "x");
-    const kept = keptInstalls(cache, await openSpares(cache));
+    const trash = await openTrash(join(cache, "trash"));
+    const { signal } = new AbortController();
+    const spares = await openSpares(cache, trash);
+    const kept = keptInstalls({ projectCacheDir: cache, spares, trash, signal, upkeep: signal });
     const finish = await kept.keep("key", "production", source);
     assert.equal(await kept.linkProduction("key", join(cache, "early")), false);
     await finish();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
-import { attempt, tarWithLink, type SourceFiles } from "../../ports/builder.suite.ts";
+import { attempt, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
-import type { BuilderFailureCode } from "./failure-codes.ts";
+import type { BuilderFailureCode } from "../../detection/failures.ts";
 import type { ProcessBuilderOptions } from "./process-builder.ts";
 import { makeTestBuilder, withoutRegistry, type TestBuilder } from "./test-builder.ts";
 
@@ -36,9 +36,9 @@ const unreachable = { packageEnv: { npm_config_registry: "http://127.0.0.1:9/", 
 const mistakes: readonly Mistake[] = [
   { code: "nothing_to_run", when: "nothing is known", files: { "README.md": "" } },
   {
-    code: "dockerfile_needs_containers",
+    code: "dockerfile_not_supported",
     when: "only a Dockerfile tells what to run",
-    files: { Dockerfile: "FROM scratch", "package.json": "{}" },
+    files: { Dockerfile: "FROM scratch" },
   },
   {
     code: "procfile_invalid",
@@ -177,17 +177,52 @@ const mistakes: readonly Mistake[] = [
     options: { maxSourceBytes: 100_000 },
   },
   {
-    code: "source_link_escapes",
-    when: "a link leaves the repository",
-    files: {},
-    request: { source: () => Readable.from([tarWithLink("inside", "../outside")]) },
-    says: /inside/,
+    code: "procfile_command_missing",
+    when: "the build does not make what the Procfile starts",
+    files: { ...script(""), Procfile: "web: ./dist/server" },
+    says: /dist\/server, which the build has not made/,
   },
   {
-    code: "source_link_escapes",
-    when: "a link is absolute",
-    files: {},
-    request: { source: () => Readable.from([tarWithLink("passwords", "/etc/passwd")]) },
+    code: "build_out_of_memory",
+    when: "Node reaches its heap limit",
+    files: script("const all = []; for (;;) all.push(new Array(100_000).fill(0).map(String))"),
+    request: { limits: { ...limits, memoryBytes: 400 * 1024 ** 2 } },
+    says: /heap limit of Node\.js, 300 MiB \(three quarters of the build's 400 MiB\)/,
+  },
+  {
+    code: "build_output_too_large",
+    when: "the build leaves a sparse file of 12 TiB",
+    files: script(`require("fs").writeFileSync("big", ""); require("fs").truncateSync("big", 12 * 1024 ** 4)`),
+    says: /more than 4096 MiB/,
+  },
+  {
+    code: "build_output_too_large",
+    when: "an install leaves one",
+    files: {
+      "package.json": json({
+        scripts: { build: "true", preinstall: "mkdir -p node_modules; truncate -s 12T node_modules/big" },
+        dependencies: { "is-number": "7.0.0" },
+      }),
+      "package-lock.json": locked("7.0.0", ""),
+    },
+    needsRegistry: true,
+  },
+  {
+    code: "build_output_too_large",
+    when: "the build leaves more files than an image may hold",
+    files: script(
+      `require("fs").mkdirSync("d"); for (let i = 0; i < 3000; i += 1) require("fs").writeFileSync("d/" + i, "")`,
+    ),
+    options: { imageLimits: { entries: 2000, bytes: 1024 ** 3 } },
+    says: /2000 files/,
+  },
+  {
+    code: "build_output_too_large",
+    when: "the build leaves a path too long to be named",
+    files: script(
+      `for (let i = 0; i < 60; i += 1) { require("fs").mkdirSync("d".repeat(200)); process.chdir("d".repeat(200)); }`,
+    ),
+    says: /4096 bytes/,
   },
 ];
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
-import { attempt, imageOf } from "../../ports/builder.suite.ts";
+import { attempt, imageOf, tarWithLinks } from "../../ports/builder.suite.ts";
 import { until } from "../../kit/until.ts";
 import { createProcessBuilder } from "./process-builder.ts";
 import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
@@ -76,7 +77,7 @@ describe("a build", () => {
     const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: 5000 });
     assert.equal(await isGone(), true);
     await test.builder.settle();
-    assert.deepEqual(await readdir(test.options.buildsDir), []);
+    assert.equal(await filesIn(test.options.buildsDir), 0);
   });
 
   it("may leave links anywhere without the platform following them", async () => {
@@ -130,13 +131,52 @@ describe("a build", () => {
     assert.deepEqual(seen, ["first true", "second false"], lines.join("\n"));
   });
 
+  it("drops links of the source that point out of it, names them all and goes on", async () => {
+    const source = () => Readable.from([tarWithLinks({ passwords: "/etc/passwd", "up/er": "../../x", self: "." })]);
+    const { outcome, lines } = await attempt(test.builder, {}, { source });
+    assert.equal((await visit(test, imageOf(outcome))).status, 200);
+    const at = lines.findIndex((line) => line.startsWith("-----> Dropped symbolic links"));
+    assert.deepEqual(lines.slice(at + 1, at + 3), ["       passwords", "       up/er"]);
+    assert.ok(!lines.includes("       self"));
+  });
+
+  it("leaves no program that would run as its owner, and may leave pipes and chains of links", async () => {
+    const made = [
+      "cp /bin/true tool; chmod 6755 tool; mkdir group; chmod 2777 group; mkfifo pipe",
+      "ln -s l1 l0; for i in $(seq 1 3000); do ln -s l$((i + 1)) l$i; done",
+    ].join("; ");
+    const files = { "package.json": JSON.stringify({ scripts: { build: made, start: "node ." } }) };
+    const { image_ref } = imageOf((await attempt(test.builder, files)).outcome);
+    const folder = join(test.options.releasesDir, "prj_suite", image_ref.slice(7), "app");
+    const modes = await Promise.all(
+      ["tool", "group"].map(async (name) => (await stat(join(folder, name))).mode & 0o7777),
+    );
+    assert.deepEqual(modes, [0o755, 0o777]);
+  });
+
+  it("ends at its time limit also while it is published", { timeout: 60_000 }, async () => {
+    const content = `for (let i = 0; i < 40; i += 1) require("fs").writeFileSync("f" + i, Buffer.alloc(50e6, i))`;
+    const files = { "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }) };
+    const limits = { memoryBytes: 1024 ** 3, processes: 64, timeoutMs: 2500, silenceMs: 60_000 };
+    const startedMs = Date.now();
+    const { outcome } = await attempt(test.builder, { ...files, "build.js": content }, { limits });
+    assert.ok(outcome.outcome === "failed" && outcome.failure.code === "build_timeout", JSON.stringify(outcome));
+    assert.ok(Date.now() - startedMs < 10_000);
+  });
+
   it("that a crash interrupted leaves nothing once the builder starts again", async () => {
     await mkdir(join(test.options.buildsDir, "bld_crashed/app"), { recursive: true });
     const again = await createProcessBuilder(test.options);
-    assert.deepEqual(await readdir(test.options.buildsDir), []);
+    await again.settle();
+    assert.equal(await filesIn(test.options.buildsDir), 0);
     imageOf((await attempt(again, { "index.html": "x" })).outcome);
   });
 });
+
+/** How many files and folders there are, but for the empty trash. */
+async function filesIn(folder: string): Promise<number> {
+  return (await readdir(folder, { recursive: true })).filter((name) => name !== ".trash").length;
+}
 
 async function sleeping(seconds: string): Promise<boolean> {
   for (const pid of await readdir("/proc")) {

@@ -1,4 +1,5 @@
 import type { Log } from "../../kit/log.ts";
+import type { TreeLimits } from "./release/hash-root.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 
 export interface ProcessBuilderOptions {
@@ -31,6 +32,10 @@ export interface ProcessBuilderOptions {
   readonly log?: Log;
   /** The most a source tree may hold unpacked. Default 1 GiB. */
   readonly maxSourceBytes?: number;
+  /** The most an image may hold. Default 4 GiB in 500 000 files and folders. */
+  readonly imageLimits?: TreeLimits;
 }
+
+export const defaultImageLimits: TreeLimits = { entries: 500_000, bytes: 4 * 1024 ** 3 };
 
 export const defaultMaxSourceBytes = 1024 * 1024 * 1024;

@@ -1,19 +1,20 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { detect, type Detected } from "../../detection/detect.ts";
+import { BuildRefused, toFailure } from "../../detection/failures.ts";
+import { planBuild } from "../../detection/plan-build.ts";
+import type { BuildPlan, Start } from "../../detection/plan.ts";
+import { requireCommands } from "../../detection/procfile.ts";
+import type { SourceTree } from "../../detection/source-tree.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "./build-log.ts";
-import { BuildRefused, toFailure } from "./failure-codes.ts";
-import { builtFiles, prepare, type Prepared } from "./languages.ts";
-import { defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
-import { detect, type Detected } from "./plan/detect.ts";
-import type { Start } from "./plan/plan.ts";
-import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
-import type { SourceTree } from "./source/source-tree.ts";
-import { unpack } from "./source/unpack.ts";
-import { openSpares, type Spares } from "./steps/spares.ts";
-import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
+import { builtFiles } from "./built-files.ts";
+import { defaultImageLimits, defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
+import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
+import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
+import { unpack } from "./source/unpack.ts";
 import {
   finishInstall,
   installAndBuild,
@@ -21,17 +22,21 @@ import {
   type Finished,
   type InstallContext,
 } from "./steps/install-and-build.ts";
-import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
-import { removeTree } from "./steps/remove-tree.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
+import { openSpares, type Spares } from "./steps/spares.ts";
+import { limitTime, type TimeLimit } from "./steps/time-limit.ts";
+import { openTrash, type Trash } from "./steps/trash.ts";
+import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { home, isBelowTmp, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
+import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
+import { machineFor, provideTools, type ProvidedTools } from "./tools/provide-tools.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
 
 export interface ProcessBuilder extends Builder {
-  /** Resolves when what ended builds left is put away: their folders, their networks, what the next build will use again. */
+  /** Resolves when the leftovers of ended builds are gone: their folders, their networks, what the next build will use again. */
   settle(): Promise<void>;
-  /** Resolves when nothing of it runs any more: what ended builds left is put away, further preparations are given up. */
+  /** Gives up what happens after builds, and resolves when nothing of it runs any more. */
   close(): Promise<void>;
 }
 
@@ -43,13 +48,14 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   for (const folder of [options.releasesDir, options.buildsDir, options.cachesDir, options.toolsDir]) {
     await mkdir(folder, { recursive: true, mode: 0o755 });
   }
-  await sweepLeftovers(options);
+  const trash = await openTrash(join(options.buildsDir, trashName));
+  await sweepLeftovers(options, trash);
   const upkeep = createUpkeep();
-  const spares = await openSpares(options.cachesDir);
+  const spares = await openSpares(options.cachesDir, trash);
   const { sandbox, uidBase, log = silentLog } = options;
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
   return {
-    build: (request) => build(options, request, { upkeep, spares, code }),
+    build: (request) => build(options, request, { upkeep, spares, trash, code }),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
@@ -57,123 +63,145 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
     settle: async () => {
       await upkeep.all();
       await code.settle();
+      await trash.settle();
     },
-    close: async () => {
-      await upkeep.all();
-      await code.stop();
-    },
+    close: async () => void (await Promise.all([upkeep.stop(), code.stop(), trash.stop()])),
   };
 }
 
-async function sweepLeftovers(options: ProcessBuilderOptions): Promise<void> {
+const trashName = ".trash";
+
+async function sweepLeftovers(options: ProcessBuilderOptions, trash: Trash): Promise<void> {
   const left = await options.sandbox.sweep("build", []);
   if (left.length > 0) options.log?.warn({ sandboxes: left }, "what a crash left of builds could not be removed");
-  for (const name of await readdir(options.buildsDir)) await removeTree(join(options.buildsDir, name));
+  for (const name of await readdir(options.buildsDir))
+    if (name !== trashName) await trash.discard(join(options.buildsDir, name));
+}
+
+/** What all builds share. */
+interface Shared {
+  readonly upkeep: Upkeep;
+  readonly spares: Spares;
+  readonly trash: Trash;
+  readonly code: CompiledCode;
 }
 
 /** One build on its way: what its stages share. */
-interface Run {
+interface Run extends Shared {
   readonly options: ProcessBuilderOptions;
   readonly request: BuildRequest;
   readonly log: BuildLog;
+  readonly time: TimeLimit;
   readonly workspace: Workspace;
   readonly projectCacheDir: string;
-  readonly deadlineMs: number;
-  readonly spares: Spares;
-  readonly code: CompiledCode;
   readonly hashing: Hashing;
   /** What is left to do when the build has ended. */
   readonly after: (() => Promise<void>)[];
 }
 
-interface Shared {
-  readonly upkeep: Upkeep;
-  readonly spares: Spares;
-  readonly code: CompiledCode;
-}
-
-async function build(
-  options: ProcessBuilderOptions,
-  request: BuildRequest,
-  { upkeep, spares, code }: Shared,
-): Promise<BuildOutcome> {
-  await upkeep.of(request.project_id);
-  const log = createBuildLog(request.onLine, Object.values(request.env));
-  const uid = options.uidBase + request.project_number;
-  const projectCacheDir = join(options.cachesDir, request.project_id);
-  const workspace = await makeWorkspace({
-    buildsDir: options.buildsDir,
-    projectCacheDir,
-    buildId: request.build_id,
-    uid,
-    hostUid: options.sandbox.hostUid(uid),
-  });
-  const hashing = startHashing();
-  const after = [() => options.sandbox.remove(buildSandboxId(request.build_id)), () => removeTree(workspace.root)];
+async function build(options: ProcessBuilderOptions, request: BuildRequest, shared: Shared): Promise<BuildOutcome> {
+  const log = createBuildLog(request.onLine, request.secrets);
+  const time = limitTime(request);
+  const hashing = startHashing(time.signal);
+  const after: (() => Promise<void>)[] = [];
   try {
-    request.signal.throwIfAborted();
-    const image = await makeImage({
-      options,
-      request,
-      log,
-      workspace,
-      projectCacheDir,
-      deadlineMs: Date.now() + request.limits.timeoutMs,
-      spares,
-      code,
-      hashing,
-      after,
-    });
-    return { outcome: "built", image };
+    time.check();
+    await time.race(shared.upkeep.of(request.project_id));
+    const projectCacheDir = join(options.cachesDir, request.project_id);
+    const workspace = await openWorkspace(options, request, shared.trash);
+    after.push(
+      () => options.sandbox.remove(buildSandboxId(request.build_id)),
+      () => shared.trash.discard(workspace.root),
+    );
+    const run = { ...shared, options, request, log, time, workspace, projectCacheDir, hashing, after };
+    return { outcome: "built", image: await makeImage(run) };
   } catch (error) {
-    return endedBy(error, request, log);
+    return endedBy(error, { request, log, time });
   } finally {
     hashing.stop();
-    upkeep.begin(request.project_id, after);
+    shared.upkeep.begin(request.project_id, after);
   }
 }
 
-function endedBy(error: unknown, request: BuildRequest, log: BuildLog): BuildOutcome {
+function openWorkspace(options: ProcessBuilderOptions, request: BuildRequest, trash: Trash): Promise<Workspace> {
+  const uid = options.uidBase + request.project_number;
+  const projectCacheDir = join(options.cachesDir, request.project_id);
+  const { buildsDir } = options;
+  const places = { buildsDir, projectCacheDir, buildId: request.build_id, uid, hostUid: options.sandbox.hostUid(uid) };
+  return makeWorkspace(places, trash);
+}
+
+function endedBy(error: unknown, { request, log, time }: Pick<Run, "request" | "log" | "time">): BuildOutcome {
   if (request.signal.aborted) {
     log.error("The build was cancelled.");
     return { outcome: "cancelled" };
   }
-  if (!(error instanceof BuildRefused)) throw error;
-  const tail = log.tail();
-  const failure = toFailure(error, tail, log.redact);
-  log.error(`${failure.summary}`);
+  const failure = toFailure(refusalOf(error, time), log.tail(), log.redact);
+  log.error(failure.summary);
   log.error(failure.hint);
   return { outcome: "failed", failure };
+}
+
+/** Throws what is the machine's fault. */
+function refusalOf(error: unknown, time: TimeLimit): BuildRefused {
+  if (error instanceof BuildRefused) return error;
+  if (error instanceof TreeTooLarge) return outputTooLarge(error);
+  if (!time.signal.aborted) throw error;
+  try {
+    time.check();
+  } catch (late) {
+    if (late instanceof BuildRefused) return late;
+  }
+  throw error;
+}
+
+function outputTooLarge({ what, limits }: TreeTooLarge): BuildRefused {
+  const summaries = {
+    bytes: `The build left files of more than ${Math.round(limits.bytes / 1024 / 1024)} MiB.`,
+    entries: `The build left more than ${limits.entries} files and folders.`,
+    path: "The build left a path that is longer than 4096 bytes.",
+  };
+  return new BuildRefused("build_output_too_large", { summary: summaries[what] });
 }
 
 async function makeImage(run: Run): Promise<Image> {
   const tree = await receive(run);
   const detected = detect(tree);
-  const prepared = await prepare(run.options, detected, tree);
-  announce(run.log, detected, prepared);
+  const plan = planBuild(detected, tree, await machineFor(run.options, detected.kind));
+  const tools = await run.time.race(provideTools(run.options, plan));
+  announce(run.log, detected, plan, tools);
   for (const remark of remarks(tree)) run.log.detail(remark);
-  const context = await stepContext(run, prepared);
-  run.after.push(async () => run.code.make(prepared.tools));
-  const installed = await installAndBuild(context, prepared.plan);
-  const start = chooseStart(run, detected, prepared);
-  const isSite = start?.how === "static" && detected.procfile.release === null;
-  const finished = isSite ? nothingKnown : await finishInstall(context, prepared.plan, installed);
-  return release(run, { detected, prepared, start, finished });
+  const context = await stepContext(run, tools);
+  run.after.push(async () => run.code.make(tools.inBuild));
+  const installed = await installAndBuild(context, plan);
+  const start = chooseStart(run, detected, plan);
+  const isSite = start.how === "static" && detected.procfile.release === null;
+  const finished = isSite ? nothingKnown : await finishInstall(context, plan, installed);
+  return release(run, { detected, plan, tools, start, finished });
 }
 
-function receive({ options, request, workspace }: Run) {
-  const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
-  return unpack({
+async function receive({ options, request, workspace, log, time }: Run): Promise<SourceTree> {
+  const { tree, droppedLinks } = await unpack({
     source: request.source(),
     folder: workspace.app,
-    maxBytes,
-    signal: request.signal,
+    maxBytes: options.maxSourceBytes ?? defaultMaxSourceBytes,
+    signal: time.signal,
     uid: workspace.hostUid,
   });
+  if (droppedLinks.length > 0) {
+    log.step("Dropped symbolic links that point outside of the repository");
+    for (const path of droppedLinks) log.detail(path);
+  }
+  return tree;
 }
 
-function announce(log: BuildLog, { procfile }: Detected, { plan }: Prepared): void {
+const toolNames: Readonly<Record<string, string>> = { node: "Node.js" };
+
+function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan, { inBuild }: ProvidedTools): void {
   log.step(`${plan.name} detected`);
+  const versions = inBuild.filter(({ version }) => version !== "" && plan.kind === "node");
+  if (versions.length > 0)
+    log.detail(versions.map(({ name, version }) => `${toolNames[name] ?? name} ${version}`).join(", "));
   for (const note of plan.notes) log.detail(note);
   if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
   if (procfile.ignored.length > 0)
@@ -197,29 +225,25 @@ function remarks(tree: SourceTree): string[] {
   ];
 }
 
-async function stepContext(run: Run, prepared: Prepared): Promise<InstallContext> {
+async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<InstallContext> {
   const { options, request, workspace } = run;
-  const compiled = await run.code.bind(prepared.tools, workspace.hostUid);
+  const compiled = await run.code.bind(inBuild, workspace.hostUid);
   const belowTmp = [...(compiled ? [compiled.target] : []), ...options.packageDirs.filter(isBelowTmp)];
   for (const target of belowTmp) await makeBelowTmp(workspace, target);
   return {
-    ...{ sandbox: options.sandbox, workspace, buildId: request.build_id, tools: prepared.tools },
-    ...{
-      compiledCode: compiled,
-      packageDirs: options.packageDirs,
-      env: { ...options.packageEnv, ...request.env },
-      limits: request.limits,
-    },
-    ...{ deadlineMs: run.deadlineMs, signal: request.signal, log: run.log, projectCacheDir: run.projectCacheDir },
-    ...{ spares: run.spares, hashing: run.hashing, after: run.after },
+    ...{ sandbox: options.sandbox, workspace, buildId: request.build_id, tools: inBuild, compiledCode: compiled },
+    ...{ packageDirs: options.packageDirs, env: { ...options.packageEnv, ...request.env }, reach: request.reach },
+    ...{ limits: request.limits, time: run.time, log: run.log, projectCacheDir: run.projectCacheDir },
+    ...{ spares: run.spares, trash: run.trash, hashing: run.hashing, upkeep: run.upkeep.signal, after: run.after },
+    imageLimits: options.imageLimits ?? defaultImageLimits,
   };
 }
 
-/** Null: the Procfile's command. */
-function chooseStart({ log, workspace }: Run, { procfile }: Detected, prepared: Prepared): Start | null {
-  if (procfile.web !== null) return null;
-  const start = prepared.start(builtFiles(workspace.app));
-  if (start === null) throw nothingToStart(prepared);
+function chooseStart({ log, workspace }: Run, { procfile }: Detected, plan: BuildPlan): Start {
+  const files = builtFiles(workspace.app);
+  requireCommands(procfile, files.mayExist, "build");
+  if (procfile.web !== null) return { how: "command", command: procfile.web, because: "the Procfile" };
+  const start = plan.start(files);
   log.step(
     start.how === "static"
       ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site`
@@ -229,41 +253,40 @@ function chooseStart({ log, workspace }: Run, { procfile }: Detected, prepared: 
   return start;
 }
 
-function nothingToStart({ plan, startHint }: Prepared): BuildRefused {
-  const code = plan.build.length > 0 && plan.kind === "node" ? "build_output_missing" : "no_start_command";
-  return new BuildRefused(code, startHint === undefined ? {} : { hint: startHint });
-}
-
 interface Decisions {
   readonly detected: Detected;
-  readonly prepared: Prepared;
-  readonly start: Start | null;
+  readonly plan: BuildPlan;
+  readonly tools: ProvidedTools;
+  readonly start: Start;
   readonly finished: Finished;
 }
 
-async function release(run: Run, { detected, prepared, start, finished }: Decisions): Promise<Image> {
+async function release(run: Run, { detected, plan, tools: provided, start, finished }: Decisions): Promise<Image> {
   const { workspace, options, request } = run;
   const { procfile } = detected;
-  const content = await releaseContent(workspace, start, procfile.web, procfile.release);
-  const kind = start?.how === "static" ? "static" : prepared.plan.kind;
-  const tools = prepared.releaseTools.filter(
+  const content = await releaseContent(run, start, procfile.release);
+  const kind = start.how === "static" ? "static" : plan.kind;
+  const tools = provided.inRelease.filter(
     (tool) => kind !== "static" || procfile.release !== null || tool.name === "node",
   );
   const manifest = {
     ...{ format: 1 as const, kind, web_command: content.command, release_command: procfile.release },
     binds: tools.map(({ source, target }) => ({ source, target })),
-    path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
-    env: prepared.env,
+    path: [...binFolders, ...tools.map((tool) => `${tool.target}/bin`)],
+    env: plan.env,
   };
   const place = { folder: join(workspace.root, "release"), releasesDir: join(options.releasesDir, request.project_id) };
-  const { hashing } = run;
+  const { hashing, time } = run;
   const { imageRef, tree, hashed } = await publish({
     app: content.app,
     ...place,
     manifest,
     known: finished.known,
+    limits: options.imageLimits ?? defaultImageLimits,
     hashing,
+    signal: time.signal,
   });
+  time.check();
   const { remember } = finished;
   if (remember !== null) run.after.unshift(() => remember(tree, hashed.entries));
   run.log.step(`Image ${imageRef.slice(7, 19)}, ${(hashed.sizeBytes / 1024 / 1024).toFixed(1)} MiB`);
@@ -276,14 +299,11 @@ async function release(run: Run, { detected, prepared, start, finished }: Decisi
   };
 }
 
-async function releaseContent(
-  workspace: Workspace,
-  start: Start | null,
-  web: string | null,
-  releaseCommand: string | null,
-) {
+const binFolders = [`${home}/.venv/bin`, `${home}/node_modules/.bin`, `${home}/bin`];
+
+async function releaseContent({ workspace, trash }: Run, start: Start, releaseCommand: string | null) {
   const { app } = workspace;
-  if (start?.how !== "static") return { app, command: start?.command ?? web ?? "" };
-  if (releaseCommand !== null) return { app, command: await addSiteServer(app, start) };
+  if (start.how === "command") return { app, command: start.command };
+  if (releaseCommand !== null) return { app, command: await addSiteServer(app, start, trash) };
   return { app: await makeSite(app, join(workspace.root, "site"), start.folder), command: siteCommand(start) };
 }

@@ -26,8 +26,6 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
       git("log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--"),
     /** One record per entry, trees included, ended by NUL: `<mode> <type> <oid> <padded size or ->`, a tab and the path. */
     listTree: (commit: string) => git("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit),
-    /** Contents of the objects named on stdin, one id a line. */
-    readObjects: () => git("cat-file", "--batch"),
     archive: (commit: string) => git("archive", "--format=tar", commit),
     parse: (expression: string) =>
       git("rev-parse", "--verify", "--quiet", "--end-of-options", `${expression}^{commit}`),

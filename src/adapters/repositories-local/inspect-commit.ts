@@ -1,4 +1,3 @@
-import { posix } from "node:path";
 import { run, type RunOptions } from "../../kit/exec.ts";
 import type { Inspection, TreeLimits } from "../../ports/repositories.ts";
 import type { GitCommands } from "./commands.ts";
@@ -31,8 +30,7 @@ export async function inspectCommit(
   if (scan.broken !== null) return tooLarge(scan.broken, limits);
   if (description.exitCode !== 0) return unreadable;
   const [author = "", message = ""] = description.stdout.trimEnd().split("\0");
-  const notes = [...submoduleNotes(scan), ...(await symlinkNotes(git, place, scan))];
-  return { outcome: "fine", message: printable(message), author: printable(author), notes };
+  return { outcome: "fine", message: printable(message), author: printable(author), notes: submoduleNotes(scan) };
 }
 
 async function scanTree(git: GitCommands, place: Place, commit: string, limits: TreeLimits): Promise<TreeScan | null> {
@@ -58,42 +56,6 @@ function submoduleNotes(scan: TreeScan): string[] {
   return scan.submodules.map(
     (path) => `Submodule ${printable(path)} is not fetched: its folder is empty in the build.`,
   );
-}
-
-async function symlinkNotes(git: GitCommands, place: Place, scan: TreeScan): Promise<string[]> {
-  const targets = await readSmallObjects(
-    git,
-    place,
-    scan.symlinks.map((link) => link.oid),
-  );
-  const notes: string[] = [];
-  for (const [index, { path }] of scan.symlinks.entries()) {
-    const target = targets[index];
-    if (target === undefined || !leavesTree(path, target)) continue;
-    notes.push(`Symbolic link ${printable(path)} points outside of the source and will not resolve in the build.`);
-  }
-  return notes;
-}
-
-function leavesTree(path: string, target: string): boolean {
-  const end = posix.join(posix.dirname(path), target);
-  return posix.isAbsolute(target) || end === ".." || end.startsWith("../");
-}
-
-/** Contents in the order asked for; stops at the first that does not fit into a path's length. */
-async function readSmallObjects(git: GitCommands, place: Place, oids: readonly string[]): Promise<string[]> {
-  if (oids.length === 0) return [];
-  const input = oids.map((oid) => `${oid}\n`).join("");
-  const { stdout } = await run(git.readObjects(), { ...place, stdin: input, timeoutMs: readTimeoutMs });
-  const contents: string[] = [];
-  let rest = Buffer.from(stdout);
-  for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-    const sizeBytes = Number(rest.toString("utf8", 0, end).split(" ")[2]);
-    if (!(sizeBytes <= 4096)) break;
-    contents.push(rest.toString("utf8", end + 1, end + 1 + sizeBytes));
-    rest = rest.subarray(end + sizeBytes + 2);
-  }
-  return contents;
 }
 
 function printable(text: string): string {

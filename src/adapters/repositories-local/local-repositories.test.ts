@@ -118,11 +118,13 @@ test("what is committed is archived as it is, also in a repository that an older
   const repositories = await createLocalRepositories({ dir, log: silentLog });
   for (const id of ["prj_older", "prj_newer"]) {
     const made = await commit(await repositories.ensure(id), {
-      ".gitattributes": "a export-subst\nb export-ignore\nc ident\n",
-      ...{ a: "subject: $Format:%s$", b: "not ignored", c: "id: $Id$" },
+      ".gitattributes":
+        "a export-subst\nb export-ignore\nc ident\nd text eol=crlf\ne crlf=input\nf working-tree-encoding=UTF-16LE\n* eol=crlf\n",
+      ...{ a: "subject: $Format:%s$", b: "not ignored", c: "id: $Id$", d: "unix\nlines\n", e: "dos\r\n", f: "encoded" },
     });
     const tar = (await buffer(repositories.archive(id, made))).toString("latin1");
-    for (const text of ["subject: $Format:%s$", "not ignored", "id: $Id$"]) assert.ok(tar.includes(text), text);
+    for (const text of ["subject: $Format:%s$", "not ignored", "id: $Id$", "unix\nlines\n", "dos\r\n", "encoded"])
+      assert.ok(tar.includes(text), text);
   }
 });
 

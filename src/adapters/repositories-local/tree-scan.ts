@@ -5,7 +5,6 @@ export interface TreeScan {
   readonly entries: number;
   readonly bytes: number;
   readonly submodules: readonly string[];
-  readonly symlinks: readonly { readonly path: string; readonly oid: string }[];
   /** The limit that the tree breaks, as soon as it is known to. */
   readonly broken: "entries" | "bytes" | "path" | null;
 }
@@ -28,14 +27,12 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
   let bytes = 0;
   let broken: TreeScan["broken"] = null;
   const submodules: string[] = [];
-  const symlinks: { path: string; oid: string }[] = [];
 
   const take = (record: string) => {
-    const { mode, sizeBytes, oid, path } = parse(record);
+    const { mode, sizeBytes, path } = parse(record);
     entries += 1;
     bytes += sizeBytes;
     if (mode === "160000" && submodules.length < mostNamed) submodules.push(path);
-    if (mode === "120000" && symlinks.length < mostNamed) symlinks.push({ path, oid });
     if (entries > limits.entries) broken = "entries";
     else if (bytes > limits.bytes) broken = "bytes";
     else if (Buffer.byteLength(path) > longestPath) broken = "path";
@@ -54,11 +51,11 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
     return broken === null;
   };
 
-  return { add, result: () => ({ entries, bytes, submodules, symlinks, broken }) };
+  return { add, result: () => ({ entries, bytes, submodules, broken }) };
 }
 
 function parse(record: string) {
   const tab = record.indexOf("\t");
-  const [mode = "", , oid = "", size = "-"] = record.slice(0, tab).split(/ +/);
-  return { mode, sizeBytes: size === "-" ? 0 : Number(size), oid, path: record.slice(tab + 1) };
+  const [mode = "", , , size = "-"] = record.slice(0, tab).split(/ +/);
+  return { mode, sizeBytes: size === "-" ? 0 : Number(size), path: record.slice(tab + 1) };
 }

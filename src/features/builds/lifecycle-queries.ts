@@ -65,7 +65,7 @@ export async function takeQueued(db: Db, owner: string, underWay: readonly strin
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       order by q.created_at, q.id for update of q skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
-      p.deleted_at`.execute(db);
+      p.hostname, p.sealed_cron_secret, p.deleted_at`.execute(db);
   return taken.rows[0];
 }
 
@@ -80,6 +80,8 @@ export interface TakenBuild {
   readonly branch: string;
   readonly fence: number;
   readonly project_number: number;
+  readonly hostname: string;
+  readonly sealed_cron_secret: Buffer;
   readonly slug: string;
   readonly deleted_at: string | null;
 }

@@ -10,6 +10,7 @@ import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { notServed } from "../releases/release-failures.ts";
+import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
 const waitForTurnMs = 100;
@@ -64,13 +65,15 @@ async function perform(building: Building): Promise<void> {
   const { platform, build, signal } = building;
   const { org_id, project_id } = build;
   const variables = await variablesOf(platform.db, platform.vault, { org_id, project_id });
-  const log = createBuildLog(platform, build.id, redactor(Object.values(variables)));
+  const { env, reach } = await environmentOf(platform, build, variables);
+  const secrets = secretsIn(env);
+  const log = createBuildLog(platform, build.id, redactor(secrets));
   const outcome = await platform.ports.builder.build({
     build_id: build.id,
     project_id,
     project_number: build.project_number,
     source: () => platform.ports.repositories.archive(project_id, build.commit),
-    env: variables,
+    ...{ env, secrets, reach },
     limits: platform.settings.buildLimits,
     signal,
     onLine: (line) => log.line(line),
@@ -79,6 +82,7 @@ async function perform(building: Building): Promise<void> {
     case "built":
       return succeed({ ...building, log }, outcome.image);
     case "failed":
+      log.problem(noSwitch(outcome.failure));
       return fail({ ...building, log }, outcome.failure);
     case "cancelled":
       return abandon(building, interrupted);
@@ -127,10 +131,11 @@ const branchMoved: Failure = {
   log_tail: [],
 };
 
-/** What the builder did not say itself. */
-function refuse(built: Built, failure: Failure): Promise<void> {
-  built.log.problem(failure.summary);
-  built.log.problem(failure.hint);
+const noSwitch = ({ code }: Failure): string => `The build failed (${code}). No traffic was switched.`;
+
+/** Ends the build with a failure that the builder has not logged. */
+function refuse(built: Taken & { readonly log: BuildLog }, failure: Failure): Promise<void> {
+  for (const line of [failure.summary, failure.hint, noSwitch(failure)]) built.log.problem(line);
   return fail(built, failure);
 }
 
@@ -139,9 +144,7 @@ async function abandon(taken: Taken, failure: Failure): Promise<void> {
   const { platform, build, lease } = taken;
   if (!(await renewLease(platform.db, lease))) return;
   const log = createBuildLog(platform, build.id, (text) => text);
-  log.problem(failure.summary);
-  log.problem(failure.hint);
-  await fail({ ...taken, log }, failure);
+  await refuse({ ...taken, log }, failure);
 }
 
 async function fail(

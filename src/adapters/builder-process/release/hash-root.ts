@@ -1,5 +1,15 @@
 import { createHash, hash } from "node:crypto";
-import { closeSync, lstatSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+} from "node:fs";
 
 export interface HashedFolder {
   readonly digest: string;
@@ -7,65 +17,110 @@ export interface HashedFolder {
 }
 
 export interface HashedTree extends HashedFolder {
-  /** The folders and files directly below the root, by name; `HashTreeInput.known` of another time. */
+  /** The folders and files directly below the root, by name; `TreeInput.known` of another time. */
   readonly entries: ReadonlyMap<string, HashedFolder>;
 }
 
-interface Budget {
-  entries: number;
-  bytes: number;
+export interface TreeInput {
+  readonly root: string;
+  /** Folders directly below the root whose digests are known: they are not read again. */
+  readonly known: ReadonlyMap<string, HashedFolder>;
+  readonly limits: TreeLimits;
 }
 
-/** The digest of a folder and of what is directly below it, see `Hashing`. Throws `TooMuch` when it holds more than `atMost`. */
-export function hashRoot(
-  root: string,
-  known: ReadonlyMap<string, HashedFolder>,
-  atMost: Readonly<Budget> = { entries: Infinity, bytes: Infinity },
-): HashedTree {
-  const left = { ...atMost };
-  // Maps: an object would know names such as `constructor` that nobody has given it.
+/** How much a tree may hold. Files count at their apparent size, sparse ones too. */
+export interface TreeLimits {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** The digest of a folder and of what is directly below it, see `Hashing`, once it was measured. */
+export function hashRoot(input: TreeInput): HashedTree {
+  measureTree(input);
+  // A map: an object would know names such as `constructor` before anything was put into it.
   const entries = new Map<string, HashedFolder>();
   const child = (name: Buffer, path: Buffer) => {
     const text = name.toString("utf8");
-    const hashed = known.get(text) ?? hashEntry(path, left);
+    const hashed = input.known.get(text) ?? hashEntry(path);
     entries.set(text, hashed);
     return hashed;
   };
-  return { ...hashFolder(Buffer.from(root), child), entries };
+  return { ...hashFolder(Buffer.from(input.root), child), entries };
 }
 
-/** More than `atMost` would have had to be read. */
-export class TooMuch extends Error {}
+/** The tree holds more than its limits, or a path that is too long to be named. */
+export class TreeTooLarge extends Error {
+  readonly what: "entries" | "bytes" | "path";
+  readonly limits: TreeLimits;
+  constructor(what: TreeTooLarge["what"], limits: TreeLimits) {
+    super(`a tree exceeds its limit of ${what}`);
+    this.what = what;
+    this.limits = limits;
+  }
+}
+
+/**
+ * Measures a tree without reading a file: throws `TreeTooLarge` as soon as it exceeds the limits. Takes the bits off that would make
+ * a program run as its owner (setuid, setgid).
+ */
+export function measureTree({ root, known, limits }: TreeInput): void {
+  const left = { ...limits };
+  const spend = (bytes: number) => {
+    left.entries -= 1;
+    left.bytes -= bytes;
+    if (left.entries < 0) throw new TreeTooLarge("entries", limits);
+    if (left.bytes < 0) throw new TreeTooLarge("bytes", limits);
+  };
+  for (const { sizeBytes } of known.values()) spend(sizeBytes);
+  const measure = (path: Buffer, isRoot: boolean) => {
+    const stats = lstatSync(path);
+    spend(stats.isFile() ? stats.size : 0);
+    if (!stats.isSymbolicLink() && stats.mode & 0o7000) chmodSync(path, stats.mode & 0o777);
+    if (!stats.isDirectory()) return;
+    for (const name of namesIn(path))
+      if (!isRoot || !known.has(name.toString("utf8"))) measure(join(path, name), false);
+  };
+  try {
+    measure(Buffer.from(root), true);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENAMETOOLONG") throw new TreeTooLarge("path", limits);
+    throw error;
+  }
+}
+
+/** One by one: a folder with millions of names must not be held in memory before its entries are counted. */
+function* namesIn(folder: Buffer): Generator<Buffer> {
+  const open = opendirSync(folder as unknown as string, { encoding: "buffer" as BufferEncoding, bufferSize: 256 });
+  try {
+    for (let entry = open.readSync(); entry !== null; entry = open.readSync()) yield entry.name as unknown as Buffer;
+  } finally {
+    open.closeSync();
+  }
+}
 
 const wholeBytes = 8 * 1024 * 1024;
 const slash = Buffer.from("/");
+const join = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, slash, name]);
 
 // Names are bytes: what a repository or a build makes need not be UTF-8.
 function hashFolder(folder: Buffer, child: (name: Buffer, path: Buffer) => HashedFolder): HashedFolder {
   const digest = createHash("sha256");
   let sizeBytes = 0;
   for (const name of readdirSync(folder, { encoding: "buffer" }).sort(Buffer.compare)) {
-    const hashed = child(name, Buffer.concat([folder, slash, name]));
+    const hashed = child(name, join(folder, name));
     sizeBytes += hashed.sizeBytes;
     digest.update(`${JSON.stringify(name.toString("latin1"))} ${hashed.digest}\n`);
   }
   return { digest: `d ${digest.digest("hex")}`, sizeBytes };
 }
 
-function hashEntry(path: Buffer, left: Budget): HashedFolder {
+function hashEntry(path: Buffer): HashedFolder {
   const stats = lstatSync(path);
-  spend(left, stats.isFile() ? stats.size : 0);
-  if (stats.isDirectory()) return hashFolder(path, (_name, below) => hashEntry(below, left));
+  if (stats.isDirectory()) return hashFolder(path, (_name, below) => hashEntry(below));
   if (stats.isSymbolicLink()) return { digest: `l ${hash("sha256", readlinkSync(path, "buffer"))}`, sizeBytes: 0 };
   if (!stats.isFile()) return { digest: "other", sizeBytes: 0 };
   const content = stats.size <= wholeBytes ? hash("sha256", readFileSync(path)) : hashLarge(path);
   return { digest: `${stats.mode & 0o111 ? "x" : "f"} ${content}`, sizeBytes: stats.size };
-}
-
-function spend(left: Budget, bytes: number): void {
-  left.entries -= 1;
-  left.bytes -= bytes;
-  if (left.entries < 0 || left.bytes < 0) throw new TooMuch();
 }
 
 function hashLarge(path: Buffer): string {

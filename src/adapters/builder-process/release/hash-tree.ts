@@ -1,61 +1,86 @@
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { hashRoot, TooMuch, type HashedFolder, type HashedTree } from "./hash-root.ts";
+import { hashRoot, measureTree, TreeTooLarge, type HashedTree, type TreeInput } from "./hash-root.ts";
+import type { TreeAnswer, TreeTask } from "./hash-worker.ts";
 
-export type { HashedFolder, HashedTree } from "./hash-root.ts";
+export type { HashedFolder, HashedTree, TreeLimits } from "./hash-root.ts";
 
-export interface HashTreeInput {
-  readonly root: string;
-  /** Folders directly below the root that are known already: they are not read again. */
-  readonly known: ReadonlyMap<string, HashedFolder>;
-}
-
-/** The hashing of one build's content. */
+/** The hashing of one build's content. Both methods throw `TreeTooLarge`, and the signal's reason when it aborts. */
 export interface Hashing {
-  /** Much will have to be read: makes a thread for it, which takes longer than reading a small application. */
+  /** Starts a thread for a large tree: that takes longer than hashing a small application. */
   expectMuch(): void;
+  /** Measures a tree without reading a file. */
+  measure(input: TreeInput): Promise<void>;
   /**
-   * SHA-256 over a folder: sorted names, kinds, the executable bit, link targets and contents. Owners and times are left out, so
-   * equal content gives equal digests everywhere. Reads hundreds of megabytes in a thread of its own, little at once. To be asked once.
+   * Measures the tree, then makes SHA-256 over it: sorted names, kinds, the executable bit, link targets and contents. Owners and times
+   * are left out, so that equal content gives equal digests everywhere. A small tree is read at once, a large one in a thread.
    */
-  hash(input: HashTreeInput): Promise<HashedTree>;
+  hash(input: TreeInput): Promise<HashedTree>;
   /** Ends the thread. */
   stop(): void;
 }
 
-// What takes some 10 ms at most.
-const little = { entries: 200, bytes: 2 * 1024 * 1024 };
+// Hashing this much takes some 10 ms at most.
+const small = { entries: 200, bytes: 2 * 1024 * 1024 };
 
-export function startHashing(): Hashing {
+export function startHashing(signal: AbortSignal): Hashing {
   let worker: Worker | undefined;
-  const thread = () => (worker ??= makeThread(() => (worker = undefined)));
+  // A fault between two tasks is harmless: the next task starts another thread.
+  const start = () =>
+    new Worker(new URL("./hash-worker.ts", import.meta.url))
+      .on("error", () => {})
+      .once("exit", () => (worker = undefined));
+  const thread = () => (worker ??= start());
+  const stop = () => void worker?.terminate();
+  signal.addEventListener("abort", stop, { once: true });
+  const perform = async (task: TreeTask) => {
+    signal.throwIfAborted();
+    const hashed = await send(thread(), task);
+    signal.throwIfAborted();
+    return hashed;
+  };
   return {
     expectMuch: () => void thread(),
-    async hash(input) {
-      const small = worker === undefined ? hashLittle(input) : null;
-      return small ?? askThread(thread(), input);
+    measure: async (input) => {
+      if (worker !== undefined || unlessLarge(() => measureTree(smallOf(input)) ?? true) === null)
+        await perform({ ...input, task: "measure" });
     },
-    stop: () => void worker?.terminate(),
+    async hash(input) {
+      const hashed = worker === undefined ? unlessLarge(() => hashRoot(smallOf(input))) : null;
+      return hashed ?? ((await perform({ ...input, task: "hash" })) as HashedTree);
+    },
+    stop() {
+      signal.removeEventListener("abort", stop);
+      stop();
+    },
   };
 }
 
-/** A fault while nobody has asked is no harm: another thread is made then. */
-function makeThread(onEnd: () => void): Worker {
-  return new Worker(new URL("./hash-worker.ts", import.meta.url)).on("error", () => {}).once("exit", onEnd);
-}
+const smallOf = (input: TreeInput): TreeInput => ({ ...input, limits: small });
 
-function hashLittle({ root, known }: HashTreeInput): HashedTree | null {
+function unlessLarge<T>(work: () => T): T | null {
   try {
-    return hashRoot(root, known, little);
+    return work();
   } catch (error) {
-    if (error instanceof TooMuch) return null;
+    if (error instanceof TreeTooLarge) return null;
     throw error;
   }
 }
 
-function askThread(worker: Worker, input: HashTreeInput): Promise<HashedTree> {
-  return new Promise((resolve, reject) => {
-    worker.once("message", resolve).once("error", reject);
-    worker.once("exit", (code) => reject(new Error(`hashing ended with ${code}`)));
-    worker.postMessage(input);
-  });
+async function send(worker: Worker, task: TreeTask): Promise<HashedTree | null> {
+  const ended = new AbortController();
+  const options = { signal: ended.signal };
+  try {
+    const reply = once(worker, "message", options).then(([message]) => message as TreeAnswer);
+    const exit = once(worker, "exit", options).then((): TreeAnswer => ({
+      outcome: "fault",
+      error: new Error("the hashing thread ended"),
+    }));
+    worker.postMessage(task);
+    const answer = await Promise.race([reply, exit]);
+    if (answer.outcome === "done") return answer.hashed;
+    throw answer.outcome === "too_large" ? new TreeTooLarge(answer.what, task.limits) : answer.error;
+  } finally {
+    ended.abort();
+  }
 }

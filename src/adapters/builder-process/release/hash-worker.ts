@@ -1,5 +1,23 @@
 import { parentPort } from "node:worker_threads";
-import { hashRoot } from "./hash-root.ts";
-import type { HashTreeInput } from "./hash-tree.ts";
+import { hashRoot, measureTree, TreeTooLarge, type HashedTree, type TreeInput } from "./hash-root.ts";
 
-parentPort?.once("message", ({ root, known }: HashTreeInput) => parentPort?.postMessage(hashRoot(root, known)));
+export interface TreeTask extends TreeInput {
+  readonly task: "hash" | "measure";
+}
+
+export type TreeAnswer =
+  | { readonly outcome: "done"; readonly hashed: HashedTree | null }
+  | { readonly outcome: "too_large"; readonly what: TreeTooLarge["what"] }
+  | { readonly outcome: "fault"; readonly error: unknown };
+
+function answer(input: TreeTask): TreeAnswer {
+  try {
+    if (input.task === "hash") return { outcome: "done", hashed: hashRoot(input) };
+    measureTree(input);
+    return { outcome: "done", hashed: null };
+  } catch (error) {
+    return error instanceof TreeTooLarge ? { outcome: "too_large", what: error.what } : { outcome: "fault", error };
+  }
+}
+
+parentPort?.on("message", (input: TreeTask) => parentPort?.postMessage(answer(input)));

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { constants, copyFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
-import type { Start } from "../plan/plan.ts";
-import { removeTree } from "../steps/remove-tree.ts";
+import type { Start } from "../../../detection/plan.ts";
 import { syncFileSystem, syncFolder } from "../steps/sync-disk.ts";
-import { startHashing, type HashedFolder, type HashedTree, type Hashing } from "./hash-tree.ts";
+import type { Trash } from "../steps/trash.ts";
+import type { HashedFolder, HashedTree, Hashing, TreeLimits } from "./hash-tree.ts";
 
 export interface Publishing {
   /** The finished content; it is moved. */
@@ -17,7 +17,9 @@ export interface Publishing {
   readonly manifest: ReleaseManifest;
   /** Digests of folders directly below `app` that are known already. */
   readonly known: ReadonlyMap<string, HashedFolder>;
+  readonly limits: TreeLimits;
   readonly hashing: Hashing;
+  readonly signal: AbortSignal;
 }
 
 export interface Published {
@@ -32,19 +34,18 @@ export interface Published {
  * on the disk: a power cut leaves a whole release or none.
  */
 export async function publish(publishing: Publishing): Promise<Published> {
-  const { folder, releasesDir, manifest } = publishing;
+  const { folder, releasesDir, manifest, known, limits, hashing, signal } = publishing;
   await mkdir(folder, { recursive: true, mode: 0o755 });
   await rename(publishing.app, join(folder, treeName));
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   await writeFile(join(folder, manifestName), text, { mode: 0o444 });
-  // It is written out while it is read.
-  const synced = syncFileSystem(folder);
-  const hashing = publishing.hashing.hash({ root: join(folder, treeName), known: publishing.known });
-  const [hashed] = await Promise.all([hashing, synced]);
+  // The disk writes the files while they are hashed.
+  const synced = syncFileSystem(folder, signal);
+  const [hashed] = await Promise.all([hashing.hash({ root: join(folder, treeName), known, limits }), synced]);
   const hex = nameOf(hashed, text);
   const place = join(releasesDir, hex);
   await mkdir(releasesDir, { recursive: true, mode: 0o755 });
-  if (!(await moved(folder, place)) && !(await isWhole(place, hex))) {
+  if (!(await moved(folder, place)) && !(await isWhole(publishing, place, hex))) {
     // An earlier power cut has damaged it. It goes with the build's folders, and what runs from it keeps it as long.
     await rename(place, `${folder}-damaged`);
     await rename(folder, place);
@@ -70,15 +71,13 @@ async function moved(folder: string, place: string): Promise<boolean> {
 }
 
 /** Whether a release holds what its name says. */
-async function isWhole(place: string, hex: string): Promise<boolean> {
-  const hashing = startHashing();
+async function isWhole({ hashing, limits, signal }: Publishing, place: string, hex: string): Promise<boolean> {
   try {
-    const hashed = await hashing.hash({ root: join(place, treeName), known: new Map() });
+    const hashed = await hashing.hash({ root: join(place, treeName), known: new Map(), limits });
     return nameOf(hashed, await readFile(join(place, manifestName), "utf8")) === hex;
   } catch {
+    signal.throwIfAborted();
     return false;
-  } finally {
-    hashing.stop();
   }
 }
 
@@ -101,8 +100,12 @@ export function siteCommand(start: Extract<Start, { how: "static" }>): string {
 const besideApp = ".berth-static-server.mjs";
 
 /** Where a release command needs the whole application, the server lies beside it, as a new file: the build may have left a link of that name. */
-export async function addSiteServer(app: string, start: Extract<Start, { how: "static" }>): Promise<string> {
-  await removeTree(join(app, besideApp));
+export async function addSiteServer(
+  app: string,
+  start: Extract<Start, { how: "static" }>,
+  trash: Trash,
+): Promise<string> {
+  await trash.discard(join(app, besideApp));
   await copyFile(serverFile, join(app, besideApp), constants.COPYFILE_EXCL);
   const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
   return `node /app/${besideApp} /app/${start.folder}${fallback}`;

@@ -1,22 +1,22 @@
 import { Transform, type Readable } from "node:stream";
+import { BuildRefused } from "../../../detection/failures.ts";
 import { run } from "../../../kit/exec.ts";
-import { BuildRefused } from "../failure-codes.ts";
-import { scanSource, type SourceTree } from "./source-tree.ts";
+import { scanSource, type ScannedSource } from "./scan-source.ts";
 
 export interface Unpacking {
   readonly source: Readable;
   readonly folder: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** Who shall own the files. */
+  /** The user who gets the files. */
   readonly uid: number;
 }
 
 /**
- * Unpacks a tar stream into an existing, empty folder. Refuses what is too large, links that leave the folder, and anything
- * but files, folders and links. GNU tar itself keeps members and links that are being unpacked inside the folder.
+ * Unpacks a tar stream into an existing, empty folder. Refuses what is too large and drops links that leave the folder.
+ * GNU tar itself keeps members and links that are being unpacked inside the folder.
  */
-export async function unpack(unpacking: Unpacking): Promise<SourceTree> {
+export async function unpack(unpacking: Unpacking): Promise<ScannedSource> {
   const counter = countBytes(unpacking.maxBytes);
   unpacking.source.once("error", (error) => counter.destroy(error));
   const owner = unpacking.uid === process.getuid?.() ? {} : { uid: unpacking.uid, gid: unpacking.uid };
@@ -40,14 +40,9 @@ export async function unpack(unpacking: Unpacking): Promise<SourceTree> {
     const reason = result.stderr.trim().split("\n")[0] ?? "";
     throw new BuildRefused("source_unreadable", { summary: `The source could not be unpacked: ${reason}` });
   }
-  const scanned = await scanSource(unpacking.folder);
+  const scanned = await scanSource(unpacking.folder, unpacking.signal);
   if (scanned.sizeBytes > unpacking.maxBytes) throw tooLarge(unpacking.maxBytes);
-  if (scanned.escapingLink !== null) {
-    throw new BuildRefused("source_link_escapes", {
-      summary: `The symbolic link ${scanned.escapingLink} points outside the repository.`,
-    });
-  }
-  return scanned.tree;
+  return scanned;
 }
 
 function tooLarge(maxBytes: number): BuildRefused {

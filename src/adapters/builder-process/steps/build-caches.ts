@@ -1,6 +1,6 @@
 import { mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { removeTree } from "./remove-tree.ts";
+import type { Trash } from "./trash.ts";
 import { giveTo, isPlain } from "./workspace.ts";
 
 // What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
@@ -35,12 +35,12 @@ function keptPlace(projectCacheDir: string, folder: string): string {
 }
 
 /** Takes the caches of build tools out of the application's folder and keeps them for the next build. */
-export async function keepBuildCaches(projectCacheDir: string, app: string): Promise<void> {
+export async function keepBuildCaches(projectCacheDir: string, app: string, trash: Trash): Promise<void> {
   for (const folder of folders) {
     if (!isPlain(app, folder, "folder")) continue;
     const target = keptPlace(projectCacheDir, folder);
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    await removeTree(target);
+    await trash.discard(target);
     await rename(join(app, folder), target).catch(() => {});
   }
 }

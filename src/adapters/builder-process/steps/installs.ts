@@ -1,27 +1,27 @@
 import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
-import { removeTree } from "./remove-tree.ts";
 import { syncFileSystem } from "./sync-disk.ts";
 import type { HashedFolder } from "../release/hash-tree.ts";
 import type { Spares } from "./spares.ts";
+import type { Trash } from "./trash.ts";
 
 /**
  * Kept results of installs, `<project cache>/installs/<key>/{full,production,spare}/`. Nothing kept is ever writable for a project's
  * command: builds work on a copy, and files linked into a release are never mounted writable again.
  */
 export interface KeptInstalls {
-  /** Brings a copy of the kept folder to `target` for a build that may change it; false when there is none. */
+  /** Puts a copy of the kept folder at `target` for a build that may change it; false when there is none. */
   copyFull(key: string, target: string): Promise<boolean>;
   /** Takes such a copy, in which no file has changed, for the next `copyFull`: thousands of files need not be made again. */
   takeBack(key: string, copy: string): Promise<void>;
   /** Links the kept production folder into `target`, which must not be written any more; false when there is none. */
   linkProduction(key: string, target: string): Promise<boolean>;
-  /** What `hashTree` said of the kept production folder, or null when that is not known. */
+  /** The digest of the kept production folder, or null when it is not known. */
   hashed(key: string): Promise<HashedFolder | null>;
   /**
-   * Keeps a folder as it is now, once what it answers is called, for which nobody needs to wait: what is kept is on the disk before.
-   * Files are linked. When one of them was written to meanwhile it is not kept, and from the next time on files of this key are copied.
+   * Links a folder as it is now. The function that it returns keeps it, after the build: what is kept is on the disk before.
+   * When a file was written to meanwhile the folder is not kept, and from the next time on files of this key are copied.
    */
   keep(key: string, variant: "full" | "production", source: string): Promise<() => Promise<void>>;
   keepHashed(key: string, hashed: HashedFolder): Promise<void>;
@@ -30,8 +30,20 @@ export interface KeptInstalls {
 // Two: the branch in use and the one before it, as when a dependency is added and taken back.
 const keptKeys = 2;
 
+export interface KeptInstallsOptions {
+  readonly projectCacheDir: string;
+  readonly spares: Spares;
+  readonly trash: Trash;
+  /** Ends what the build waits for. */
+  readonly signal: AbortSignal;
+  /** Ends what happens after the build. */
+  readonly upkeep: AbortSignal;
+}
+
 /** The kept installs of one project. */
-export function keptInstalls(projectCacheDir: string, spares: Spares): KeptInstalls {
+export function keptInstalls({ projectCacheDir, spares, trash, signal, upkeep }: KeptInstallsOptions): KeptInstalls {
+  const copyTree = (source: string, target: string, how: readonly string[], by = signal) =>
+    runOk({ file: "cp", args: ["--archive", "--no-target-directory", ...how, source, target] }, { signal: by });
   const root = join(projectCacheDir, "installs");
   const place = (key: string, variant: string) => join(root, key, variant);
   return {
@@ -61,17 +73,18 @@ export function keptInstalls(projectCacheDir: string, spares: Spares): KeptInsta
       await mkdir(join(root, key), { recursive: true, mode: 0o700 });
       const making = place(key, `.making-${variant}`);
       const isWritten = place(key, "is-written-by-builds");
-      await removeTree(making);
-      await copyTree(source, making, [(await exists(isWritten)) ? "--reflink=auto" : "--link"]);
+      await trash.discard(making);
+      const by = variant === "full" ? signal : upkeep;
+      await copyTree(source, making, [(await exists(isWritten)) ? "--reflink=auto" : "--link"], by);
       const keptAtMs = Date.now() + 1;
       return async () => {
-        if (await wasWritten(making, keptAtMs)) {
-          await removeTree(making);
+        if (await wasWritten(making, keptAtMs, upkeep)) {
+          await trash.discard(making);
           return writeFile(isWritten, "");
         }
-        await syncFileSystem(making);
+        await syncFileSystem(making, upkeep);
         await rename(making, place(key, variant));
-        await dropOld(root);
+        for (const old of await oldKeys(root)) await trash.discard(join(root, old));
       };
     },
     keepHashed: async (key, hashed) => {
@@ -91,14 +104,11 @@ function parseHashed(text: string): HashedFolder | null {
 }
 
 /** By the time of the content: that of the link count changes with every link that comes and goes. */
-async function wasWritten(folder: string, sinceMs: number): Promise<boolean> {
+async function wasWritten(folder: string, sinceMs: number, signal: AbortSignal): Promise<boolean> {
   const since = `@${(sinceMs / 1000).toFixed(3)}`;
-  const found = await runOk({ file: "find", args: [folder, "-type", "f", "-newermt", since, "-print", "-quit"] });
+  const args = [folder, "-type", "f", "-newermt", since, "-print", "-quit"];
+  const found = await runOk({ file: "find", args }, { signal });
   return found.stdout !== "";
-}
-
-async function copyTree(source: string, target: string, how: readonly string[]): Promise<void> {
-  await runOk({ file: "cp", args: ["--archive", "--no-target-directory", ...how, source, target] });
 }
 
 async function moved(from: string, to: string): Promise<boolean> {
@@ -117,10 +127,12 @@ async function touch(folder: string): Promise<void> {
   await utimes(folder, now, now);
 }
 
-async function dropOld(root: string): Promise<void> {
+async function oldKeys(root: string): Promise<string[]> {
   const entries = await Promise.all(
     (await readdir(root)).map(async (key) => ({ key, at: (await stat(join(root, key))).mtimeMs })),
   );
-  const old = entries.toSorted((a, b) => b.at - a.at).slice(keptKeys);
-  for (const { key } of old) await removeTree(join(root, key));
+  return entries
+    .toSorted((a, b) => b.at - a.at)
+    .slice(keptKeys)
+    .map(({ key }) => key);
 }

@@ -1,14 +1,17 @@
 import { availableParallelism } from "node:os";
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { classify, tellingLine } from "../../../detection/classify.ts";
+import { BuildRefused, type BuilderFailureCode } from "../../../detection/failures.ts";
+import type { Step, Tool } from "../../../detection/plan.ts";
+import { unreachable } from "../../../detection/unreachable.ts";
 import type { BuildLimits } from "../../../ports/builder.ts";
+import type { LocalService } from "../../../ports/runtime.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
 import type { BuildLog } from "../build-log.ts";
-import { BuildRefused, type BuilderFailureCode } from "../failure-codes.ts";
-import type { Step, Tool } from "../plan/plan.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
-import { classify, tellingLine } from "./classify.ts";
-import { unreachable } from "./unreachable.ts";
+import type { TimeLimit } from "./time-limit.ts";
+import { watchStep } from "./watch-step.ts";
 import { home, isBelowTmp, isPlain, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
@@ -22,23 +25,23 @@ export interface StepContext {
   readonly compiledCode: SandboxBind | null;
   /** The project's variables and the platform's settings. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
+  /** Services of the machine that commands reach, such as the project's database. */
+  readonly reach: readonly LocalService[];
   readonly limits: BuildLimits;
-  /** When the build's time is over, in milliseconds of `Date.now`. */
-  readonly deadlineMs: number;
-  readonly signal: AbortSignal;
+  readonly time: TimeLimit;
   readonly log: BuildLog;
 }
 
 const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 
-/** Runs one step in the sandbox, or what takes its place; refuses with the step's classified failure. Aborted: throws the signal's reason. */
+/** Runs one step in the sandbox, or the step that replaces it; refuses with the step's classified failure, or throws as `TimeLimit.check` does. */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   const { log, sandbox } = context;
   log.step(step.title);
   const printed = printing(log, step);
   const spec = sandboxSpec(context, step);
-  const watch = watchOver(context, () => sandbox.kill(spec.id));
+  const watch = watchStep(context, step, () => sandbox.kill(spec.id));
   const hear = (write: (chunk: Buffer) => void) => (chunk: Buffer) => {
     watch.heard();
     write(chunk);
@@ -51,20 +54,23 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
       keepNetwork: true,
       ...listeners,
     });
-    const end = { result, ended: watch.ended(), text: printed.end() };
+    const end = { result, wasSilent: watch.wasSilent(), text: printed.end() };
+    context.time.check(step.stage);
     const { instead } = step;
-    if (end.ended === null && result.exitCode !== 0 && instead?.fits(end.text)) {
+    if (!end.wasSilent && result.exitCode !== 0 && instead?.fits(end.text)) {
       watch.stop();
       log.detail(instead.remark);
       return await runStep(context, instead.step);
     }
-    judge(context, step, end);
+    if (result.exitCode === 0 && !end.wasSilent) return;
+    if (step.quiet) showTail(log, end.text);
+    throw refusal(context, step, end);
   } finally {
     watch.stop();
   }
 }
 
-/** Sends a step's output to the log, each stream by its own lines, and keeps the newest of both in their order for judging. */
+/** Sends a step's output to the log, each stream by its own lines, and keeps the newest of both in their order for `classify`. */
 function printing(log: BuildLog, step: Step) {
   const keeps = step.tool === "npm" ? withoutUsage() : undefined;
   const streams = { stdout: log.output(keeps), stderr: log.output(keeps) };
@@ -88,37 +94,31 @@ function printing(log: BuildLog, step: Step) {
 
 interface End {
   readonly result: SandboxResult;
-  /** Why the platform ended it, if it did. */
-  readonly ended: "timeout" | "silence" | null;
+  /** The platform ended it because it printed nothing for too long. */
+  readonly wasSilent: boolean;
   readonly text: string;
-}
-
-function judge(context: StepContext, step: Step, end: End): void {
-  context.signal.throwIfAborted();
-  if (end.result.exitCode === 0 && end.ended === null) return;
-  if (step.quiet) showTail(context.log, end.text);
-  throw refusal(context, step, end);
 }
 
 function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
   const { stage } = step;
   const command = `\`${step.args.join(" ")}\``;
-  const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
-  if (end.ended === "timeout")
-    return new BuildRefused("build_timeout", {
-      stage,
-      summary: `The build took longer than ${seconds(limits.timeoutMs)}.`,
-    });
-  if (end.ended === "silence")
-    return new BuildRefused("build_silent", {
-      stage,
-      summary: `Nothing was printed for ${seconds(limits.silenceMs)}; ${command} was ended.`,
-    });
+  if (end.wasSilent) {
+    const summary = `${command} printed nothing for ${Math.round(limits.silenceMs / 1000)} s and was ended.`;
+    return new BuildRefused("build_silent", { stage, summary });
+  }
+  const limitMib = mib(limits.memoryBytes);
   if (end.result.outOfMemory) {
-    const summary = `${command} needed more than ${Math.round(limits.memoryBytes / 1024 / 1024)} MiB of memory.`;
+    const summary = `${command} reached the build's memory limit of ${limitMib} MiB.`;
     return new BuildRefused("build_out_of_memory", { stage, summary });
   }
   const code = classify(step, end.text);
+  if (code === "build_out_of_memory") {
+    const heapMib = nodeHeapMib(limits);
+    const summary = /heap out of memory/.test(end.text)
+      ? `${command} reached the heap limit of Node.js, ${heapMib} MiB (three quarters of the build's ${limitMib} MiB).`
+      : `${command} ran out of memory; the build's limit is ${limitMib} MiB.`;
+    return new BuildRefused(code, { stage, summary });
+  }
   return new BuildRefused(code, { stage, ...describe(code, step, end) });
 }
 
@@ -128,7 +128,7 @@ function describe(code: BuilderFailureCode, step: Step, { result, text }: End): 
   const hint = code === "lock_out_of_sync" ? lockHints[step.tool] : undefined;
   const better = hint === undefined ? {} : { hint };
   if (code !== step.otherwise) {
-    if (telling === null || code === "build_out_of_memory") return better;
+    if (telling === null) return better;
     return { summary: `${sentences[code] ?? ""}${telling}`, ...better };
   }
   const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
@@ -159,13 +159,13 @@ function sandboxSpec(context: StepContext, step: Step) {
     id: buildSandboxId(context.buildId),
     uid: workspace.uid,
     argv: step.args,
-    env: { ...stepEnv, ...context.env, ...step.env, ...ownEnv },
+    env: { ...stepEnv, ...context.env, ...step.env, ...ownEnv, NODE_OPTIONS: nodeOptions(context) },
     app: { source: workspace.app, access: "write" },
     storageDir: null,
     binds: binds(context),
     path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
     cwd: home,
-    network: { kind: "egress" },
+    network: { kind: "egress", reach: context.reach },
     limits: {
       memoryBytes: context.limits.memoryBytes,
       processes: Math.max(fewProcesses, context.limits.processes),
@@ -177,6 +177,16 @@ function sandboxSpec(context: StepContext, step: Step) {
 /** The sandbox of all steps of a build; its network stays until it is removed. */
 export function buildSandboxId(buildId: string): string {
   return `build-${buildId.toLowerCase().replace(/[^a-z0-9_]/g, "_")}`;
+}
+
+const mib = (bytes: number): number => Math.round(bytes / 1024 / 1024);
+
+/** Node's own default is smaller on large machines, and on small ones larger than the sandbox. */
+const nodeHeapMib = ({ memoryBytes }: BuildLimits): number => Math.floor(mib(memoryBytes) * 0.75);
+
+/** The project's own options come last, so that they win. */
+function nodeOptions({ limits, env }: StepContext): string {
+  return `--max-old-space-size=${nodeHeapMib(limits)} ${env["NODE_OPTIONS"] ?? ""}`.trimEnd();
 }
 
 /** On disk instead of in memory: what a build writes there must not count against its memory. */
@@ -235,32 +245,5 @@ function withoutUsage(): (line: string) => boolean {
     const keeps = !isUsage && !/^npm (?:error|ERR!)\s*$/.test(line);
     if (/^npm (?:error|ERR!) Run "npm help/.test(line)) isUsage = false;
     return keeps;
-  };
-}
-
-/** Ends the step when the build's time is over, when it is silent for too long, or when the build is cancelled. */
-function watchOver({ limits, deadlineMs, signal }: StepContext, kill: () => void) {
-  const stopper = new AbortController();
-  let ended: "timeout" | "silence" | null = null;
-  const end = (why: typeof ended) => {
-    ended ??= why;
-    stopper.abort();
-    // The sandbox's outermost process need not take what is in it along.
-    kill();
-  };
-  const cancel = () => end(null);
-  const silence = setTimeout(end, limits.silenceMs, "silence");
-  const timeout = setTimeout(end, Math.max(1, deadlineMs - Date.now()), "timeout");
-  signal.addEventListener("abort", cancel, { once: true });
-  const stop = () => {
-    clearTimeout(silence);
-    clearTimeout(timeout);
-    signal.removeEventListener("abort", cancel);
-  };
-  return {
-    signal: stopper.signal,
-    heard: () => void (stopper.signal.aborted || silence.refresh()),
-    ended: () => ended,
-    stop,
   };
 }

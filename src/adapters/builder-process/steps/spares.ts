@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { removeTree } from "./remove-tree.ts";
+import type { Trash } from "./trash.ts";
 
 /** The copies of installed dependencies that lie ready for the next build of their project. Few, because they take real disk space. */
 export interface Spares {
@@ -12,11 +12,11 @@ export interface Spares {
 
 const mostSpares = 8;
 
-/** Removes what an earlier process left: nobody knows any more whether it was taken. */
-export async function openSpares(cachesDir: string): Promise<Spares> {
+/** Removes what an earlier process left: whether a build claimed it is unknown. */
+export async function openSpares(cachesDir: string, trash: Trash): Promise<Spares> {
   for (const project of await namesIn(cachesDir)) {
     const installs = join(cachesDir, project, "installs");
-    for (const key of await namesIn(installs)) await removeTree(join(installs, key, "spare"));
+    for (const key of await namesIn(installs)) await trash.discard(join(installs, key, "spare"));
   }
   const places = new Set<string>();
   return {
@@ -25,7 +25,7 @@ export async function openSpares(cachesDir: string): Promise<Spares> {
       const [oldest] = places;
       if (places.size <= mostSpares || oldest === undefined) return;
       places.delete(oldest);
-      await removeTree(oldest);
+      await trash.discard(oldest);
     },
     claim: (place) => places.delete(place),
   };

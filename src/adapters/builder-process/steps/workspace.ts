@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { lchown, mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { removeTree } from "./remove-tree.ts";
+import type { Trash } from "./trash.ts";
 
 /** The folders of one build. `app`, `tmp`, `home` belong to the build's user; the rest is the platform's. */
 export interface Workspace {
@@ -27,9 +27,9 @@ export interface WorkspacePlaces {
 }
 
 /** Makes the folders of a build anew; what an earlier attempt of the same build left is removed. */
-export async function makeWorkspace(places: WorkspacePlaces): Promise<Workspace> {
+export async function makeWorkspace(places: WorkspacePlaces, trash: Trash): Promise<Workspace> {
   const root = join(places.buildsDir, places.buildId);
-  await removeTree(root);
+  await trash.discard(root);
   await mkdir(root, { recursive: true, mode: 0o755 });
   const cache = join(places.projectCacheDir, "shared");
   const workspace = {

@@ -14,7 +14,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { run, type RunOptions } from "../../../kit/exec.ts";
-import { tellingLine } from "../steps/classify.ts";
+import { tellingLine } from "../../../detection/classify.ts";
 import { syncFileSystem } from "../steps/sync-disk.ts";
 
 export interface NpmPackagesOptions {

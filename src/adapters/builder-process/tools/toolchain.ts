@@ -1,9 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import semver from "semver";
-import { BuildRefused } from "../failure-codes.ts";
-import { chooseNodeVersion, type NodeWish } from "../plan/node-version.ts";
-import type { PackageManager } from "../plan/package-manager.ts";
+import { BuildRefused } from "../../../detection/failures.ts";
+import { chooseNodeVersion, type NodeWish } from "../../../detection/node-version.ts";
+import type { PackageManager } from "../../../detection/package-manager.ts";
 import {
   adoptPackage,
   adoptProgram,

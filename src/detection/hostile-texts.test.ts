@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { treeOf } from "../source/source-tree.ts";
+import { treeOf } from "./source-tree.ts";
 import { detect } from "./detect.ts";
 import { goPlan } from "./go-plan.ts";
 import { nodeRange } from "./node-version.ts";
 import { choosePackageManager } from "./package-manager.ts";
 import { parsePackageJson } from "./package-json.ts";
+import { wordsOf } from "./procfile.ts";
 import { fitsPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 
 // As much as is read of one file. A pattern whose time grows with the square of it takes minutes.
 const atMost = 256 * 1024;
+const none = { web: null, release: null, ignored: [] };
 const many = (piece: string) => piece.repeat(atMost / piece.length);
 const hostile = [
   ...["\n", " ", "\t\n", "\r", "a", "a\n", "def create_app(", "def create_app(\n\n", "x = ", "x: y\n"],
@@ -23,7 +25,8 @@ test("however a text is made, deciding about it takes no time worth mentioning",
     detect(python);
     pythonPlan({ tree: python, interpreter: "python3", version: "3.11.2", home: "/app", settings: "" });
     pythonStart(python);
-    goPlan(treeOf({ "go.mod": `module ${text}`, "main.go": `package main\n${text}` }), "1.24");
+    goPlan(treeOf({ "go.mod": `module ${text}`, "main.go": `package main\n${text}` }), "1.24", none);
+    wordsOf(text);
     choosePackageManager(parsePackageJson("{}"), treeOf({ "pnpm-lock.yaml": text }));
     assert.equal(fitsPython("3.11.2", text), true);
     assert.equal(nodeRange(text) ?? "*", "*");

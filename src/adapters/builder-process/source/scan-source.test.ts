@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { scanSource } from "./source-tree.ts";
+import { scanSource } from "./scan-source.ts";
 
 let root: string;
 before(async () => {
@@ -12,13 +12,13 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-/** The link that is found to escape among these, whose targets are text. */
-async function escaping(name: string, links: Record<string, string>): Promise<string | null> {
+/** The links that are dropped of these, whose targets are text. */
+async function dropped(name: string, links: Record<string, string>): Promise<readonly string[]> {
   for (const [path, target] of Object.entries(links)) {
     await mkdir(dirname(join(root, name, path)), { recursive: true });
     await symlink(target, join(root, name, path));
   }
-  return (await scanSource(join(root, name))).escapingLink;
+  return (await scanSource(join(root, name))).droppedLinks;
 }
 
 /** The source of these files. */
@@ -60,14 +60,16 @@ test("a lock file that is a link is not followed", async () => {
 
 test("a link may lead anywhere below the root", async () => {
   const links = { a: "deep/folder", "deep/up": "../a", "deep/er/top": "../..", "deep/er/self": "./x//y" };
-  assert.equal(await escaping("inside", links), null);
+  assert.deepEqual(await dropped("inside", links), []);
 });
 
 test("a link may not lead above the root or be absolute", async () => {
-  assert.equal(await escaping("above", { "deep/link": "../../x" }), "deep/link");
-  assert.equal(await escaping("absolute", { link: "/etc/passwd" }), "link");
+  const links = { "deep/link": "../../x", absolute: "/etc/passwd", good: "deep" };
+  assert.deepEqual(await dropped("above", links), ["absolute", "deep/link"]);
+  assert.deepEqual((await readdir(join(root, "above"))).sort(), ["deep", "good"]);
+  assert.deepEqual((await scanSource(join(root, "above"))).tree.paths, ["good"]);
 });
 
 test("a link may not climb behind a name, which may be a link that is not as deep as it looks", async () => {
-  assert.equal(await escaping("climbing", { s: ".", "t/out": "../s/s/s/../../../etc/x" }), "t/out");
+  assert.deepEqual(await dropped("climbing", { s: ".", "t/out": "../s/s/s/../../../etc/x" }), ["t/out"]);
 });

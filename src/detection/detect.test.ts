@@ -1,20 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BuildRefused } from "../failure-codes.ts";
-import { treeOf } from "../source/source-tree.ts";
+import { BuildRefused } from "./failures.ts";
+import { treeOf } from "./source-tree.ts";
 import { detect } from "./detect.ts";
 
 const kind = (...paths: string[]) =>
   detect(treeOf(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
-const code = (files: Record<string, string>) => {
-  try {
-    return detect(treeOf(files)).kind;
-  } catch (error) {
-    assert.ok(error instanceof BuildRefused);
-    return error.code;
-  }
-};
-
 test("Go comes before Python before Node before static files", () => {
   assert.equal(kind("go.mod", "requirements.txt", "package.json", "index.html"), "go");
   assert.equal(kind("requirements.txt", "package.json", "index.html"), "python");
@@ -27,12 +18,6 @@ test("a Procfile changes commands, not the language", () => {
   assert.equal(kind("Procfile", "package.json"), "node");
   assert.equal(kind("Procfile"), "procfile");
   assert.equal(kind("Procfile", "index.html"), "procfile");
-});
-
-test("a Dockerfile decides only where no Procfile command does", () => {
-  assert.equal(code({ Dockerfile: "", "package.json": "{}" }), "dockerfile_needs_containers");
-  assert.equal(code({ Dockerfile: "", "package.json": "{}", Procfile: "worker: x" }), "dockerfile_needs_containers");
-  assert.equal(code({ Dockerfile: "", "package.json": "{}", Procfile: "web: x" }), "node");
 });
 
 test("what was probably meant is named: a Procfile of another spelling, an application in a folder", () => {

@@ -1,5 +1,5 @@
-import { BuildRefused, type FailureDetail } from "../failure-codes.ts";
-import type { SourceTree } from "../source/source-tree.ts";
+import { BuildRefused, type FailureDetail } from "./failures.ts";
+import type { SourceTree } from "./source-tree.ts";
 import { isGo } from "./go-plan.ts";
 import type { Kind } from "./plan.ts";
 import { parseProcfile, type Procfile } from "./procfile.ts";
@@ -13,13 +13,11 @@ export interface Detected {
 }
 
 /**
- * Says what the source is: commands of a Procfile, else a Dockerfile (refused here), else Go, Python, Node, static files.
+ * Says what the source is: Go, Python, Node, static files, or only what a Procfile runs.
  * A Procfile's commands take the place of the language's own; the language's install still happens.
  */
 export function detect(tree: SourceTree): Detected {
   const procfile = parseProcfile(tree.text("Procfile") ?? "");
-  const hasCommands = procfile.web !== null || procfile.release !== null;
-  if (!hasCommands && tree.has("Dockerfile")) throw new BuildRefused("dockerfile_needs_containers");
   const siteFolder = tree.has("index.html") ? "." : tree.has("public/index.html") ? "public" : null;
   return { kind: kindOf(tree, procfile, siteFolder), procfile, siteFolder };
 }
@@ -35,6 +33,7 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
       summary: "The Procfile has no `web` process, and nothing else tells what to run.",
     });
   }
+  if (tree.has("Dockerfile")) throw new BuildRefused("dockerfile_not_supported");
   throw new BuildRefused("nothing_to_run", elsewhere(tree));
 }
 

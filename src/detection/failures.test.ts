@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stages } from "../../ports/failure.ts";
-import { builderFailures } from "./failure-codes.ts";
+import { stages } from "../ports/failure.ts";
+import { builderFailures } from "./failures.ts";
 
 test("every failure has a stage of a deploy, a sentence and an advice", () => {
   for (const [code, { stage, summary, hint }] of Object.entries(builderFailures)) {

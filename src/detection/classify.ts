@@ -1,5 +1,5 @@
-import type { BuilderFailureCode } from "../failure-codes.ts";
-import type { Step, Tool } from "../plan/plan.ts";
+import type { BuilderFailureCode } from "./failures.ts";
+import type { Step, Tool } from "./plan.ts";
 import { unreachable } from "./unreachable.ts";
 
 interface Sign {

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isDevelopmentServer, nodeStart, type BuiltFiles } from "./node-start.ts";
+import { isDevelopmentServer, nodeStart } from "./node-start.ts";
 import { parsePackageJson } from "./package-json.ts";
+import type { BuiltFiles } from "./plan.ts";
 
 const files = (...paths: string[]): BuiltFiles => ({
   has: (path) => paths.includes(path),
+  mayExist: (path) => paths.includes(path),
+  pages: (folder) => paths.filter((path) => path.startsWith(`${folder}/`) && path.endsWith(".html")).length,
   folders: (folder) => [
     ...new Set(paths.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split("/")[1] as string)),
   ],

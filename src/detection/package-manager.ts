@@ -1,6 +1,6 @@
 import semver from "semver";
 import type { PackageJson } from "./package-json.ts";
-import type { SourceTree } from "../source/source-tree.ts";
+import type { SourceTree } from "./source-tree.ts";
 
 export type PackageManagerName = "npm" | "pnpm" | "yarn" | "yarn-modern";
 
@@ -66,7 +66,7 @@ function parseWish(text: string | null): { name: "npm" | "pnpm" | "yarn"; versio
 }
 
 function notesOn(present: readonly string[], lockFile: string | null): string[] {
-  if (lockFile === null) return ["No lock file: versions may change from build to build. Commit one."];
+  if (lockFile === null) return [];
   const others = present.filter((file) => file !== lockFile);
   return others.length === 0 ? [] : [`Using ${lockFile}; ${others.join(", ")} is not used.`];
 }

@@ -1,5 +1,5 @@
-import type { SourceTree } from "../source/source-tree.ts";
-import { declaredPackages, type Declared } from "./python-plan.ts";
+import type { SourceTree } from "./source-tree.ts";
+import { declaredPackages, type Declared } from "./python-dependencies.ts";
 import type { Start } from "./plan.ts";
 
 const where = "${HOST:-0.0.0.0}:$PORT";

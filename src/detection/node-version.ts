@@ -1,6 +1,6 @@
 import semver from "semver";
 import type { PackageJson } from "./package-json.ts";
-import type { SourceTree } from "../source/source-tree.ts";
+import type { SourceTree } from "./source-tree.ts";
 
 /** The version to run: the platform's own when it fits, else the newest that fits (even majors, the long-term ones, first). */
 export function chooseNodeVersion(range: string, own: string, known: readonly string[]): string | null {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BuilderFailureCode } from "../failure-codes.ts";
-import type { Step, Tool } from "../plan/plan.ts";
+import type { BuilderFailureCode } from "./failures.ts";
+import type { Step, Tool } from "./plan.ts";
 import { classify, tellingLine } from "./classify.ts";
 
 const step = (tool: Tool): Step => ({

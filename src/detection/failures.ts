@@ -1,4 +1,4 @@
-import type { Failure, Stage } from "../../ports/failure.ts";
+import type { Failure, Stage } from "../ports/failure.ts";
 
 interface CodeText {
   readonly stage: Stage;
@@ -11,12 +11,7 @@ export const builderFailures = {
   source_too_large: {
     stage: "receive",
     summary: "The source is larger than a build may unpack.",
-    hint: "Take large files out of the repository: put them into $STORAGE_DIR, or ignore build output and node_modules in .gitignore.",
-  },
-  source_link_escapes: {
-    stage: "receive",
-    summary: "A symbolic link in the repository points outside the repository.",
-    hint: "Replace the link by a relative one that stays inside and has `..` only at its beginning, or by the file itself.",
+    hint: "Take large files out of the repository: put them into $STORAGE_DIR, or ignore build output and node_modules in .gitignore. The operator's setting BERTH_TREE_MIB raises the limit.",
   },
   source_unreadable: {
     stage: "receive",
@@ -33,10 +28,15 @@ export const builderFailures = {
     summary: "The Procfile cannot be read.",
     hint: "Each line is `<process>: <command>`, such as `web: node server.js`.",
   },
-  dockerfile_needs_containers: {
+  procfile_command_missing: {
     stage: "detect",
-    summary: "A Dockerfile is built by the container runtime, which this installation does not use.",
-    hint: "Add a Procfile with `web: <command>` to build without it, or ask the operator to switch the container runtime on.",
+    summary: "A Procfile command starts a file that does not exist.",
+    hint: "Correct the path in the Procfile (it is relative to the root of the repository), commit the file, or let the `build` script make it.",
+  },
+  dockerfile_not_supported: {
+    stage: "detect",
+    summary: "The repository has a Dockerfile, and nothing else tells what to run. Berth does not build Dockerfiles.",
+    hint: "Add a Procfile with `web: <command>`; dependencies are installed from package.json, requirements.txt, pyproject.toml or go.mod.",
   },
   package_json_invalid: {
     stage: "detect",
@@ -125,18 +125,23 @@ export const builderFailures = {
   },
   build_timeout: {
     stage: "build",
-    summary: "The build took longer than it may.",
-    hint: "Make it shorter, or ask the operator for a longer limit.",
+    summary: "The build exceeded its time limit.",
+    hint: "Make the build shorter, or ask the operator to raise BERTH_BUILD_SECONDS.",
   },
   build_silent: {
     stage: "build",
     summary: "The build printed nothing for too long and was ended.",
-    hint: "A command may be waiting for input or hanging. Long steps should print their progress.",
+    hint: "A command may be waiting for input or hanging. Let long steps print their progress, or ask the operator to raise BERTH_SILENCE_SECONDS.",
   },
   build_out_of_memory: {
     stage: "build",
-    summary: "The build needed more memory than it may use.",
-    hint: "Lower what runs in parallel, or ask the operator for a larger limit.",
+    summary: "The build exceeded its memory limit.",
+    hint: "Run less in parallel, or ask the operator to raise BERTH_BUILD_MEMORY_MIB.",
+  },
+  build_output_too_large: {
+    stage: "build",
+    summary: "The build left more files than an image may hold.",
+    hint: "Delete what the application does not need at the end of the build script. The operator's settings BERTH_IMAGE_MIB and BERTH_IMAGE_ENTRIES raise the limits.",
   },
   disk_full: {
     stage: "build",

@@ -1,44 +1,84 @@
-import { createHash } from "node:crypto";
-import type { PackageJson } from "./package-json.ts";
-import type { PackageManager } from "./package-manager.ts";
-import type { Plan, Step, Tool } from "./plan.ts";
-import type { SourceTree } from "../source/source-tree.ts";
+import { BuildRefused } from "./failures.ts";
+import { nodeStart } from "./node-start.ts";
+import { nodeWish } from "./node-version.ts";
+import { readPackageJson, type PackageJson } from "./package-json.ts";
+import { choosePackageManager, type PackageManager } from "./package-manager.ts";
+import type { BuildPlan, BuiltFiles, Start, Step, Tool } from "./plan.ts";
+import type { SourceTree } from "./source-tree.ts";
 
-export interface NodeFacts {
+interface NodeFacts {
   readonly manifest: PackageJson;
   readonly tree: SourceTree;
   readonly manager: PackageManager;
-  /** The exact versions that were chosen. */
-  readonly nodeVersion: string;
-  readonly managerVersion: string;
-  readonly notes: readonly string[];
 }
 
-/** What installing and building a Node application takes. */
-export function nodePlan(facts: NodeFacts): Plan {
-  const isFull = needsDevDependencies(facts.manifest);
+/** What installing, building and starting a Node application takes. */
+export function nodePlan(tree: SourceTree): BuildPlan {
+  const manifest = readPackageJson(tree);
+  const facts = { manifest, tree, manager: choosePackageManager(manifest, tree) };
+  const wish = nodeWish(manifest, tree);
+  const isFull = needsDevDependencies(manifest);
   return {
     kind: "node",
     name: "Node.js app",
     notes: [
-      `Node.js ${facts.nodeVersion}, ${commandName(facts.manager)} ${facts.managerVersion}`,
-      ...facts.notes,
-      ...facts.manager.notes,
-      ...(choosesSvelteAdapter(facts.manifest)
-        ? ["SvelteKit: @sveltejs/adapter-auto takes @sveltejs/adapter-node"]
-        : []),
+      ...(wish === null ? [] : [`The application asks for Node.js ${wish.from}`]),
+      ...notesOn(facts),
+      ...(choosesSvelteAdapter(manifest) ? ["SvelteKit: @sveltejs/adapter-auto takes @sveltejs/adapter-node"] : []),
     ],
+    tools: [
+      { tool: "node", wish, inRelease: true },
+      { tool: "package-manager", manager: facts.manager, inRelease: true },
+    ],
+    env: uses(manifest, "@sveltejs/kit") ? { ...nodeEnv, ...svelteEnv } : nodeEnv,
+    start: (files) => start(manifest, files),
     install: isEmpty(facts)
       ? null
       : {
           folder: "node_modules",
-          key: installKey(facts, isFull),
+          inputs: installInputs(facts, isFull),
           steps: [installStep(facts, isFull)],
           again: ownScripts(facts.manifest).map((name) => scriptStep(facts.manager, name, "install")),
         },
     build: buildSteps(facts),
     prune: isFull && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
   };
+}
+
+// Fastify's own start command listens on the loopback alone without this; it does not read HOST.
+const nodeEnv = {
+  FASTIFY_ADDRESS: "0.0.0.0",
+  NODE_ENV: "production",
+  npm_config_cache: "/tmp/.npm",
+  npm_config_update_notifier: "false",
+};
+
+// What SvelteKit's server believes about a request's address: only the edge reaches it, and the edge replaces these headers.
+const svelteEnv = {
+  PROTOCOL_HEADER: "x-forwarded-proto",
+  HOST_HEADER: "x-forwarded-host",
+  ADDRESS_HEADER: "x-forwarded-for",
+};
+
+const svelteHint =
+  "@sveltejs/adapter-auto made no server: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
+
+function start(manifest: PackageJson, files: BuiltFiles): Start {
+  const found = nodeStart(manifest, files);
+  if (found !== null) return found;
+  const code = manifest.scripts["build"] === undefined ? "no_start_command" : "build_output_missing";
+  throw new BuildRefused(code, choosesSvelteAdapter(manifest) ? { hint: svelteHint } : {});
+}
+
+function notesOn({ manager, manifest }: NodeFacts): readonly string[] {
+  const hasDependencies = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).length > 0;
+  if (manager.lockFile !== null || !hasDependencies) return manager.notes;
+  return ["No lock file: versions may change from build to build. Commit one.", ...manager.notes];
+}
+
+/** Whether a build script or an install script of the application may make files. */
+export function makesFiles(manifest: PackageJson): boolean {
+  return needsDevDependencies(manifest);
 }
 
 const lifecycle = ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
@@ -72,7 +112,7 @@ function isEmpty({ manifest, manager }: NodeFacts): boolean {
 }
 
 /** Null when the result depends on more than the lock file: workspaces, folders as dependencies, patches of its own, a lock that is a link or huge, or no lock at all. */
-function installKey(facts: NodeFacts, isFull: boolean): string | null {
+function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | null {
   const { manifest, manager, tree } = facts;
   const patches = ownInstallScripts(manifest).some((name) => (manifest.scripts[name] as string).includes("patch"));
   const specs = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
@@ -82,17 +122,7 @@ function installKey(facts: NodeFacts, isFull: boolean): string | null {
   const deciding = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].filter((file) => tree.has(file));
   const digests = deciding.map((file) => tree.lock(file)?.digest);
   if (digests.includes(undefined)) return null;
-  const inputs = [
-    process.arch,
-    facts.nodeVersion,
-    manager.name,
-    facts.managerVersion,
-    isFull,
-    manifest.installInputs,
-    deciding,
-    digests,
-  ];
-  return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
+  return [manager.name, isFull, manifest.installInputs, deciding, digests];
 }
 
 function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
@@ -179,10 +209,12 @@ function buildSteps({ manager, manifest }: NodeFacts): Step[] {
 const nodeAdapter = { GCP_BUILDPACKS: "1" };
 
 /** SvelteKit as its scaffolder leaves it: the adapter is chosen, and installed, by where the build runs. */
-function choosesSvelteAdapter({ devDependencies, dependencies }: PackageJson): boolean {
-  return (
-    devDependencies["@sveltejs/adapter-auto"] !== undefined || dependencies["@sveltejs/adapter-auto"] !== undefined
-  );
+function choosesSvelteAdapter(manifest: PackageJson): boolean {
+  return uses(manifest, "@sveltejs/adapter-auto");
+}
+
+function uses({ devDependencies, dependencies }: PackageJson, name: string): boolean {
+  return devDependencies[name] !== undefined || dependencies[name] !== undefined;
 }
 
 function scriptStep(manager: PackageManager, name: string, stage: Step["stage"]): Step {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BuildRefused } from "../failure-codes.ts";
-import { parseProcfile } from "./procfile.ts";
+import { BuildRefused } from "./failures.ts";
+import { fileOf, parseProcfile } from "./procfile.ts";
 
 test("web and release are taken, others are named as ignored", () => {
   const text =
@@ -29,3 +29,18 @@ for (const [text, why] of [
     );
   });
 }
+
+test("the file that a command starts is known where no shell is needed to tell", () => {
+  assert.equal(fileOf("./bin/app --port $PORT"), "bin/app");
+  assert.equal(fileOf("exec NODE_ENV=production node dist/main"), "dist/main");
+  assert.equal(fileOf("/app/serve.sh"), "serve.sh");
+  for (const command of [
+    "gunicorn app:app",
+    "cd web && ./run",
+    "node --import ./x.js y.js",
+    "$RUN",
+    "/bin/sh x",
+    "../x",
+  ])
+    assert.equal(fileOf(command), null, command);
+});

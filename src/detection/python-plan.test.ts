@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { treeOf, type SourceTree } from "../source/source-tree.ts";
+import { treeOf, type SourceTree } from "./source-tree.ts";
 import { fitsPython, isPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 
@@ -27,12 +27,12 @@ test("requirements.txt comes before pyproject.toml before Pipfile", () => {
 });
 
 test("an install that depends on the source is not reused", () => {
-  assert.notEqual(plan({ "requirements.txt": "flask\n-r requirements-base.txt" }).install?.key, null);
-  assert.equal(plan({ "requirements.txt": "-e ." }).install?.key, null);
-  assert.equal(plan({ "requirements.txt": "-r ../other.txt" }).install?.key, null);
+  assert.notEqual(plan({ "requirements.txt": "flask\n-r requirements-base.txt" }).install?.inputs, null);
+  assert.equal(plan({ "requirements.txt": "-e ." }).install?.inputs, null);
+  assert.equal(plan({ "requirements.txt": "-r ../other.txt" }).install?.inputs, null);
   assert.notEqual(
-    plan({ "requirements.txt": "flask" }).install?.key,
-    plan({ "requirements.txt": "django" }).install?.key,
+    JSON.stringify(plan({ "requirements.txt": "flask" }).install?.inputs),
+    JSON.stringify(plan({ "requirements.txt": "django" }).install?.inputs),
   );
 });
 

@@ -1,5 +1,5 @@
 import type { PackageJson } from "./package-json.ts";
-import type { Start } from "./plan.ts";
+import type { BuiltFiles, Start } from "./plan.ts";
 
 // A `start` script of these runs a development server, which is no way to serve visitors; their build output is.
 const developmentServer = new RegExp(
@@ -26,13 +26,6 @@ const siteFolders = [
   "storybook-static",
   "public",
 ];
-
-/** The files that are there after the build, as far as starting needs to know. */
-export interface BuiltFiles {
-  has(path: string): boolean;
-  /** The folders directly in this folder. */
-  folders(path: string): readonly string[];
-}
 
 /** How a Node application without a Procfile command is started; null when nothing tells. */
 export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | null {
@@ -110,7 +103,8 @@ function site(files: BuiltFiles): Start | null {
   const nested = files.folders("dist").flatMap((name) => [`dist/${name}/browser`, `dist/${name}`]);
   const folder = [...siteFolders, ...nested].find((path) => files.has(`${path}/index.html`));
   if (folder === undefined) return null;
-  const fallback = files.has(`${folder}/404.html`) ? "none" : "index";
+  // Only a single-page application serves its one page for every path. With more pages a missing one is a 404.
+  const fallback = files.pages(folder) === 1 ? "index" : "none";
   return { how: "static", folder, fallback, because: `${folder}/index.html` };
 }
 

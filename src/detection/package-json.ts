@@ -1,5 +1,5 @@
-import { BuildRefused } from "../failure-codes.ts";
-import type { SourceTree } from "../source/source-tree.ts";
+import { BuildRefused } from "./failures.ts";
+import type { SourceTree } from "./source-tree.ts";
 
 /** The parts of a package.json that a build looks at. Parts of another type than expected are taken as absent. */
 export interface PackageJson {

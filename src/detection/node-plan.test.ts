@@ -1,23 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { treeOf } from "../source/source-tree.ts";
+import { treeOf } from "./source-tree.ts";
 import { nodePlan } from "./node-plan.ts";
+import { installKey } from "./plan.ts";
 import { choosePackageManager } from "./package-manager.ts";
 import { parsePackageJson } from "./package-json.ts";
 
-function plan(manifest: object, files: Record<string, string> = {}, nodeVersion = "24.1.0") {
-  const parsed = parsePackageJson(JSON.stringify(manifest));
-  const tree = treeOf({ "package.json": JSON.stringify(manifest), ...files });
-  const made = nodePlan({
-    manifest: parsed,
-    tree,
-    manager: choosePackageManager(parsed, tree),
-    nodeVersion,
-    managerVersion: "1.0.0",
-    notes: [],
-  });
+function plan(manifest: object, files: Record<string, string> = {}) {
+  const made = nodePlan(treeOf({ "package.json": JSON.stringify(manifest), ...files }));
   return {
     ...made,
+    key: (tools = "node 24.1.0") => made.install && installKey(made.install, [tools]),
     commands: [...(made.install?.steps ?? []), ...made.build, ...made.prune].map((step) =>
       step.args.join(" ").replace(/ --no-(audit|fund|progress)/g, ""),
     ),
@@ -82,16 +75,16 @@ test("the format of pnpm's lock file decides its version", () => {
 
 test("equal inputs give equal install keys; the lock file, the Node version and the settings change them", () => {
   const lock = { "package-lock.json": "{}" };
-  const key = plan({ dependencies }, lock).install?.key;
+  const key = plan({ dependencies }, lock).key();
   assert.ok(key);
   assert.equal(
-    plan({ dependencies, version: "2", scripts: { start: "y" } }, { ...lock, "server.js": "changed" }).install?.key,
+    plan({ dependencies, version: "2", scripts: { start: "y" } }, { ...lock, "server.js": "changed" }).key(),
     key,
   );
-  assert.notEqual(plan({ dependencies }, { "package-lock.json": "{ }" }).install?.key, key);
-  assert.notEqual(plan({ dependencies }, lock, "22.0.0").install?.key, key);
-  assert.notEqual(plan({ dependencies }, { ...lock, ".npmrc": "x=1" }).install?.key, key);
-  assert.notEqual(plan({ dependencies, ...build }, lock).install?.key, key);
+  assert.notEqual(plan({ dependencies }, { "package-lock.json": "{ }" }).key(), key);
+  assert.notEqual(plan({ dependencies }, lock).key("node 22.0.0"), key);
+  assert.notEqual(plan({ dependencies }, { ...lock, ".npmrc": "x=1" }).key(), key);
+  assert.notEqual(plan({ dependencies, ...build }, lock).key(), key);
 });
 
 test("a lock file that lacks only what others need is completed; one that lacks what package.json names is refused", () => {
@@ -115,11 +108,11 @@ test("a lock file that lacks only what others need is completed; one that lacks 
 
 test("installs that depend on more than the lock file are not reused", () => {
   const lock = { "package-lock.json": "{}" };
-  assert.equal(plan({ dependencies }).install?.key, null);
-  assert.equal(plan({ dependencies, scripts: { postinstall: "patch-package" } }, lock).install?.key, null);
-  assert.equal(plan({ dependencies, workspaces: ["a"] }, lock).install?.key, null);
-  assert.equal(plan({ dependencies: { a: "file:../a" } }, lock).install?.key, null);
-  assert.notEqual(plan({ dependencies, scripts: { prepare: "husky" } }, lock).install?.key, null);
+  assert.equal(plan({ dependencies }).key(), null);
+  assert.equal(plan({ dependencies, scripts: { postinstall: "patch-package" } }, lock).key(), null);
+  assert.equal(plan({ dependencies, workspaces: ["a"] }, lock).key(), null);
+  assert.equal(plan({ dependencies: { a: "file:../a" } }, lock).key(), null);
+  assert.notEqual(plan({ dependencies, scripts: { prepare: "husky" } }, lock).key(), null);
 });
 
 test("the application's own install scripts run again over reused dependencies, git hooks apart", () => {
@@ -137,6 +130,8 @@ test("SvelteKit's adapter that chooses by the environment is told to choose a se
   assert.deepEqual(plan(build).build[0]?.env, {});
 });
 
-test("nothing declared, nothing installed", () => {
+test("nothing declared, nothing installed, and no remark on a missing lock file", () => {
   assert.equal(plan({}).install, null);
+  assert.deepEqual(plan({}).notes, []);
+  assert.match(plan({ dependencies }).notes.join(), /No lock file/);
 });

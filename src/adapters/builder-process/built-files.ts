@@ -1,0 +1,58 @@
+import { lstatSync, opendirSync } from "node:fs";
+import { join } from "node:path";
+import type { BuiltFiles } from "../../detection/plan.ts";
+import { isPlain } from "./steps/workspace.ts";
+
+/** The files of a finished build, seen without following links. A build may leave any number of them, so each look is bounded. */
+export function builtFiles(app: string): BuiltFiles {
+  return {
+    has: (path) => isPlain(app, path, "file"),
+    mayExist: (path) => mayExist(app, path),
+    folders: (path) => {
+      if (!isPlain(app, path, "folder")) return [];
+      return [...entriesIn(join(app, path))].flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
+    },
+    pages: (path) => (isPlain(app, path, "folder") ? countPages(join(app, path)) : 0),
+  };
+}
+
+function mayExist(app: string, path: string): boolean {
+  let place = app;
+  for (const part of path.split("/")) {
+    place = join(place, part);
+    const stats = lstatSync(place, { throwIfNoEntry: false });
+    if (stats === undefined || stats.isSymbolicLink()) return stats !== undefined;
+  }
+  return true;
+}
+
+const mostEntries = 10_000;
+
+function* entriesIn(folder: string) {
+  const open = opendirSync(folder);
+  try {
+    for (let count = 0; count < mostEntries; count += 1) {
+      const entry = open.readSync();
+      if (entry === null) return;
+      yield entry;
+    }
+  } finally {
+    open.closeSync();
+  }
+}
+
+/** 2 also for a site that is too large to be looked through: it has more than one page. */
+function countPages(root: string): number {
+  const folders = [root];
+  let pages = 0;
+  let looked = 0;
+  for (const folder of folders) {
+    for (const entry of entriesIn(folder)) {
+      if (entry.isDirectory()) folders.push(join(folder, entry.name));
+      else if (/\.html?$/i.test(entry.name)) pages += 1;
+      looked += 1;
+      if (pages > 1 || looked > mostEntries) return 2;
+    }
+  }
+  return pages;
+}

@@ -1,0 +1,137 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { lstat, open, readdir, readlink, unlink, type FileHandle } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import {
+  lockBeginningBytes,
+  makeTree,
+  readingOf,
+  type LockFile,
+  type SourceTree,
+} from "../../../detection/source-tree.ts";
+
+export interface ScannedSource {
+  readonly tree: SourceTree;
+  readonly sizeBytes: number;
+  /** Links that were absolute or could leave the root. They are removed. */
+  readonly droppedLinks: readonly string[];
+}
+
+/** Walks the source once, without following a link, and removes links that could leave it. */
+export async function scanSource(root: string, signal?: AbortSignal): Promise<ScannedSource> {
+  const found: Found = { paths: [], deciding: [], sizeBytes: 0, droppedLinks: [] };
+  await walk(Buffer.from(root), "", found, signal);
+  const { deciding, sizeBytes } = found;
+  const tree = makeTree(found.paths.sort(), await readTexts(deciding), await readLocks(deciding));
+  return { tree, sizeBytes, droppedLinks: found.droppedLinks.sort() };
+}
+
+/** A file that was found in the source. Its name on disk is bytes, which need not be UTF-8. */
+interface FoundFile {
+  readonly path: string;
+  readonly file: Buffer;
+  readonly sizeBytes: number;
+}
+
+interface Found {
+  readonly paths: string[];
+  readonly deciding: FoundFile[];
+  readonly droppedLinks: string[];
+  sizeBytes: number;
+}
+
+const slash = Buffer.from("/");
+
+// Names are bytes on disk, which need not be UTF-8; as text they are only compared with names that are.
+async function walk(place: Buffer, folder: string, found: Found, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  for (const entry of await readdir(place, { withFileTypes: true, encoding: "buffer" })) {
+    const file = Buffer.concat([place, slash, entry.name]);
+    const name = entry.name.toString("utf8");
+    const path = folder === "" ? name : `${folder}/${name}`;
+    if (entry.isDirectory()) await walk(file, path, found, signal);
+    else if (entry.isSymbolicLink()) await noteLink(file, path, found);
+    else await noteFile(file, path, found);
+  }
+}
+
+async function noteLink(file: Buffer, path: string, found: Found): Promise<void> {
+  if (!leavesRoot(path, await readlink(file))) return void found.paths.push(path);
+  await unlink(file);
+  found.droppedLinks.push(path);
+}
+
+/**
+ * Whether following the link may leave the root. `..` counts up real folders only at the target's beginning: behind a name, which
+ * may be another link, the target is unknown without following it.
+ */
+function leavesRoot(path: string, target: string): boolean {
+  if (isAbsolute(target)) return true;
+  const parts = target.split("/").filter((part) => part !== "" && part !== ".");
+  const firstName = parts.findIndex((part) => part !== "..");
+  const climbs = firstName < 0 ? parts.length : firstName;
+  return climbs > path.split("/").length - 1 || parts.lastIndexOf("..") >= climbs;
+}
+
+async function noteFile(file: Buffer, path: string, found: Found): Promise<void> {
+  const { size } = await lstat(file);
+  found.sizeBytes += size;
+  found.paths.push(path);
+  if (readingOf(path) !== null) found.deciding.push({ path, file, sizeBytes: size });
+}
+
+// What decides is written by hand and small; pip's hashes make lists of requirements longer. All of it stays in memory during the build,
+// and detection searches it on the main thread.
+const largestBytes = { manifest: 256 * 1024, requirements: 1024 * 1024, lock: 16 * 1024 * 1024 };
+const allTextsBytes = 8 * 1024 * 1024;
+
+/** The texts of the files that decide, those nearest to the root first, until together they are too much. */
+async function readTexts(files: readonly FoundFile[]): Promise<Map<string, string>> {
+  const wanted = files.filter((file) => readingOf(file.path) !== "lock" && isReadable(file));
+  const texts = new Map<string, string>();
+  let leftBytes = allTextsBytes;
+  for (const { path, file, sizeBytes } of wanted.toSorted(byDepth)) {
+    leftBytes -= sizeBytes;
+    if (leftBytes < 0) break;
+    texts.set(path, await withFile(file, (handle) => handle.readFile("utf8")));
+  }
+  return texts;
+}
+
+/** The digests and beginnings of lock files and of package managers' settings. */
+async function readLocks(files: readonly FoundFile[]): Promise<Map<string, LockFile>> {
+  const found = new Map<string, LockFile>();
+  for (const file of files) {
+    if (readingOf(file.path) === "lock" && isReadable(file)) found.set(file.path, await withFile(file.file, readLock));
+  }
+  return found;
+}
+
+function isReadable({ path, sizeBytes }: FoundFile): boolean {
+  const reading = readingOf(path);
+  return reading !== null && sizeBytes <= largestBytes[reading];
+}
+
+function byDepth(a: FoundFile, b: FoundFile): number {
+  const depth = ({ path }: FoundFile) => path.split("/").length;
+  return depth(a) - depth(b) || (a.path < b.path ? -1 : 1);
+}
+
+async function readLock(handle: FileHandle): Promise<LockFile> {
+  const digest = createHash("sha256");
+  let beginning: string | null = null;
+  for await (const chunk of handle.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
+    beginning ??= chunk.toString("utf8", 0, lockBeginningBytes);
+    digest.update(chunk);
+  }
+  return { digest: digest.digest("hex"), beginning: beginning ?? "" };
+}
+
+async function withFile<T>(file: Buffer, read: (handle: FileHandle) => Promise<T>): Promise<T> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    return await read(handle);
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { run } from "../../../kit/exec.ts";
+
+/** Removes folders in the background: one with millions of files takes minutes, for which neither a build nor a stop may wait. */
+export interface Trash {
+  /** Moves the folder (or file) away at once and removes it later. A missing one is fine. */
+  discard(path: string): Promise<void>;
+  /** Resolves when all is removed. */
+  settle(): Promise<void>;
+  /** Gives up; the next start goes on with what is left. */
+  stop(): Promise<void>;
+}
+
+/** Opens the folder that discarded files are moved into, on the same disk as they are, and removes what an earlier process left there. */
+export async function openTrash(folder: string): Promise<Trash> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const stopping = new AbortController();
+  let work = Promise.resolve();
+  const queue = (name: string) => {
+    work = work.then(() => remove(join(folder, name), stopping.signal));
+  };
+  for (const name of await readdir(folder)) queue(name);
+  return {
+    async discard(path) {
+      const name = randomBytes(8).toString("hex");
+      if (await moved(path, join(folder, name))) queue(name);
+    },
+    settle: () => work,
+    stop: () => {
+      stopping.abort();
+      return work;
+    },
+  };
+}
+
+async function moved(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return false;
+    if (code !== "EACCES") throw error;
+    // Moving a folder writes into it, which its mode may forbid an ordinary user.
+    await chmod(from, 0o700);
+    await rename(from, to);
+    return true;
+  }
+}
+
+async function remove(folder: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const rm = { file: "rm", args: ["--recursive", "--force", "--", folder] };
+  if ((await run(rm, { signal })).exitCode === 0) return;
+  // Builds may leave folders that even their owner may not change (Go's module cache is one).
+  await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] }, { signal });
+  await run(rm, { signal });
+}

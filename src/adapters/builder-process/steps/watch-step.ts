@@ -1,0 +1,61 @@
+import type { Step } from "../../../detection/plan.ts";
+import type { BuildLimits } from "../../../ports/builder.ts";
+import type { BuildLog } from "../build-log.ts";
+import type { TimeLimit } from "./time-limit.ts";
+
+export interface StepWatch {
+  /** Aborts when the step must end. */
+  readonly signal: AbortSignal;
+  /** The step printed something. */
+  heard(): void;
+  wasSilent(): boolean;
+  stop(): void;
+}
+
+interface Watching {
+  readonly limits: Pick<BuildLimits, "silenceMs">;
+  readonly time: Pick<TimeLimit, "signal">;
+  readonly log: Pick<BuildLog, "detail">;
+}
+
+const reportEveryMs = 10_000;
+const lookEveryMs = 500;
+
+/** Ends the step when the build must end or when the step is silent for too long, and reports every 10 s of silence. */
+export function watchStep({ limits, time, log }: Watching, step: Step, kill: () => void): StepWatch {
+  const stopper = new AbortController();
+  const startedMs = Date.now();
+  let heardMs = startedMs;
+  let shownMs = startedMs;
+  let isSilent = false;
+  const end = () => {
+    stopper.abort();
+    // The sandbox's outermost process does not always take the inner ones along.
+    kill();
+  };
+  const look = () => {
+    const nowMs = Date.now();
+    if (nowMs - shownMs >= reportEveryMs) {
+      log.detail(`still running after ${Math.round((nowMs - startedMs) / 1000)} s: ${step.args.join(" ")}`);
+      shownMs = nowMs;
+    }
+    if (isSilent || nowMs - heardMs < limits.silenceMs) return;
+    isSilent = true;
+    end();
+  };
+  const looking = setInterval(look, lookEveryMs);
+  time.signal.addEventListener("abort", end, { once: true });
+  if (time.signal.aborted) end();
+  return {
+    signal: stopper.signal,
+    heard: () => {
+      heardMs = Date.now();
+      if (!step.quiet) shownMs = heardMs;
+    },
+    wasSilent: () => isSilent && !time.signal.aborted,
+    stop: () => {
+      clearInterval(looking);
+      time.signal.removeEventListener("abort", end);
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { BuildRefused } from "../../../detection/failures.ts";
+import type { BuildPlan, Kind } from "../../../detection/plan.ts";
+import type { Machine } from "../../../detection/plan-build.ts";
+import { run, systemPath } from "../../../kit/exec.ts";
+import type { ProcessBuilderOptions } from "../options.ts";
+import { home } from "../steps/workspace.ts";
+import { nodeToolchain, packageManagerToolchain, type Toolchain } from "./toolchain.ts";
+
+export interface ProvidedTools {
+  readonly inBuild: readonly Toolchain[];
+  readonly inRelease: readonly Toolchain[];
+}
+
+/** Makes the tools of a plan ready, those that are missing from the registry. Refuses what cannot be had. */
+export async function provideTools(options: ProcessBuilderOptions, { tools }: BuildPlan): Promise<ProvidedTools> {
+  const packages = packageOptions(options);
+  const provided: ProvidedTools & { inBuild: Toolchain[]; inRelease: Toolchain[] } = { inBuild: [], inRelease: [] };
+  let nodeVersion = process.version.slice(1);
+  for (const wish of tools) {
+    const tool = await provide(wish);
+    provided.inBuild.push(tool);
+    if (wish.inRelease) provided.inRelease.push(tool);
+  }
+  return provided;
+
+  async function provide(wish: BuildPlan["tools"][number]): Promise<Toolchain> {
+    switch (wish.tool) {
+      case "node": {
+        const node = await nodeToolchain(packages, wish.wish);
+        nodeVersion = node.version;
+        return node;
+      }
+      case "package-manager":
+        return packageManagerToolchain(packages, wish.manager, nodeVersion);
+      case "go":
+        if (options.goRoot === null) throw new BuildRefused("go_missing");
+        return { name: "go", version: "", source: options.goRoot, target: "/opt/go" };
+    }
+  }
+}
+
+/** What this machine has for applications of this kind. */
+export async function machineFor(options: ProcessBuilderOptions, kind: Kind): Promise<Machine> {
+  const interpreter = kind === "python" ? options.pythonBin : null;
+  const go = kind === "go" ? goOf(options) : null;
+  const pythonVersion =
+    interpreter === null ? null : await versionOf(interpreter, ["--version"], /Python (\d+\.\d+\.\d+)/);
+  return {
+    home,
+    python:
+      interpreter === null || pythonVersion === null
+        ? null
+        : { interpreter, version: pythonVersion, settings: JSON.stringify(options.packageEnv) },
+    goVersion: go === null ? null : await versionOf(go, ["version"], /go(\d+\.\d+(?:\.\d+)?)/),
+  };
+}
+
+const goOf = ({ goRoot }: ProcessBuilderOptions): string | null => (goRoot === null ? null : join(goRoot, "bin", "go"));
+
+function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, ownPackageEnv, caFile }: ProcessBuilderOptions) {
+  const patience = { npm_config_fetch_retries: "1", npm_config_fetch_retry_mintimeout: "1000" };
+  const certificates = caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
+  const env = {
+    PATH: systemPath,
+    HOME: toolsDir,
+    npm_config_cache: join(toolsDir, ".npm"),
+    ...patience,
+    ...certificates,
+    ...(ownPackageEnv ?? packageEnv),
+  };
+  return { folder: toolsDir, nodeBin, npmDir, env };
+}
+
+async function versionOf(file: string, args: readonly string[], pattern: RegExp): Promise<string | null> {
+  const result = await run({ file, args }, { timeoutMs: 10_000 }).catch(() => null);
+  return pattern.exec(`${result?.stdout}${result?.stderr}`)?.[1] ?? null;
+}

@@ -1,0 +1,75 @@
+import { posix } from "node:path";
+import type { Detected } from "./detect.ts";
+import { BuildRefused } from "./failures.ts";
+import { goPlan } from "./go-plan.ts";
+import { makesFiles, nodePlan } from "./node-plan.ts";
+import { readPackageJson } from "./package-json.ts";
+import type { BuildPlan, Start } from "./plan.ts";
+import { requireCommands } from "./procfile.ts";
+import { pythonPlan, type PythonOfMachine } from "./python-plan.ts";
+import type { SourceTree } from "./source-tree.ts";
+
+/** What the builder offers beyond Node.js. Null: its machine or image has none. */
+export interface Machine {
+  readonly python: PythonOfMachine | null;
+  readonly goVersion: string | null;
+  /** Where the application lies in the sandbox. */
+  readonly home: string;
+}
+
+/** Makes a detected application's plan. Refuses what cannot be built here, and Procfile commands that could never start. */
+export function planBuild(detected: Detected, tree: SourceTree, machine: Machine): BuildPlan {
+  const plan = languagePlan(detected, tree, machine);
+  const isOpen = detected.kind === "node" && makesFiles(readPackageJson(tree));
+  const made = new Set(plan.build.flatMap(({ args }) => (args.includes("-o") ? args : [])));
+  const isInstalled = (file: string) => plan.install !== null && file.startsWith(`${plan.install.folder}/`);
+  if (!isOpen)
+    requireCommands(detected.procfile, (file) => made.has(file) || isInstalled(file) || mayHave(tree, file), "detect");
+  const unused = tree.has("Dockerfile") ? [`The Dockerfile is not used: Berth builds this as a ${plan.name}.`] : [];
+  return { ...plan, notes: [...plan.notes, ...unused] };
+}
+
+function languagePlan(detected: Detected, tree: SourceTree, { python, goVersion, home }: Machine): BuildPlan {
+  switch (detected.kind) {
+    case "node":
+      return nodePlan(tree);
+    case "python":
+      if (python === null) throw new BuildRefused("python_missing");
+      return pythonPlan({ ...python, tree, home });
+    case "go":
+      if (goVersion === null) throw new BuildRefused("go_missing");
+      return goPlan(tree, goVersion, detected.procfile);
+    case "static":
+      return { ...bare, kind: "static", name: "Static files", start: () => siteStart(detected.siteFolder ?? ".") };
+    case "procfile":
+      return { ...bare, kind: "procfile", name: "Procfile", start: nothingToStart };
+    default:
+      return detected.kind satisfies never;
+  }
+}
+
+const bare = {
+  notes: [],
+  install: null,
+  build: [],
+  prune: [],
+  tools: [{ tool: "node", wish: null, inRelease: true }],
+  env: {},
+} as const;
+
+function siteStart(folder: string): Start {
+  const because = posix.join(folder, "index.html");
+  return { how: "static", folder, fallback: "none", because };
+}
+
+function nothingToStart(): Start {
+  throw new BuildRefused("no_start_command");
+}
+
+/** Whether the source has something at this path; a folder counts, and so does what a link on the way may lead to. */
+function mayHave(tree: SourceTree, path: string): boolean {
+  if (path === "." || tree.has(path)) return true;
+  const parts = path.split("/");
+  const isBehindLink = parts.some((_, index) => tree.has(parts.slice(0, index).join("/")));
+  return isBehindLink || tree.paths.some((each) => each.startsWith(`${path}/`));
+}

@@ -1,0 +1,83 @@
+import { posix } from "node:path";
+import { BuildRefused } from "./failures.ts";
+
+export interface Procfile {
+  readonly web: string | null;
+  readonly release: string | null;
+  /** Process types that are declared but not run here. */
+  readonly ignored: readonly string[];
+}
+
+const linePattern = /^([A-Za-z0-9_-]+):\s*(.*)$/;
+
+/** Reads a Procfile: `<process>: <command>` a line, blank lines and `#` comments apart. Refuses with `procfile_invalid`, naming the line. */
+export function parseProcfile(text: string): Procfile {
+  const commands = new Map<string, string>();
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  for (const [index, raw] of lines.entries()) {
+    const line = raw.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const [name, command] = parseLine(line, index + 1);
+    if (commands.has(name)) throw invalid(index + 1, `\`${name}\` is declared twice`);
+    commands.set(name, command);
+  }
+  const ignored = [...commands.keys()].filter((name) => name !== "web" && name !== "release");
+  return { web: commands.get("web") ?? null, release: commands.get("release") ?? null, ignored };
+}
+
+function parseLine(line: string, number: number): [string, string] {
+  const match = linePattern.exec(line);
+  if (!match) throw invalid(number, "it is not `<process>: <command>`");
+  const [, name = "", command = ""] = match;
+  if (command === "") throw invalid(number, `\`${name}\` has no command`);
+  if (command.includes("\0")) throw invalid(number, "it holds a NUL byte");
+  return [name, command];
+}
+
+function invalid(number: number, why: string): BuildRefused {
+  return new BuildRefused("procfile_invalid", { summary: `Line ${number} of the Procfile cannot be read: ${why}.` });
+}
+
+const plainWord = /^[\w.@+/-]{1,4096}$/;
+const interpreters = new Set(["node", "python", "python3", "sh", "bash"]);
+
+/** The program and first argument of a command; empty where only a shell could tell. */
+export function wordsOf(command: string): readonly string[] {
+  const words = command.slice(0, 10_000).split(/\s+/).filter(Boolean);
+  while (words[0] === "exec" || /^[A-Za-z_]\w*=[\w.,:/@-]*$/.test(words[0] ?? "")) words.shift();
+  const end = words.slice(0, 2).findIndex((word) => !plainWord.test(word));
+  return words.slice(0, end === -1 ? 2 : end);
+}
+
+/** The file of the application that a command starts, relative to its folder; null when the command names none. */
+export function fileOf(command: string): string | null {
+  const [program = "", argument = ""] = wordsOf(command);
+  if (program.includes("/")) return inside(program);
+  const isScript = interpreters.has(program) && argument !== "" && !argument.startsWith("-");
+  return isScript ? inside(argument) : null;
+}
+
+function inside(path: string): string | null {
+  const relative = posix.normalize(path.replace(/^\/app\//, ""));
+  return relative.startsWith("/") || relative.startsWith("..") ? null : relative;
+}
+
+/** Refuses commands that start a file which is not there. `exists` answers for paths relative to the application's folder. */
+export function requireCommands({ web, release }: Procfile, exists: (path: string) => boolean, where: string): void {
+  for (const [name, command] of Object.entries({ web, release })) {
+    const file = command === null ? null : fileOf(command);
+    if (file === null || candidates(file).some(exists)) continue;
+    throw new BuildRefused("procfile_command_missing", {
+      ...(where === "build" ? { stage: "build" as const } : {}),
+      summary: `The Procfile's \`${name}\` command starts ${file}, which ${where === "build" ? "the build has not made" : "is not in the repository, and the build does not make it"}.`,
+    });
+  }
+}
+
+/** As Node looks for a file that a command names without its ending. */
+const candidates = (file: string): string[] => [
+  file,
+  `${file}.js`,
+  posix.join(file, "index.js"),
+  posix.join(file, "__main__.py"),
+];

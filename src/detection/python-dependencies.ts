@@ -1,0 +1,83 @@
+import { parse } from "smol-toml";
+import { BuildRefused } from "./failures.ts";
+import type { SourceTree } from "./source-tree.ts";
+
+/** Names of packages that the application declares, in lower case with `-`. */
+export type Declared = ReadonlySet<string>;
+
+export interface Dependencies {
+  /** Arguments of `pip install`. */
+  readonly args: readonly string[];
+  readonly from: string;
+  readonly texts: readonly string[];
+  readonly isReusable: boolean;
+}
+
+/** The packages that are named by the application itself; what those need in turn is not among them. */
+export function declaredPackages(tree: SourceTree): Declared {
+  const texts = findDependencies(tree).texts.join("\n");
+  const names = [...texts.matchAll(/(?:^|["'\s,[])([A-Za-z][A-Za-z0-9._-]*)/gm)].map((match) =>
+    normalizeName(match[1] as string),
+  );
+  return new Set(names);
+}
+
+function normalizeName(name: string): string {
+  return name.toLowerCase().replace(/[._-]+/g, "-");
+}
+
+export function findDependencies(tree: SourceTree): Dependencies {
+  if (tree.has("requirements.txt")) return fromRequirements(tree);
+  const pyproject = tree.text("pyproject.toml");
+  if (pyproject !== null) return fromPyproject(pyproject);
+  if (tree.has("setup.py"))
+    return { args: ["."], from: "setup.py", texts: [tree.text("setup.py") ?? ""], isReusable: false };
+  const pipfile = tree.text("Pipfile");
+  if (pipfile !== null) return fromPipfile(pipfile);
+  return { args: [], from: "nowhere (no requirements.txt)", texts: [], isReusable: true };
+}
+
+function fromRequirements(tree: SourceTree): Dependencies {
+  const lists = tree.paths.filter((path) => /^requirements[^/]*\.txt$/.test(path));
+  const all = lists.flatMap((path) => tree.text(path) ?? []);
+  // `.` and `-e` install the source itself, and a nested -r outside these files or a huge one is not seen: then every build installs.
+  const namesMore = /^[ \t]*(?:-e|--editable|\.|-[rc][ \t]+(?!requirements[^/\s]*\.txt[ \t]*$)|file:)/m;
+  const isReusable = all.length === lists.length && !namesMore.test(all.join("\n"));
+  return { args: ["-r", "requirements.txt"], from: "requirements.txt", texts: all, isReusable };
+}
+
+function fromPyproject(text: string): Dependencies {
+  const manifest = parseToml(text, "pyproject.toml");
+  const project = asTable(manifest["project"]);
+  const list = Array.isArray(project["dependencies"])
+    ? project["dependencies"].filter((item) => typeof item === "string")
+    : [];
+  const isPackage = manifest["build-system"] !== undefined || manifest["project"] === undefined;
+  if (isPackage) return { args: ["."], from: "pyproject.toml", texts: [JSON.stringify(manifest)], isReusable: false };
+  return { args: list, from: "pyproject.toml", texts: list, isReusable: true };
+}
+
+function fromPipfile(text: string): Dependencies {
+  const packages = Object.entries(asTable(parseToml(text, "Pipfile")["packages"]));
+  const args = packages.map(([name, wish]) => {
+    const written = typeof wish === "string" ? wish : asTable(wish)["version"];
+    const version = typeof written === "string" ? written : "*";
+    const extras = asTable(wish)["extras"];
+    const suffix = Array.isArray(extras) ? `[${extras.join(",")}]` : "";
+    return `${name}${suffix}${version === "*" ? "" : version}`;
+  });
+  return { args, from: "Pipfile", texts: args, isReusable: true };
+}
+
+export function parseToml(text: string, file: string): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (error) {
+    const reason = (error as Error).message.split("\n")[0];
+    throw new BuildRefused("pyproject_invalid", { summary: `${file} is not valid TOML: ${reason}` });
+  }
+}
+
+export function asTable(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,163 @@
+import semver from "semver";
+import { BuildRefused } from "./failures.ts";
+import type { SourceTree } from "./source-tree.ts";
+import type { BuildPlan, Start, Step } from "./plan.ts";
+import { pythonStart } from "./python-start.ts";
+import { asTable, declaredPackages, findDependencies, parseToml, type Dependencies } from "./python-dependencies.ts";
+
+export interface PythonFacts extends PythonOfMachine {
+  readonly tree: SourceTree;
+  /** Where the application lies in the sandbox. */
+  readonly home: string;
+}
+
+/** What the builder knows of its Python. */
+export interface PythonOfMachine {
+  /** The machine's interpreter, as the sandbox sees it, and its version. */
+  readonly interpreter: string;
+  readonly version: string;
+  /** What else decides what pip installs, such as its settings. */
+  readonly settings: string;
+}
+
+/** What installing and building a Python application takes: a virtual environment in `.venv`, and Django's static files. */
+export function pythonPlan(facts: PythonFacts): BuildPlan {
+  const dependencies = findDependencies(facts.tree);
+  checkVersion(facts);
+  return {
+    kind: "python",
+    name: "Python app",
+    notes: [`Python ${facts.version}, dependencies from ${dependencies.from}`],
+    install: {
+      folder: ".venv",
+      inputs: installInputs(facts, dependencies),
+      steps: installSteps(facts, dependencies),
+      again: [],
+    },
+    build: collectStatic(facts),
+    prune: [],
+    tools: [],
+    env: { ...pythonEnv, VIRTUAL_ENV: `${facts.home}/.venv` },
+    start: () => start(facts.tree),
+  };
+}
+
+// gunicorn and uvicorn take the edge's word for a request's scheme and address; only the edge reaches them.
+const pythonEnv = { PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1", FORWARDED_ALLOW_IPS: "*" };
+
+function start(tree: SourceTree): Start {
+  const found = pythonStart(tree);
+  if (found === null) throw new BuildRefused("no_start_command");
+  return found;
+}
+
+/** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
+export function isPython(tree: SourceTree): boolean {
+  if (["requirements.txt", "Pipfile", "setup.py", "manage.py"].some((file) => tree.has(file))) return true;
+  if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
+    return true;
+  return (
+    ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file)) &&
+    !tree.has("package.json") &&
+    !tree.has("index.html")
+  );
+}
+
+function checkVersion({ tree, version }: PythonFacts): void {
+  const text = tree.text("pyproject.toml");
+  const wish = text === null ? undefined : asTable(parseToml(text, "pyproject.toml")["project"])["requires-python"];
+  if (typeof wish !== "string" || fitsPython(version, wish)) return;
+  const summary = `pyproject.toml asks for Python ${wish}; this machine has ${version}.`;
+  throw new BuildRefused("python_version_unavailable", { summary });
+}
+
+// Reading a range takes time with its square.
+const longestWish = 256;
+
+/** PEP 440's comma separated comparisons, as far as `requires-python` uses them. What cannot be read is taken as fitting: pip decides. */
+export function fitsPython(version: string, wish: string): boolean {
+  if (wish.length > longestWish) return true;
+  const parts = wish.split(",").map((part) => part.trim().replace(/\s+/g, "").replace(/\.\*$/, ""));
+  return parts.every((part) => {
+    const range = part.startsWith("~=") ? compatible(part.slice(2)) : part.startsWith("==") ? part.slice(2) : part;
+    if (part.startsWith("!=") || semver.validRange(range) === null) return true;
+    return semver.satisfies(version, range);
+  });
+}
+
+/** `~=3.10` allows 3.10 up to 4; `~=3.10.2` up to 3.11. */
+function compatible(version: string): string {
+  return version.split(".").length > 2 ? `~${version}` : `^${version}`;
+}
+
+function installInputs(facts: PythonFacts, dependencies: Dependencies): readonly unknown[] | null {
+  if (!dependencies.isReusable) return null;
+  return [facts.interpreter, facts.version, facts.home, facts.settings, dependencies.args, dependencies.texts];
+}
+
+function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependencies): Step[] {
+  const python = `${home}/.venv/bin/python`;
+  const shared = { stage: "install", env: { PYTHONDONTWRITEBYTECODE: "1" }, tool: "pip" } as const;
+  const create: Step = {
+    ...shared,
+    title: "Creating a virtual environment",
+    args: [interpreter, "-m", "venv", `${home}/.venv`],
+    otherwise: "python_missing",
+    quiet: true,
+  };
+  const install: Step = {
+    ...shared,
+    title: `Installing dependencies from ${dependencies.from}`,
+    args: [
+      python,
+      "-m",
+      "pip",
+      "install",
+      "--no-input",
+      "--disable-pip-version-check",
+      "--no-compile",
+      "--progress-bar",
+      "off",
+      ...dependencies.args,
+    ],
+    otherwise: "install_failed",
+  };
+  // Time stamps in compiled files would make equal sources differ, and a read-only release cannot compile later.
+  const compile: Step = {
+    ...shared,
+    title: "Compiling",
+    args: [
+      python,
+      "-m",
+      "compileall",
+      "-q",
+      "-f",
+      "-j",
+      "0",
+      "--invalidation-mode",
+      "unchecked-hash",
+      `${home}/.venv/lib`,
+    ],
+    otherwise: "install_failed",
+    quiet: true,
+  };
+  return dependencies.args.length === 0 ? [create, compile] : [create, install, compile];
+}
+
+function collectStatic({ tree, home }: PythonFacts): Step[] {
+  const isDjango = tree.has("manage.py") && declaredPackages(tree).has("django");
+  const hasRoot = tree.paths.some(
+    (path) => path.endsWith(".py") && /^[ \t]*STATIC_ROOT[ \t]*=/m.test(tree.text(path) ?? ""),
+  );
+  if (!isDjango || !hasRoot) return [];
+  return [
+    {
+      title: "Collecting static files: python manage.py collectstatic",
+      stage: "build",
+      args: [`${home}/.venv/bin/python`, "manage.py", "collectstatic", "--noinput"],
+      env: {},
+      tool: "script",
+      otherwise: "build_script_failed",
+    },
+  ];
+}

@@ -1,0 +1,58 @@
+import { hash } from "node:crypto";
+
+/** The source as detection sees it: paths relative to the root, and the text of the few files that decide. */
+export interface SourceTree {
+  /** All files and links (not folders), sorted. */
+  readonly paths: readonly string[];
+  has(path: string): boolean;
+  /** The text of a deciding file, or null when the file is missing, a link, or too large to read. */
+  text(path: string): string | null;
+  /** The digest and beginning of a lock file or of a package manager's settings; null as for `text`. */
+  lock(path: string): LockFile | null;
+}
+
+/** A file of which only its digest and its first lines matter. */
+export interface LockFile {
+  readonly digest: string;
+  readonly beginning: string;
+}
+
+/** How much of a lock file's text detection gets. */
+export const lockBeginningBytes = 4096;
+
+const manifests =
+  /^(?:package\.json|Procfile|Pipfile|go\.mod|\.nvmrc|\.node-version|pyproject\.toml)$|\.py$|^(?:[^/]+\/){0,3}[^/]+\.go$/;
+const locks = /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock)$/;
+const requirements = /^requirements[^/]*\.txt$/;
+const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
+
+/** How detection reads a file: its text, only its digest and beginning (`lock`), or not at all (null). */
+export function readingOf(path: string): "manifest" | "requirements" | "lock" | null {
+  if (locks.test(path)) return "lock";
+  if (requirements.test(path)) return "requirements";
+  return manifests.test(path) && !path.split("/").some((part) => skippedFolders.has(part)) ? "manifest" : null;
+}
+
+/** The tree of these paths, texts and lock files. */
+export function makeTree(
+  paths: readonly string[],
+  texts: ReadonlyMap<string, string>,
+  locked: ReadonlyMap<string, LockFile>,
+): SourceTree {
+  const known = new Set(paths);
+  return {
+    paths,
+    has: (path) => known.has(path),
+    text: (path) => texts.get(path) ?? null,
+    lock: (path) => locked.get(path) ?? null,
+  };
+}
+
+/** A tree made of the given files, for decisions that need no disk. */
+export function treeOf(files: Readonly<Record<string, string>>): SourceTree {
+  const lockFiles = Object.entries(files).filter(([path]) => readingOf(path) === "lock");
+  const locked = lockFiles.map(
+    ([path, text]) => [path, { digest: hash("sha256", text), beginning: text.slice(0, lockBeginningBytes) }] as const,
+  );
+  return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)), new Map(locked));
+}
