@@ -19,7 +19,7 @@ export interface FailureColumn {
 export interface ImageColumn {
   readonly image_ref: string;
   readonly kind: string;
-  readonly web_command: string;
+  readonly web_command: string | null;
   readonly release_command: string | null;
   readonly size_bytes: number;
 }
