@@ -1,7 +1,9 @@
 import { isIP } from "node:net";
 import { homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
+import { buildMemoryMibOf } from "./build-memory.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
+import { toolEnvironment } from "./tool-environment.ts";
 
 const mib = 1024 * 1024;
 const port = [0, 65_535] as const;
@@ -380,26 +382,8 @@ function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
     .map((name) => `${name} is not a setting of Berth; see docs/config.md.`);
 }
 
-const forTools =
-  /^(PATH|HOME|LANG|TZ|(https?|no|all)_proxy|npm_config_.*|pip_.*|goproxy|gosumdb|goflags|goprivate|ssl_cert_(file|dir)|node_extra_ca_certs|node_use_system_ca|requests_ca_bundle|curl_ca_bundle)$/i;
-
-function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string> {
-  // What npm tells the scripts that it runs (npm start is one) is about this package, not about its own registry settings.
-  const aboutThisRun =
-    /^npm_config_(local_prefix|global_prefix|prefix|node_gyp|noproxy|user_agent|init_module|cache)$/i;
-  const entries = Object.entries(environment).filter(
-    ([name, value]) => value !== undefined && forTools.test(name) && !aboutThisRun.test(name),
-  );
-  return Object.fromEntries(entries) as Record<string, string>;
-}
-
 function emptyIsUnset(value: string | undefined): string | undefined {
   return value === "" ? undefined : value;
-}
-
-/** Half of the machine's memory, so that a build of the usual size fits beside its neighbours. */
-export function buildMemoryMibOf(machineBytes: number): number {
-  return Math.min(8192, Math.max(2048, Math.floor(machineBytes / 2 / mib)));
 }
 
 /** Bytes of a setting in MiB. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "../contract/limits.ts";
-import { buildMemoryMibOf, readConfig } from "./config.ts";
+import { buildMemoryMibOf } from "./build-memory.ts";
+import { readConfig } from "./config.ts";
 import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
 
 test("without settings the limits are those that the contract names", () => {

@@ -1,0 +1,13 @@
+/** The variables that package managers and other tools get of the control plane's own environment. */
+export function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string> {
+  // What npm tells the scripts that it runs (npm start is one) is about this package, not about its own registry settings.
+  const aboutThisRun =
+    /^npm_config_(local_prefix|global_prefix|prefix|node_gyp|noproxy|user_agent|init_module|cache)$/i;
+  const entries = Object.entries(environment).filter(
+    ([name, value]) => value !== undefined && forTools.test(name) && !aboutThisRun.test(name),
+  );
+  return Object.fromEntries(entries) as Record<string, string>;
+}
+
+const forTools =
+  /^(PATH|HOME|LANG|TZ|(https?|no|all)_proxy|npm_config_.*|pip_.*|goproxy|gosumdb|goflags|goprivate|ssl_cert_(file|dir)|node_extra_ca_certs|node_use_system_ca|requests_ca_bundle|curl_ca_bundle)$/i;
