@@ -126,7 +126,7 @@ export async function startBackupPlatform({
 }
 
 /** What the reconcilers of databases and backups use of the world. */
-export function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Platform {
+function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Platform {
   const { db, vault, wakeups, clock } = api.platform;
   const ports = { postgresHost: host, storages: { standard: "disk", named: { disk: storage } } };
   const owner = formatIdentity(ownIdentity());

@@ -139,7 +139,7 @@ const emptyDns: Dns = {
 };
 
 /** What users' hostnames must lead to in tests. */
-export const testDomains: DomainSettings = {
+const testDomains: DomainSettings = {
   appsDomain: "apps.test",
   controlHost: "berth.test",
   publicAddresses: ["192.0.2.1", "2001:db8::1"],

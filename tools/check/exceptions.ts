@@ -9,15 +9,6 @@ export const exceptions = {
     "src/sandbox/spec.ts#ReachedService": "a network service, the thing itself",
     "src/ports/runtime.ts#LocalService": "a network service, the thing itself",
   } as Exceptions,
-  /** `file#name`: exports that nothing in the checkout imports. */
-  exports: {} as Exceptions,
-  /** Packages in package.json that no source file imports. */
-  packages: {
-    "oxlint-tsgolint": "oxlint loads it for the rules that need types",
-    oxfmt: "run as a program",
-    oxlint: "run as a program",
-    typescript: "run as a program",
-  } as Exceptions,
   /** `file`: files that name a host or path which others must not. */
   texts: {} as Exceptions,
   /** `noun.part`: what a noun of the contract lacks, `*.part` what all of them do (see test/layout.test.ts). */
