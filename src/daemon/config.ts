@@ -101,6 +101,7 @@ export const settings = {
     ["auto", "veth", "pasta", "shared"],
     "How sandboxes are connected: the best that works here, or a certain way.",
   ),
+  allowUnisolated: flag("BERTH_ALLOW_UNISOLATED", false, "Without namespaces, run code of all organizations."),
   logFormat: choice("BERTH_LOG_FORMAT", ["text", "json"], "How the control plane logs to standard output."),
   logLevel: choice("BERTH_LOG_LEVEL", ["info", "debug", "warn", "error"], "From which level on it logs."),
   uidBase: wholeNumber(
@@ -122,12 +123,7 @@ export const settings = {
     "The PORT that applications are given unless their project sets one.",
   ),
   appMemoryMib: wholeNumber("BERTH_APP_MEMORY_MIB", 512, [16, 1_048_576], "Memory of one replica."),
-  appFolderMib: wholeNumber(
-    "BERTH_APP_FOLDER_MIB",
-    1024,
-    [1, 1_048_576],
-    "How much one replica may write to its own folder; the changes go with the replica.",
-  ),
+  appFolderMib: wholeNumber("BERTH_APP_FOLDER_MIB", 1024, [1, 1_048_576], "Its changes to its own folder."),
   appProcesses: wholeNumber("BERTH_APP_PROCESSES", 256, [8, 100_000], "Processes and threads of one replica."),
   appCpus: wholeNumber("BERTH_APP_CPUS", 2, [1, 1024], "Processors of one replica."),
   databaseMemoryMib: wholeNumber(

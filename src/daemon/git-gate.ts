@@ -3,17 +3,21 @@ import { findProject } from "../features/projects/projects.ts";
 import { keysByFingerprint } from "../features/ssh-keys/ssh-keys.ts";
 import { authenticate, recordUse } from "../features/tokens/tokens.ts";
 import type { Scope } from "../contract/access.ts";
+import type { CodeAdmission } from "./foreign-code.ts";
 import type { GitAccess, GitCaller, GitGate, GitPath, ProjectLookup, PushRequest } from "../git/gate.ts";
 
 /** What a git access demands of a token, and of a key that a token registered. */
 const scopeOf: Record<GitAccess, Scope> = { read: "projects:read", write: "deployments:write" };
+
+const unisolated =
+  "This machine cannot isolate applications, so it runs the code of its first organization only. Its operator can change that.";
 
 interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
 }
 
 /** Joins git's transport with the features: who calls, what they may see, and what becomes of a push. */
-export function createGitGate(receiving: Receiving): GitGate {
+export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmission }): GitGate {
   const { db } = receiving;
   const builds = new WeakMap<PushRequest, { id: string; branch: string }>();
   return {
@@ -46,7 +50,11 @@ export function createGitGate(receiving: Receiving): GitGate {
       };
       return found;
     },
-    findProject: (caller, path, access) => lookUp(receiving, caller as Known, path, access),
+    async findProject(caller, path, access) {
+      const found = await lookUp(receiving, caller as Known, path, access);
+      if (found.outcome !== "found" || access === "read") return found;
+      return receiving.admits({ slug: caller.organization_slug }) ? found : { outcome: "refused", reason: unisolated };
+    },
     async receive(push, onLine) {
       const { project, caller, refs, quarantine, signal } = push;
       const wanted = {

@@ -17,6 +17,7 @@ import { openWakeups } from "../store/wakeups.ts";
 import { addressesOf } from "./addresses.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { holdDataFolder } from "./data-folder.ts";
+import { admitCode, requireAdmittedCode, type CodeAdmission } from "./foreign-code.ts";
 import { StartRefused } from "./start-refused.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
 import { createGitGate } from "./git-gate.ts";
@@ -66,9 +67,11 @@ export async function startPlatform(
   const { platform, confinement, leaveMachine } = await wire({ config, parts, database, wakeups, log });
   if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
   shutdown.onEnd("applications, edge and databases", () => endWorld(config, platform));
+  const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
+  await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
   const isNew = await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken);
-  const git = await openGit(config, { parts, platform, confinement });
+  const git = await openGit(config, { parts, platform, confinement, admits });
   const reconcilers = createReconcilers(platform, () =>
     git.port > 0 ? { host: config.listen, port: git.port } : null,
   );
@@ -120,9 +123,10 @@ interface GitParts {
   readonly parts: MachineParts;
   readonly platform: Platform;
   readonly confinement: Confinement;
+  readonly admits: CodeAdmission;
 }
 
-async function openGit(config: Config, { parts, platform, confinement }: GitParts): Promise<GitServers> {
+async function openGit(config: Config, { parts, platform, confinement, admits }: GitParts): Promise<GitServers> {
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
   const gate = createGitGate({
@@ -131,6 +135,7 @@ async function openGit(config: Config, { parts, platform, confinement }: GitPart
     repositories: platform.ports.repositories,
     logStore: platform.ports.logStore,
     owner: platform.owner,
+    admits,
     treeLimits: { entries: limits.tree_entries, bytes: limits.tree_bytes },
   });
   return createGitServers({

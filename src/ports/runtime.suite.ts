@@ -250,6 +250,16 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.match(heard.join(""), /^hello\n\s*\d+\n$/);
     });
 
+    it("lets code change its own folder, and the next run finds the release as it was built", async () => {
+      const signal = new AbortController().signal;
+      const task = { timeoutMs: waitMs, silenceMs: waitMs, signal, onOutput: () => {} };
+      const command = "test ! -e mine && echo x > mine && mkdir -p .cache && cat mine server.js";
+      for (let round = 0; round < 2; round += 1)
+        assert.deepEqual(await runtime.runOnce(workload(), { ...task, command }), {
+          ...{ outcome: "exited", code: 0, out_of_memory: false },
+        });
+    });
+
     it("ends a command that takes too long, says nothing, or is called off", async () => {
       const run = (limits: { timeoutMs: number; silenceMs: number; signal?: AbortSignal }, command: string) =>
         runtime.runOnce(workload(), { signal: new AbortController().signal, onOutput: () => {}, ...limits, command });

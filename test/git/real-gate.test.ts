@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
+import { admitCode, requireAdmittedCode } from "../../src/daemon/foreign-code.ts";
 import { createGitGate } from "../../src/daemon/git-gate.ts";
 import { createGitServers, type GitServers } from "../../src/git/git-servers.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -15,7 +16,7 @@ import { until } from "../../src/kit/until.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
-import { testDeployment, testProject } from "../support/things.ts";
+import { testBuild, testDeployment, testProject } from "../support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
 
 let api: TestApi;
@@ -23,6 +24,7 @@ let root: string;
 let org: TestOrganization;
 let repositories: Repositories;
 let servers: GitServers;
+let isolation: "namespaces" | "none" = "namespaces";
 const http = createServer((req, res) => void servers.httpHandler(req, res));
 
 before(async () => {
@@ -35,6 +37,7 @@ before(async () => {
     ...{ db, wakeups, repositories, logStore: ports.logStore },
     owner: formatIdentity(ownIdentity()),
     treeLimits: { entries: 5, bytes: 1024 ** 2 },
+    admits: (organization) => isolation === "namespaces" || admitCode([], false)(organization),
   });
   const ssh = { host: "127.0.0.1", port: 0 };
   const hostKeyFile = join(root, "ssh", "host");
@@ -88,6 +91,24 @@ async function deployNext(projectId: string, meanwhile: () => Promise<unknown> =
   await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build.id).execute();
   return `refs/berth/builds/${build.id}`;
 }
+
+test("where sandboxes have no namespaces, another organization than the first cannot push, and its builds refuse a start", async (t) => {
+  isolation = "none";
+  t.after(() => (isolation = "namespaces"));
+  const { push } = await projectOf("foreign");
+  const pushed = await push("main");
+  assert.match(pushed.stderr, /cannot isolate applications/);
+  assert.notEqual(pushed.exitCode, 0);
+  const { db } = api.database;
+  await testBuild(
+    api.platform,
+    { org_id: org.id, project_id: (await testProject(api.platform, org, "built")).id },
+    { status: "succeeded" },
+  );
+  await assert.rejects(requireAdmittedCode(db, admitCode([], false)), /code of other organizations is here \(acme\)/);
+  await requireAdmittedCode(db, admitCode([], true));
+  await requireAdmittedCode(db, admitCode(["namespaces"], false));
+});
 
 test("the pin of a push whose branch moved is let go", async () => {
   const { project, work, push } = await projectOf("moved");

@@ -1,8 +1,7 @@
-import { join } from "node:path";
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
 import { findParts, makeGround } from "./test-ground.ts";
 
-/** Every promise holds with the strongest sandbox of this machine, and with the weaker ones it falls back to. */
+/** Every promise holds with the strongest sandbox of this machine, and where it gives no namespaces. */
 function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
   runtimeSuite(name, async () => {
     const ground = await makeGround(options);
@@ -16,8 +15,5 @@ function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
 }
 
 suite("the process runtime", {});
-suite("the process runtime where only root makes namespaces", {
-  parts: { ...findParts(), bwrap: join(import.meta.dirname, "test-bwrap-for-root.sh") },
-});
 suite("the process runtime on the host's own network", { network: "shared" });
 suite("the process runtime without bubblewrap", { network: "shared", parts: { ...findParts(), bwrap: null } });

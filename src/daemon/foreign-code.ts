@@ -1,0 +1,28 @@
+import type { Db } from "../store/database.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** Whether this machine may run the code of an organization. */
+export type CodeAdmission = (organization: { readonly slug: string }) => boolean;
+
+/** Without namespaces an application may read what others keep here: only the first organization's code runs, whose owner runs the machine. */
+export function admitCode(isolation: readonly string[], allowUnisolated: boolean): CodeAdmission {
+  const isForAll = allowUnisolated || isolation.includes("namespaces");
+  return ({ slug }) => isForAll || slug === "main";
+}
+
+/** Refuses a start that could run what organizations have built whose code is not admitted. */
+export async function requireAdmittedCode(db: Db, admits: CodeAdmission): Promise<void> {
+  const organizations = await db
+    .selectFrom("organization")
+    .select("slug")
+    .where((of) =>
+      of.exists(of.selectFrom("build").whereRef("build.org_id", "=", "organization.id").select("build.id")),
+    )
+    .execute();
+  const refused = organizations.filter((organization) => !admits(organization)).map(({ slug }) => slug);
+  if (refused.length === 0) return;
+  throw new StartRefused(
+    `This machine gives sandboxes no namespaces, but the code of other organizations is here (${refused.join(", ")}). ` +
+      "Allow user namespaces (docs/operations.md, Isolation), or set BERTH_ALLOW_UNISOLATED=1 to run it all the same.",
+  );
+}
