@@ -7,7 +7,9 @@ import { liveApp, type AppTraits } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
 import { ask, eventually, failures, startTraffic } from "./traffic.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 
+const random = seededRandom();
 const marker = `crash-${process.pid}`;
 /** The text that each commit answers with. */
 const texts = new Map<string, string>();
@@ -96,7 +98,7 @@ test("a second kill while the first one is being recovered from changes nothing"
   await pushAndKill({ phase: "", line: "Starting", afterMs: [100, 300] });
   for (let round = 0; round < 2; round += 1) {
     await platform.restart();
-    await sleep(Math.random() * 200);
+    await sleep(random() * 200);
     await platform.end("SIGKILL");
   }
   await platform.restart();
@@ -165,7 +167,7 @@ async function remember(): Promise<void> {
 
 async function pushAndKill({ line, afterMs: [from, to] }: Instant) {
   let dead: Promise<void> | undefined;
-  const kill = () => (dead ??= sleep(from + Math.random() * (to - from)).then(() => platform.end("SIGKILL")));
+  const kill = () => (dead ??= sleep(from + random() * (to - from)).then(() => platform.end("SIGKILL")));
   if (line === "") void kill();
   const pushed = await app.push("main", (chunk) => void (line !== "" && chunk.includes(line) && kill()));
   // A push that was too fast is killed after it.

@@ -253,6 +253,7 @@ function inherited(): Record<string, string> {
     "LANG",
     "SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
+    "NODE_COMPILE_CACHE",
     "npm_config_registry",
     "PIP_INDEX_URL",
     "PIP_FIND_LINKS",

@@ -6,7 +6,7 @@ import { plantedValue, startSubject, type Answer, type Subject } from "../confor
 import { requests, type FuzzedRequest } from "./requests.ts";
 
 const seconds = Number(process.env["BERTH_TEST_FUZZ_SECONDS"] ?? "45");
-const seed = Number(process.env["BERTH_TEST_FUZZ_SEED"] ?? randomInt(2 ** 31));
+const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));
 const atOnce = 4;
 
 // Each of these starts processes, or copies a database.

@@ -7,6 +7,8 @@ import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const timeoutMs = 60_000;
+/** The runner's own, so that not every start of the CLI compiles it anew. */
+const compiledCode = process.env["NODE_COMPILE_CACHE"];
 
 /** A user with a home folder of their own, who runs the CLI as a child process. */
 export interface CliUser extends AsyncDisposable {
@@ -31,6 +33,7 @@ export async function cliUser(login: { url?: string; token?: string } = {}): Pro
     PATH: systemPath,
     HOME: home,
     GIT_CONFIG_NOSYSTEM: "1",
+    ...(compiledCode === undefined ? {} : { NODE_COMPILE_CACHE: compiledCode }),
     ...(login.url === undefined ? {} : { BERTH_URL: login.url }),
     ...(login.token === undefined ? {} : { BERTH_TOKEN: login.token }),
   };

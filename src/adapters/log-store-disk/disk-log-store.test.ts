@@ -6,8 +6,10 @@ import { after, describe, it } from "node:test";
 import { start } from "../../kit/exec.ts";
 import { newId } from "../../kit/ids.ts";
 import { logStoreSuite } from "../../ports/log-store.suite.ts";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { createDiskLogStore } from "./disk-log-store.ts";
 
+const random = seededRandom();
 const root = mkdtempSync(join(tmpdir(), "berth-logs-"));
 after(() => rmSync(root, { recursive: true }));
 const limits = { buildLimitBytes: 20_000, runtime: { segmentBytes: 20_000, segments: 3 } };
@@ -95,7 +97,7 @@ describe("logs on disk after a crash", () => {
     for (let round = 0; round < 6; round += 1) {
       const child = start({ file: process.execPath, args: ["--input-type=module", "--eval", script] });
       await new Promise((resolve) => child.stdout.once("data", resolve));
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
+      await new Promise((resolve) => setTimeout(resolve, random() * 60));
       child.kill("SIGKILL");
       await new Promise((resolve) => child.once("close", resolve));
     }

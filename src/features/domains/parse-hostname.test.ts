@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { randomInt } from "node:crypto";
 import { describe, test } from "node:test";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { parseHostname } from "./parse-hostname.ts";
 
+const random = seededRandom();
+const randomInt = (below: number) => Math.floor(random() * below);
 const own = { appsDomain: "apps.example.net", controlHost: "berth.example.net" };
 const parsed = (text: string) => parseHostname(text, own);
 const hostnameOf = (text: string) => {
@@ -94,7 +96,7 @@ describe("what no project can have is refused", () => {
 /** Spellings that programs take for an IPv4 address: 1 to 4 parts, each decimal, octal or hexadecimal, in any case, in any digits. */
 function spellIpv4(): string {
   const address = [0, 0, 0, 0].map(() => randomInt(256));
-  const count = randomInt(1, 5);
+  const count = 1 + randomInt(4);
   const tail = address.slice(count - 1).reduce((sum, byte) => sum * 256 + byte, 0);
   const parts = [...address.slice(0, count - 1), tail].map(spellNumber);
   const dot = [".", "。", "．", "｡"][randomInt(4)] as string;
@@ -130,7 +132,7 @@ describe("IP addresses are refused in every spelling", () => {
     const alphabet = "0123456789abcdefxX.．１";
     let names = 0;
     for (let count = 0; count < 20_000; count += 1) {
-      const text = Array.from({ length: randomInt(1, 14) }, () => alphabet[randomInt(alphabet.length)]).join("");
+      const text = Array.from({ length: 1 + randomInt(13) }, () => alphabet[randomInt(alphabet.length)]).join("");
       const result = parsed(text);
       if ("refused" in result) continue;
       names += 1;

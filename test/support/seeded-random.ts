@@ -1,0 +1,17 @@
+import { randomInt } from "node:crypto";
+
+/**
+ * Random numbers in [0, 1) that a failed run can repeat: the seed is printed, and `BERTH_TEST_SEED` gives it back. The generator is
+ * Mulberry32. Instants that depend on the machine's speed repeat only as far as the machine does.
+ */
+export function seededRandom(): () => number {
+  const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));
+  console.log(`random numbers: BERTH_TEST_SEED=${seed} repeats them`);
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
