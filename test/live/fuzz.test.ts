@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { plantedValue, startSubject, type Answer, type Subject } from "../conformance/subject.ts";
 import { requests, type FuzzedRequest } from "./requests.ts";
 
-const seconds = Number(process.env["BERTH_TEST_FUZZ_SECONDS"] ?? "45");
+const seconds = Number(process.env["BERTH_TEST_FUZZ_SECONDS"] ?? "20");
 const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));
 const atOnce = 4;
 

@@ -6,7 +6,7 @@ import { runJob, type JobResult } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
 import { findTestFiles } from "./test-files.ts";
 
-const timeoutMs = 5 * 60 * 1000;
+const timeoutMs = 10 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
 /** Runs the test files whose path contains one of the arguments; without arguments all of them, with the checks beside them. */
