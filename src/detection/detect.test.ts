@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BuildRefused } from "./failures.ts";
-import { treeOf } from "./source-tree.ts";
+import { testTree } from "./test-tree.ts";
 import { detect } from "./detect.ts";
 
 const kind = (...paths: string[]) =>
-  detect(treeOf(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
+  detect(testTree(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
 test("Go comes before Python before Node before static files", () => {
   assert.equal(kind("go.mod", "requirements.txt", "package.json", "index.html"), "go");
   assert.equal(kind("requirements.txt", "package.json", "index.html"), "python");
@@ -23,7 +23,7 @@ test("a Procfile changes commands, not the language", () => {
 test("what was probably meant is named: a Procfile of another spelling, an application in a folder", () => {
   const refusal = (files: Record<string, string>) => {
     try {
-      detect(treeOf(files));
+      detect(testTree(files));
     } catch (error) {
       if (error instanceof BuildRefused) return error.detail;
     }

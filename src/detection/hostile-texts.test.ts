@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { treeOf } from "./source-tree.ts";
+import { testTree } from "./test-tree.ts";
 import { detect } from "./detect.ts";
 import { goPlan } from "./go-plan.ts";
 import { nodeRange } from "./node-version.ts";
@@ -21,13 +21,13 @@ const hostile = [
 
 test("however a text is made, deciding about it takes no time worth mentioning", { timeout: 60_000 }, () => {
   for (const text of hostile) {
-    const python = treeOf({ "manage.py": text, "app.py": text, "requirements.txt": text, "gunicorn.conf.py": "" });
+    const python = testTree({ "manage.py": text, "app.py": text, "requirements.txt": text, "gunicorn.conf.py": "" });
     detect(python);
     pythonPlan({ tree: python, interpreter: "python3", version: "3.11.2", home: "/app", settings: "" });
     pythonStart(python);
-    goPlan(treeOf({ "go.mod": `module ${text}`, "main.go": `package main\n${text}` }), "1.24", none);
+    goPlan(testTree({ "go.mod": `module ${text}`, "main.go": `package main\n${text}` }), "1.24", none);
     wordsOf(text);
-    choosePackageManager(parsePackageJson("{}"), treeOf({ "pnpm-lock.yaml": text }));
+    choosePackageManager(parsePackageJson("{}"), testTree({ "pnpm-lock.yaml": text }));
     assert.equal(fitsPython("3.11.2", text), true);
     assert.equal(nodeRange(text) ?? "*", "*");
   }

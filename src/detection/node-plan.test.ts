@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { treeOf } from "./source-tree.ts";
+import { testTree } from "./test-tree.ts";
 import { nodePlan } from "./node-plan.ts";
 import { installKey } from "./plan.ts";
 import { choosePackageManager } from "./package-manager.ts";
 import { parsePackageJson } from "./package-json.ts";
 
 function plan(manifest: object, files: Record<string, string> = {}) {
-  const made = nodePlan(treeOf({ "package.json": JSON.stringify(manifest), ...files }));
+  const made = nodePlan(testTree({ "package.json": JSON.stringify(manifest), ...files }));
   return {
     ...made,
     key: (tools = "node 24.1.0") => made.install && installKey(made.install, [tools]),
@@ -57,7 +57,7 @@ test("pnpm and yarn are chosen by their lock files", () => {
 
 test("packageManager decides over lock files, which are named when they are not used", () => {
   const manifest = parsePackageJson(JSON.stringify({ packageManager: "pnpm@9.1.0+sha512.abc" }));
-  const chosen = choosePackageManager(manifest, treeOf({ "package-lock.json": "{}", "pnpm-lock.yaml": "" }));
+  const chosen = choosePackageManager(manifest, testTree({ "package-lock.json": "{}", "pnpm-lock.yaml": "" }));
   assert.deepEqual(
     { ...chosen, notes: chosen.notes.length },
     { name: "pnpm", version: "9.1.0", lockFile: "pnpm-lock.yaml", notes: 1 },
@@ -66,7 +66,7 @@ test("packageManager decides over lock files, which are named when they are not 
 
 test("the format of pnpm's lock file decides its version", () => {
   const version = (text: string) =>
-    choosePackageManager(parsePackageJson("{}"), treeOf({ "pnpm-lock.yaml": text })).version;
+    choosePackageManager(parsePackageJson("{}"), testTree({ "pnpm-lock.yaml": text })).version;
   assert.deepEqual(
     [version("lockfileVersion: 5.4"), version("lockfileVersion: '6.0'"), version("lockfileVersion: '9.0'")],
     ["7", "8", "10"],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseNodeVersion, nodeRange, nodeWish } from "./node-version.ts";
 import { parsePackageJson } from "./package-json.ts";
-import { treeOf } from "./source-tree.ts";
+import { testTree } from "./test-tree.ts";
 
 test("what people write becomes a range", () => {
   assert.equal(nodeRange("v20.11.0\n"), "20.11.0");
@@ -17,10 +17,10 @@ test("what people write becomes a range", () => {
 
 test("engines.node comes before .nvmrc before .node-version", () => {
   const files = { ".nvmrc": "20", ".node-version": "18.0.0" };
-  assert.equal(nodeWish(parsePackageJson(`{"engines":{"node":"22"}}`), treeOf(files))?.range, ">=22.0.0 <23.0.0-0");
-  assert.equal(nodeWish(parsePackageJson("{}"), treeOf(files))?.range, ">=20.0.0 <21.0.0-0");
-  assert.equal(nodeWish(parsePackageJson("{}"), treeOf({ ".node-version": "18.0.0" }))?.range, "18.0.0");
-  assert.equal(nodeWish(parsePackageJson("{}"), treeOf({})), null);
+  assert.equal(nodeWish(parsePackageJson(`{"engines":{"node":"22"}}`), testTree(files))?.range, ">=22.0.0 <23.0.0-0");
+  assert.equal(nodeWish(parsePackageJson("{}"), testTree(files))?.range, ">=20.0.0 <21.0.0-0");
+  assert.equal(nodeWish(parsePackageJson("{}"), testTree({ ".node-version": "18.0.0" }))?.range, "18.0.0");
+  assert.equal(nodeWish(parsePackageJson("{}"), testTree({})), null);
 });
 
 test("the platform's own version is used when it fits, else the newest long-term one", () => {

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
 import { planBuild } from "./plan-build.ts";
-import { treeOf } from "./source-tree.ts";
+import { testTree } from "./test-tree.ts";
 
 const machine = { python: null, goVersion: "1.24.0", home: "/app" };
 const planOf = (files: Record<string, string>) => {
-  const tree = treeOf(files);
+  const tree = testTree(files);
   return planBuild(detect(tree), tree, machine);
 };
 const refusalOf = (files: Record<string, string>) => {

@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { treeOf, type SourceTree } from "./source-tree.ts";
+import type { SourceTree } from "./source-tree.ts";
+import { testTree } from "./test-tree.ts";
 import { fitsPython, isPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 
 const plan = (files: Record<string, string>) =>
-  pythonPlan({ tree: treeOf(files), interpreter: "/usr/bin/python3", version: "3.11.2", home: "/app", settings: "" });
+  pythonPlan({ tree: testTree(files), interpreter: "/usr/bin/python3", version: "3.11.2", home: "/app", settings: "" });
 const pip = (files: Record<string, string>) =>
   plan(files)
     .install?.steps.find((step) => step.args.includes("pip"))
     ?.args.slice(9)
     .join(" ");
 const start = (files: Record<string, string>) => {
-  const found = pythonStart(treeOf(files));
+  const found = pythonStart(testTree(files));
   return found?.how === "command" ? found.command : null;
 };
 
@@ -43,9 +44,9 @@ test("Django's static files are collected when it has a place for them", () => {
 });
 
 test("settings of tools in pyproject.toml do not make a Python application", () => {
-  assert.equal(isPython(treeOf({ "pyproject.toml": "[tool.ruff]", "package.json": "{}" })), false);
-  assert.equal(isPython(treeOf({ "app.py": "" })), true);
-  assert.equal(isPython(treeOf({ "app.py": "", "index.html": "" }) satisfies SourceTree), false);
+  assert.equal(isPython(testTree({ "pyproject.toml": "[tool.ruff]", "package.json": "{}" })), false);
+  assert.equal(isPython(testTree({ "app.py": "" })), true);
+  assert.equal(isPython(testTree({ "app.py": "", "index.html": "" }) satisfies SourceTree), false);
 });
 
 test("requires-python is compared with the machine's Python", () => {

@@ -1,5 +1,3 @@
-import { hash } from "node:crypto";
-
 /** The source as detection sees it: paths relative to the root, and the text of the few files that decide. */
 export interface SourceTree {
   /** All files and links (not folders), sorted. */
@@ -46,13 +44,4 @@ export function makeTree(
     text: (path) => texts.get(path) ?? null,
     lock: (path) => locked.get(path) ?? null,
   };
-}
-
-/** A tree made of the given files, for decisions that need no disk. */
-export function treeOf(files: Readonly<Record<string, string>>): SourceTree {
-  const lockFiles = Object.entries(files).filter(([path]) => readingOf(path) === "lock");
-  const locked = lockFiles.map(
-    ([path, text]) => [path, { digest: hash("sha256", text), beginning: text.slice(0, lockBeginningBytes) }] as const,
-  );
-  return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)), new Map(locked));
 }

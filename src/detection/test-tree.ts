@@ -1,0 +1,11 @@
+import { hash } from "node:crypto";
+import { lockBeginningBytes, makeTree, readingOf, type SourceTree } from "./source-tree.ts";
+
+/** A tree made of the given files, for decisions that need no disk. */
+export function testTree(files: Readonly<Record<string, string>>): SourceTree {
+  const lockFiles = Object.entries(files).filter(([path]) => readingOf(path) === "lock");
+  const locked = lockFiles.map(
+    ([path, text]) => [path, { digest: hash("sha256", text), beginning: text.slice(0, lockBeginningBytes) }] as const,
+  );
+  return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)), new Map(locked));
+}
