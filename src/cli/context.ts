@@ -21,6 +21,7 @@ export interface GlobalOptions {
   project?: string;
   context?: string;
   color?: boolean;
+  raw?: boolean;
 }
 
 /** What the CLI knows of the machine and the shell it was started in. */

@@ -4,7 +4,8 @@ import { cliUser } from "../../test/support/cli.ts";
 import { sampleBuild, sampleDeployment, sampleFailure } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
 
-const log = ["-----> Installing\n", "-----> Building ✓\n"];
+const log = ["-----> Installing\n", "-----> \x1b[2JBuilding ✓\n"];
+const shownLog = log.join("").replace("\x1b[2J", "");
 
 /** A platform whose build log comes in two parts, with a moment in between in which the platform is away. */
 function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script {
@@ -32,12 +33,14 @@ function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script
   };
 }
 
-test("deploy follows the build's log byte for byte and ends when the deployment is live", async () => {
+test("deploy follows the build's log, with control sequences only on request, and ends when the deployment is live", async () => {
   await using platform = await startScriptedPlatform(deploys());
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { exitCode, stdout } = await user.berth(["deploy", "-p", "demo"]);
   assert.equal(exitCode, 0);
-  assert.equal(stdout, `${log.join("")}Live: deployment #1 of demo\n`);
+  assert.equal(stdout, `${shownLog}Live: deployment #1 of demo\n`);
+  const raw = await user.berth(["deploy", "-p", "demo", "--raw"]);
+  assert.equal(raw.stdout, `${log.join("")}Live: deployment #1 of demo\n`);
 });
 
 test("deploy --json prints one document, the deployment", async () => {
@@ -85,7 +88,7 @@ test("builds log without -f prints what is there of a build that runs, in words 
   await using platform = await startScriptedPlatform(script);
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const words = await user.berth(["builds", "log", "bld_1"]);
-  assert.deepEqual([words.exitCode, words.stdout], [0, log.join("")]);
+  assert.deepEqual([words.exitCode, words.stdout], [0, shownLog]);
   const json = await user.berth(["builds", "log", "bld_1", "--json"]);
   assert.equal(json.exitCode, 0, json.stderr);
   assert.deepEqual(JSON.parse(json.stdout), {

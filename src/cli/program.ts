@@ -71,6 +71,7 @@ export function buildProgram(ctx: CliContext): Command {
     .option("--json", "print the API's own JSON, and errors as JSON on stderr")
     .option("--context <name>", "the login to use; `berth contexts` lists them")
     .option("--no-color", "no colours")
+    .option("--raw", "print logs byte for byte, with their control characters")
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     .addHelpText("after", footnote)

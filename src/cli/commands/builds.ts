@@ -8,7 +8,7 @@ import { awaitBuild, failureOf, readBuildLog } from "../follow.ts";
 import { renderFailure } from "../render/failure.ts";
 import { paintStatus } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
-import { duration, oneLine, relativeTime, terminalText } from "../render/text.ts";
+import { duration, oneLine, relativeTime } from "../render/text.ts";
 
 /** `berth builds`: what was built, and how it went. */
 export function addBuilds(program: Command, ctx: CliContext): void {
@@ -93,7 +93,7 @@ async function printLog(ctx: CliContext, client: Client, { id, follow }: { id: s
   let log = "";
   const write = (text: string) => {
     if (ctx.options.json === true) log += text;
-    else ctx.output.raw(ctx.environment.stdout.isTTY ? terminalText(text) : text);
+    else ctx.output.application(text);
   };
   const last = await readBuildLog(ctx, client, { id, follow, write });
   if (ctx.options.json === true) ctx.output.result({ ...last, log }, () => "");

@@ -8,7 +8,7 @@ import { wholeNumber } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { table } from "../render/table.ts";
-import { duration, relativeTime, terminalText } from "../render/text.ts";
+import { duration, relativeTime } from "../render/text.ts";
 
 /** `berth deployments`, `deploy`, `rollback` and `scale`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
@@ -85,7 +85,7 @@ async function followToTheEnd(
   { slug, buildId }: { slug: string; buildId: string },
 ): Promise<Deployment> {
   const write = (text: string) => {
-    if (ctx.options.json !== true) ctx.output.raw(ctx.environment.stdout.isTTY ? terminalText(text) : text);
+    if (ctx.options.json !== true) ctx.output.application(text);
   };
   const build = await followBuild(ctx, client, buildId, write);
   const broken = failureOf(build);

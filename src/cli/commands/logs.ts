@@ -6,7 +6,6 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { isPassing, patienceMs } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
-import { terminalText } from "../render/text.ts";
 
 const pauseMs = 1000;
 
@@ -93,6 +92,6 @@ function lineText(ctx: CliContext, line: Page["lines"][number]): string {
     line.at,
     line.deployment === null ? null : `#${line.deployment}${line.replica === null ? "" : `.${line.replica}`}`,
   ];
-  const text = ctx.environment.stdout.isTTY ? terminalText(line.text) : line.text;
+  const text = ctx.output.applicationText(line.text);
   return [paint.dim(origin.filter((part) => part !== null).join(" ")), text].filter((part) => part !== "").join(" ");
 }

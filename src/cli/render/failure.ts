@@ -8,6 +8,6 @@ export function renderFailure(paint: Paint, failure: NonNullable<Build["failure"
     `${paint.red(`Failed in ${failure.stage}:`)} ${oneLine(failure.summary)} ${paint.dim(`(${oneLine(failure.code)})`)}`,
   ];
   if (failure.hint !== "") lines.push(`  ${paint.yellow("Hint:")} ${oneLine(failure.hint)}`);
-  lines.push(...failure.log_tail.map((line) => `  ${paint.dim("|")} ${terminalText(line)}`));
+  lines.push(...failure.log_tail.map((line) => `  ${paint.dim("|")} ${terminalText(line, { colours: false })}`));
   return lines.join("\n");
 }

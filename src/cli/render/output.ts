@@ -1,5 +1,6 @@
 import type { GlobalOptions, Environment } from "../context.ts";
 import { createPaint, type Paint } from "./paint.ts";
+import { terminalText } from "./text.ts";
 
 /** Where commands speak to. What was asked for goes to stdout; everything said along the way goes to stderr. */
 export interface Output {
@@ -9,6 +10,10 @@ export interface Output {
   readonly note: (text: (paint: Paint) => string) => void;
   /** Text to stdout exactly as it is, whatever the options. */
   readonly raw: (text: string) => void;
+  /** Text of an application or a build to stdout: without what steers a terminal, unless `--raw` asks for every byte. */
+  readonly application: (text: string) => void;
+  /** The same text, to be part of a line. */
+  readonly applicationText: (text: string) => string;
   /** Whether a person watches stderr, so that a line may be redrawn. */
   readonly watched: () => boolean;
   readonly stdoutPaint: () => Paint;
@@ -23,7 +28,11 @@ export function createOutput({ stdout, stderr, plain }: Environment, options: Gl
   const say = (stream: NodeJS.WriteStream, text: string) => {
     if (text !== "") stream.write(`${text}\n`);
   };
+  const applicationText = (text: string) =>
+    options.raw === true ? text : terminalText(text, { colours: coloured(stdout) });
   return {
+    applicationText,
+    application: (text) => void stdout.write(applicationText(text)),
     stdoutPaint,
     stderrPaint,
     raw: (text) => void stdout.write(text),

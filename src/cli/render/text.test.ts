@@ -31,5 +31,8 @@ test("one line keeps the words and loses line breaks, control sequences and what
 });
 
 test("an application's colours reach the terminal, everything else that steers it does not", () => {
-  assert.equal(terminalText("\x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\x07 end\r\b\tx\n"), "\x1b[31mred\x1b[0m end\tx\n");
+  const text = "\x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\x07 end\r\b\t\u202ex\u2066\n";
+  assert.equal(terminalText(text, { colours: true }), "\x1b[31mred\x1b[0m end\tx\n");
+  assert.equal(terminalText(text, { colours: false }), "red end\tx\n");
+  assert.equal(oneLine("a\u202eb\u200f"), "ab");
 });

@@ -1,17 +1,31 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** Text of an application for a terminal: its colours stay, every other control sequence goes. */
-export function terminalText(text: string): string {
-  const parts = text.split(/(\x1b\[[0-9;]*m)/);
-  return parts
-    .map((part, index) => (index % 2 === 1 ? part : stripVTControlCharacters(part).replace(/[^\P{Cc}\n\t]/gu, "")))
-    .join("");
+const marksOfDirection = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * Text of an application without anything that steers a terminal: no control sequences, no control characters but line feeds and tabs,
+ * and no marks that change the direction of text. Its colours may stay.
+ */
+export function terminalText(text: string, { colours }: { readonly colours: boolean }): string {
+  const parts = colours ? text.split(/(\x1b\[[0-9;]*m)/) : [text];
+  return parts.map((part, index) => (index % 2 === 1 ? part : withoutControls(part))).join("");
+}
+
+function withoutControls(text: string): string {
+  return stripVTControlCharacters(text)
+    .replace(/[^\P{Cc}\n\t]/gu, "")
+    .replaceAll(marksOfDirection, "");
 }
 
 /** One line that a terminal shows as it is: what could move the cursor or retitle a window is gone, long text ends in an ellipsis. */
 export function oneLine(text: string, atMost = Infinity): string {
   const first = stripVTControlCharacters(text).split(/\r?\n/, 1)[0] ?? "";
-  const letters = [...first.replace(/\p{Cc}/gu, " ").trim()];
+  const letters = [
+    ...first
+      .replace(/\p{Cc}/gu, " ")
+      .replaceAll(marksOfDirection, "")
+      .trim(),
+  ];
   return letters.length > atMost ? `${letters.slice(0, atMost - 1).join("")}…` : letters.join("");
 }
 
