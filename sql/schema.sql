@@ -102,7 +102,7 @@ CREATE TABLE public.backup (
     expired_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
-    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text]))),
+    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text]))),
     CONSTRAINT backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT backup_verification_check CHECK ((verification = ANY (ARRAY['verified'::text, 'mismatch'::text, 'failed'::text])))
 );
@@ -366,6 +366,7 @@ CREATE TABLE public.project (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
+    purged_at timestamp with time zone,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
 );
@@ -420,6 +421,23 @@ ALTER TABLE public.project ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY 
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE public.project_purge (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    requested_by text NOT NULL,
+    backup_id text,
+    database_id text,
+    problem text,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT project_purge_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text])))
 );
 
 CREATE TABLE public.project_variable (
@@ -599,9 +617,6 @@ ALTER TABLE ONLY public.project_database
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_project_id_key UNIQUE (project_id);
 
-ALTER TABLE ONLY public.project
-    ADD CONSTRAINT project_hostname_key UNIQUE (hostname);
-
 ALTER TABLE ONLY public.project_metric
     ADD CONSTRAINT project_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at);
 
@@ -609,10 +624,10 @@ ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_number_key UNIQUE (number);
 
 ALTER TABLE ONLY public.project
-    ADD CONSTRAINT project_org_id_slug_key UNIQUE (org_id, slug);
-
-ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.project_purge
+    ADD CONSTRAINT project_purge_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_pkey PRIMARY KEY (project_id, key);
@@ -745,6 +760,12 @@ CREATE INDEX project_metric_of_org ON public.project_metric USING btree (org_id,
 
 CREATE INDEX project_metric_old ON public.project_metric USING btree (bucket_seconds, at);
 
+CREATE UNIQUE INDEX project_of_hostname ON public.project USING btree (hostname) WHERE (purged_at IS NULL);
+
+CREATE UNIQUE INDEX project_of_slug ON public.project USING btree (org_id, slug) WHERE (purged_at IS NULL);
+
+CREATE UNIQUE INDEX project_purge_running ON public.project_purge USING btree (project_id) WHERE (status = 'running'::text);
+
 CREATE INDEX replica_metric_old ON public.replica_metric USING btree (bucket_seconds, at);
 
 CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (project_id);
@@ -863,6 +884,15 @@ ALTER TABLE ONLY public.project_metric
 
 ALTER TABLE ONLY public.project
     ADD CONSTRAINT project_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_purge
+    ADD CONSTRAINT project_purge_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY public.project_purge
+    ADD CONSTRAINT project_purge_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_purge
+    ADD CONSTRAINT project_purge_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

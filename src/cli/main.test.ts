@@ -122,8 +122,20 @@ test("every command has help with examples", async () => {
   }
 });
 
+test("projects purge deletes for good, asks for it, and names the backup that stays", async () => {
+  const purged = { ...sampleProject({ state: "deleted" }), purged: true, final_backup_id: "bak_1" };
+  await using platform = await startScriptedPlatform({ "projects.delete": () => purged });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  assert.equal((await user.berth(["projects", "purge", "demo"])).exitCode, 2);
+  assert.equal(platform.seen.length, 0);
+  assert.match((await user.berth(["projects", "purge", "demo", "--yes"])).stdout, /gone for good.*bak_1/s);
+  assert.equal(platform.seen[0]?.query.get("purge"), "true");
+});
+
+const deleted = { ...sampleProject({ state: "deleted" }), purged: false, final_backup_id: null };
+
 test("a destructive command where nobody can be asked needs --yes", async () => {
-  await using platform = await startScriptedPlatform({ "projects.delete": () => sampleProject({ state: "deleted" }) });
+  await using platform = await startScriptedPlatform({ "projects.delete": () => deleted });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const refused = await user.berth(["projects", "delete", "demo"]);
   assert.equal(refused.exitCode, 2);

@@ -25,7 +25,7 @@ const comparison = z.object({
 const backupSummary = z.object({
   id,
   status,
-  origin: z.enum(["manual", "daily"]),
+  origin: z.enum(["manual", "daily", "final"]),
   created_at: timestamp,
   finished_at: timestamp.nullable(),
   size_bytes: count.nullable(),

@@ -90,11 +90,18 @@ export const rows = [
     scope: "projects:write",
     approval: true,
     params: slugParam,
-    result: project,
+    query: z.object({ purge: queryFlag }),
+    result: project.extend({
+      /** Whether everything but the final backup is gone, and the slug is free. */
+      purged: z.boolean(),
+      /** Verified; null when nothing was purged, or there was no database. */
+      final_backup_id: id.nullable(),
+    }),
     success: [200],
-    errors: ["project_deleted"],
+    errors: ["project_deleted", "conflict"],
     activity: "project.deleted",
-    summary: "Stop serving a project; code, database and backups are kept",
+    waits: true,
+    summary: "Stop serving a project and keep everything; with ?purge=true, delete a deleted project for good",
   }),
   row({
     name: "projects.undelete",
@@ -106,7 +113,7 @@ export const rows = [
     params: slugParam,
     result: project,
     success: [200],
-    errors: ["conflict", "project_limit_reached"],
+    errors: ["conflict", "operation_in_progress", "project_limit_reached"],
     activity: "project.undeleted",
     summary: "Bring a deleted project back with the deployment it had",
   }),

@@ -287,6 +287,12 @@ export const settings = {
   s3SecretKey: optionalText("BERTH_S3_SECRET_KEY", "The secret of the access key; better given by a file."),
   s3SecretKeyFile: optionalText("BERTH_S3_SECRET_KEY_FILE", "The file that holds the secret of the access key."),
   metricsDays: wholeNumber("BERTH_METRICS_DAYS", 8, [8, 3650], "How many days metrics are kept, by the hour."),
+  purgeDays: wholeNumber(
+    "BERTH_PURGE_DAYS",
+    0,
+    [0, 3650],
+    "After how many days a deleted project is purged, with a verified final backup kept; 0: only when somebody asks for it.",
+  ),
   pageLookSeconds: wholeNumber(
     "BERTH_PAGE_LOOK_SECONDS",
     60,

@@ -13,6 +13,7 @@ import { monitorsTask } from "../reconcile/monitors/monitors-task.ts";
 import { notificationsTask } from "../reconcile/notifications/notifications-task.ts";
 import { metricsTask } from "../reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
+import { purgesTask } from "../reconcile/purges/purges-task.ts";
 import { releasesTask } from "../reconcile/releases/releases-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
 import { storageSizesTask } from "../reconcile/storage-sizes/storage-sizes-task.ts";
@@ -40,6 +41,7 @@ export function createReconcilers(
       imagesTask(platform),
       cronTask(platform),
       repositoriesTask(platform),
+      purgesTask(platform, () => wake("purges")),
       approvalsTask(platform),
       notificationsTask(platform, () => wake("notifications")),
       monitorsTask(platform, { tasks: () => driver.status(), git }),

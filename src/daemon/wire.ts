@@ -213,6 +213,7 @@ function settingsOf(config: Config): Platform["settings"] {
       pageLooks: { everySeconds: config.pageLookSeconds, timeoutMs: 10_000 },
       storageEverySeconds: 3600,
     },
+    purgeDays: config.purgeDays,
     logLines: { burst: config.logLinesBurst, perSecond: config.logLinesPerSecond },
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),

@@ -120,6 +120,8 @@ export interface ActivityNote {
   /** `ctx.project` if left out. */
   readonly project_id?: string;
   readonly target?: string;
+  /** Instead of the row's label. */
+  readonly action?: string;
   /** The id of what is changed, where the path names it by a word that could come to mean another; approvals are bound to it. */
   readonly resource?: string;
   readonly detail?: Readonly<Record<string, unknown>>;

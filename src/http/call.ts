@@ -99,7 +99,7 @@ export class Call {
       dry_run: true,
       route: this.#row.name,
       would_answer: this.#status,
-      would_change: silent ? null : { action: this.#row.activity, target, detail },
+      would_change: silent ? null : { action: this.#note.action ?? this.#row.activity, target, detail },
       needs_approval: isGated(this.#row, caller),
       affects: reaches ? await affectedBy(platform, { org_id, project_id }) : null,
     };
@@ -256,7 +256,7 @@ export class Call {
     // An operator's change to another organization's project is not part of that project's own activity.
     const ownProject = this.#project?.org_id === org_id ? this.#project.id : null;
     const { project_id = ownProject } = this.#note;
-    const action = this.#row.activity;
+    const { action = this.#row.activity } = this.#note;
     await recordActivity(db, { org_id, project_id, actor_token_id, actor_name, action, target, detail });
   }
 }

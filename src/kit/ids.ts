@@ -17,7 +17,8 @@ export type IdPrefix =
   | "dbs"
   | "dom"
   | "ntf"
-  | "alt";
+  | "alt"
+  | "pur";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -25,6 +25,8 @@ export interface LogStore {
   readPosition(instance: InstanceKey): Promise<string | null>;
   /** Nothing more of a workload's output is going to be read. Its lines stay. Idempotent. */
   forgetPositions(workloadId: string): Promise<void>;
+  /** Deletes a project's runtime log and the logs of these builds for good. Idempotent. */
+  remove(projectId: string, buildIds: readonly string[]): Promise<void>;
 }
 
 /** Up to where an instance's output has been stored. */

@@ -16,7 +16,7 @@ export interface PostgresHost {
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
   /** Ends the instance's processes, keeps its data. Idempotent. */
   stop(id: string): Promise<void>;
-  /** Ends the instance and deletes its data for good. Idempotent. Nothing of the product does: tests clean up with it. */
+  /** Ends the instance and deletes its data for good. Idempotent. */
   destroy(id: string): Promise<void>;
   /** The ids of all instances whose data exists here. */
   list(): Promise<readonly string[]>;

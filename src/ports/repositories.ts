@@ -31,6 +31,8 @@ export interface Repositories {
   repairRef(projectId: string, ref: string): Promise<boolean>;
   /** Makes a branch (full ref name) the one that a clone checks out. Idempotent; the branch need not exist yet. */
   setHead(projectId: string, ref: string): Promise<void>;
+  /** Deletes the project's repository for good. Idempotent. */
+  remove(projectId: string): Promise<void>;
   /** Deletes what crashed pushes left behind and packs what many pushes scattered. */
   sweep(): Promise<void>;
 }

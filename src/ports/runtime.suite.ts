@@ -284,6 +284,8 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.ok(bytes !== null && bytes >= 3_000_000 && bytes < 4_000_000, String(bytes));
       const none = { project_id: "prj_none", project_number: 4_000_000 };
       assert.equal(await runtime.storageBytes(none), 0);
+      for (let twice = 0; twice < 2; twice += 1) await runtime.removeStorage({ project_id, project_number });
+      assert.equal(await runtime.storageBytes({ project_id, project_number }), 0);
     });
 
     it("tells which ports a living instance listens on, and whether others reach them", async () => {

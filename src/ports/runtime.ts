@@ -44,6 +44,8 @@ export interface Runtime {
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
   /** What a project's storage folder takes on disk, in bytes. Reads all of it: to be asked rarely. Null when that took too long. */
   storageBytes(project: StorageOwner): Promise<number | null>;
+  /** Deletes a project's storage folder for good. Idempotent; no instance of the project may run. */
+  removeStorage(project: StorageOwner): Promise<void>;
 }
 
 export interface Workload {

@@ -61,6 +61,8 @@ export interface ReconcileSettings {
   readonly cron: CronSettings;
   readonly monitors: MonitorSettings;
   readonly metrics: MetricsSettings;
+  /** How many days after its deletion a project is purged; 0: never by itself. */
+  readonly purgeDays: number;
   /** How many lines the log takes of a replica; over it the oldest unread ones are dropped and counted. */
   readonly logLines: { readonly burst: number; readonly perSecond: number };
 }

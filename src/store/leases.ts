@@ -10,7 +10,8 @@ export type LeasedTable =
   | "project_database"
   | "backup_operation"
   | "cron_run"
-  | "notification";
+  | "notification"
+  | "project_purge";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
 export interface Lease {

@@ -48,6 +48,7 @@ export interface Tables {
   project: ProjectTable;
   project_database: ProjectDatabaseTable;
   project_metric: ProjectMetricTable;
+  project_purge: ProjectPurgeTable;
   project_variable: ProjectVariableTable;
   replica: ReplicaTable;
   replica_metric: ReplicaMetricTable;
@@ -126,7 +127,7 @@ export interface BackupTable {
   org_id: string;
   project_id: string;
   status: Generated<"running" | "completed" | "failed">;
-  origin: "manual" | "daily";
+  origin: "manual" | "daily" | "final";
   storage: string | null;
   storage_key: string | null;
   size_bytes: number | null;
@@ -390,6 +391,7 @@ export interface ProjectTable {
   created_at: Generated<Timestamp>;
   updated_at: Generated<Timestamp>;
   deleted_at: Timestamp | null;
+  purged_at: Timestamp | null;
 }
 
 export interface ProjectDatabaseTable {
@@ -431,6 +433,22 @@ export interface ProjectMetricTable {
   first_byte_ms: Generated<number>;
   total_ms: Generated<number>;
   slowest_ms: Generated<number>;
+}
+
+export interface ProjectPurgeTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  status: Generated<"running" | "completed" | "failed">;
+  requested_by: string;
+  backup_id: string | null;
+  database_id: string | null;
+  problem: string | null;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
 }
 
 export interface ProjectVariableTable {

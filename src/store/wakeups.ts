@@ -18,6 +18,7 @@ export type Topic =
   | "tokens"
   | "approvals"
   | "notifications"
+  | "purges"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

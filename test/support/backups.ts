@@ -31,6 +31,8 @@ export interface BackupPlatform {
   readonly hostOptions: LocalPostgresHostOptions;
   /** Starts the reconcilers of backups; they run from the beginning unless `paused`. */
   resume(): Promise<void>;
+  /** Runs one more task beside those of databases and backups. */
+  startTask(task: (wake: () => void) => Task): Promise<void>;
   /** Makes a project with a database that runs. */
   project(): Promise<TestProject>;
   /** Calls the API as the owner. */
@@ -105,6 +107,7 @@ export async function startBackupPlatform({
     backupsDir,
     hostOptions: place.options,
     resume,
+    startTask,
     call,
     ended,
     project: () => makeProject(api, org),

@@ -159,6 +159,7 @@ const releaseTestSettings = {
   drainMs: 0,
   stopGraceMs: 0,
   appPort: 3000,
+  purgeDays: 0,
   logLines: { burst: 20_000, perSecond: 1000 },
 };
 

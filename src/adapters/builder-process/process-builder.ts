@@ -60,6 +60,10 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
+    removeCaches: async (projectId) => {
+      await upkeep.of(projectId);
+      await removeTree(join(options.cachesDir, projectId));
+    },
     settle: async () => {
       await upkeep.all();
       await code.settle();

@@ -52,6 +52,10 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
     readRuntime: async (projectId, query) => readPage(logDir(projectId), query),
     readPosition: async (instance) =>
       (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
+    remove: async (projectId, buildIds) => {
+      await runExclusive(projectId, () => rm(logDir(projectId), { recursive: true, force: true }));
+      for (const id of buildIds) await rm(buildFile(id), { force: true });
+    },
     forgetPositions: (workloadId) => rm(positionsDir(workloadId), { recursive: true, force: true }),
   };
 }

@@ -208,6 +208,14 @@ class LocalRepositories implements Repositories {
     return { ...this.#place(projectId, quarantine), timeoutMs: commandTimeoutMs };
   }
 
+  /** Renamed first, so that a crash leaves no half repository under the project's name; `sweep` deletes the rest. */
+  async remove(projectId: string): Promise<void> {
+    const doomed = join(this.#dir, `.new-removed-${projectId}`);
+    const dir = this.#folder(projectId);
+    if (existsSync(dir)) await rename(dir, doomed);
+    await rm(doomed, { recursive: true, force: true });
+  }
+
   #place(projectId: string, quarantine: Quarantine | null = null) {
     const dir = this.#folder(projectId);
     // In a process group of its own: a signal to that of the control plane must not end git in the middle of a push.

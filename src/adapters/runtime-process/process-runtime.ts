@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { run, runOk } from "../../kit/exec.ts";
 import type {
   Instance,
   InstanceKey,
@@ -194,6 +196,14 @@ class SandboxedProcesses implements ProcessRuntime {
     const tree = readProcessTree();
     const processes = shims.flatMap(({ pid }) => applicationProcesses(tree, { pid, ...place }));
     return listeningPorts(processes.map(({ pid }) => pid));
+  }
+
+  async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
+    const folder = this.#options.storageDir(project_id, project_number);
+    if (!existsSync(folder)) return;
+    // An application may have closed its folders to its own user.
+    await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
+    await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {

@@ -7,6 +7,7 @@ import { wholeNumber } from "../input.ts";
 import { confirm } from "../prompts.ts";
 import { usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
+import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 
@@ -18,6 +19,7 @@ export function addProjects(program: Command, ctx: CliContext): void {
   addSettings(projects, ctx);
   addDelete(projects, ctx);
   addUndelete(projects, ctx);
+  addPurge(projects, ctx);
 }
 
 type Project = Answer<"projects.get">;
@@ -134,6 +136,26 @@ function addDelete(projects: Command, ctx: CliContext): void {
       });
       const project = await client.call("projects.delete", { params: { slug } });
       ctx.output.result(project, () => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`);
+    });
+}
+
+function addPurge(projects: Command, ctx: CliContext): void {
+  addCommand(projects, {
+    usage: "purge <slug>",
+    summary: "Delete a deleted project for good; a verified final backup of its database is kept",
+    examples: ["berth projects purge demo", "berth projects purge demo --yes"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (slug: string, options: { yes?: boolean }) => {
+      const client = await ctx.client();
+      const what = `This deletes the code, files, logs, history and database of ${slug} on ${client.baseUrl} for good. A final backup is kept.`;
+      await confirm(ctx, what, { name: slug, yes: options.yes });
+      const gone = await withProgress(ctx, `Backing ${slug} up and deleting it`, () =>
+        client.call("projects.delete", { params: { slug }, query: { purge: true }, signal: ctx.signal }),
+      );
+      const { final_backup_id: id } = gone;
+      const backup = id === null ? "It had no database." : `\`berth backups show ${id}\` shows its final backup.`;
+      ctx.output.result(gone, () => `${slug} is gone for good, and its slug is free. ${backup}`);
     });
 }
 

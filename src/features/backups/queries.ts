@@ -92,7 +92,7 @@ export interface NewBackup {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly origin: "manual" | "daily";
+  readonly origin: "manual" | "daily" | "final";
 }
 
 export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {

@@ -51,7 +51,7 @@ export function isDue(state: DailyState, window: BackupWindow, now: Date): boole
 /** A backup as retention sees it. */
 export interface KeptBackup {
   readonly id: string;
-  readonly origin: "manual" | "daily";
+  readonly origin: "manual" | "daily" | "final";
   readonly status: "completed" | "failed";
   readonly created_at: string;
   readonly is_verified: boolean;

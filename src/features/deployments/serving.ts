@@ -18,6 +18,7 @@ export async function servedProjects(db: Db) {
       "organization.suspended_at",
       "deployment.id as deployment_id",
     ])
+    .where("project.purged_at", "is", null)
     .execute();
 }
 

@@ -114,6 +114,7 @@ export async function storedFamilies(db: Db): Promise<readonly Family[]> {
 
 async function projectLabels(db: Db): Promise<ReadonlyMap<string, Labels>> {
   const { rows } = await sql<{ id: string; project: string; org: string }>`
-    select p.id, p.slug as project, o.slug as org from project p join organization o on o.id = p.org_id`.execute(db);
+    select p.id, p.slug as project, o.slug as org from project p join organization o on o.id = p.org_id
+    where p.purged_at is null`.execute(db);
   return new Map(rows.map(({ id, ...labels }) => [id, labels]));
 }

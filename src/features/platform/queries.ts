@@ -73,7 +73,8 @@ export async function countProjects(db: Db | Tx) {
         coalesce(sum(p.replicas) filter (where s.serves), 0)::int as replicas
       from project p join organization o on o.id = p.org_id
       cross join lateral (select p.deleted_at is null and o.suspended_at is null
-        and exists (select from deployment d where d.project_id = p.id and d.status = 'active') as serves) s`,
+        and exists (select from deployment d where d.project_id = p.id and d.status = 'active') as serves) s
+      where p.purged_at is null`,
   );
 }
 

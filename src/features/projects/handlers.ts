@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { awaitOutcome } from "../await-outcome.ts";
 import type { Context, Handlers } from "../context.ts";
+import { purgeState, requestPurge, runningPurge } from "../purges/purges.ts";
 import { presentProject } from "./projects.ts";
 import * as queries from "./queries.ts";
 import { hostnamesFor } from "./rules.ts";
@@ -31,10 +34,16 @@ export const projects: Handlers<"projects"> = {
     return show(ctx, target);
   },
 
-  async delete(ctx, { params }) {
+  async delete(ctx, { params, query }) {
     const project = await lock(ctx, params.slug);
-    if (project.deleted_at !== null) return ctx.fail("project_deleted", { error: "The project is already deleted." });
-    return change(ctx, project, true);
+    if (query.purge) return purge(ctx, project);
+    if (project.deleted_at !== null)
+      return ctx.fail("project_deleted", {
+        error: "The project is already deleted.",
+        hint: "Undelete it, or delete it for good with ?purge=true.",
+      });
+    const deleted = await change(ctx, project, true);
+    return { outcome: async () => ({ ...deleted, purged: false, final_backup_id: null }) };
   },
 
   async undelete(ctx, { params }) {
@@ -42,11 +51,16 @@ export const projects: Handlers<"projects"> = {
     const project = await lock(ctx, params.slug);
     if (project.deleted_at === null) return ctx.fail("conflict", { error: "The project is not deleted." });
     if (!fits) return ctx.fail("project_limit_reached");
+    if ((await runningPurge(ctx.tx, { org_id: project.org_id, project_id: project.id })) !== undefined)
+      return ctx.fail("operation_in_progress", { error: "The project is being purged." });
     return change(ctx, project, false);
   },
 };
 
-type AnyContext = Pick<Context<"projects.get">, "tx" | "caller" | "platform" | "fail">;
+type AnyContext = Pick<Context<"projects.get">, "caller" | "platform"> & {
+  readonly tx: Db | Tx;
+  readonly fail: (code: "not_found") => never;
+};
 type ChangeContext = AnyContext & Pick<Context<"projects.undelete">, "tx" | "note">;
 
 async function show(ctx: AnyContext, slug: string) {
@@ -60,6 +74,25 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   const found = await queries.selectProject(ctx.tx, org_id, slug);
   const locked = found && (await queries.lockProject(ctx.tx, { org_id, project_id: found.id }));
   return locked ?? ctx.fail("not_found");
+}
+
+/** Requests the purge in this transaction; the outcome is that the project is gone. */
+async function purge(ctx: Context<"projects.delete">, project: queries.ProjectRow) {
+  const { org_id, id: project_id, slug: target } = project;
+  if (project.deleted_at === null)
+    return ctx.fail("conflict", { error: "Only a deleted project can be purged.", hint: "Delete it first." });
+  const shown = await show(ctx, target);
+  const key = { org_id, project_id };
+  const id = await requestPurge(ctx.tx, ctx.platform.wakeups, { ...key, requested_by: ctx.caller.token_name });
+  ctx.note({ project_id, target, action: "project.purge_requested" });
+  const { db, wakeups } = ctx.platform;
+  const outcome = (signal: AbortSignal) =>
+    awaitOutcome(wakeups, { id, signal }, async () => {
+      const state = await purgeState(db, org_id, id);
+      if (state?.status === "failed") return ctx.fail("conflict", { error: state.problem ?? "The purge failed." });
+      return state?.status === "completed" ? { ...shown, purged: true, final_backup_id: state.backup_id } : undefined;
+    });
+  return { outcome };
 }
 
 async function insert(

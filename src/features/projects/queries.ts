@@ -39,9 +39,9 @@ const shown = `
   select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
-const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2`;
-const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2`;
-const shownOfOrganization = `${shown} where p.org_id = $1 and ($2 or p.deleted_at is null) order by p.id desc`;
+const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
+const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
+const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null) order by p.id desc`;
 
 /** The project with its active deployment. */
 export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {

@@ -52,6 +52,11 @@ export async function applyRetention(platform: Platform): Promise<void> {
     const gone = new Set(expired(known, platform.settings.backups.retention, platform.clock.now()));
     for (const { id, org_id } of backups) if (gone.has(id)) await expireBackup(platform.db, org_id, id);
   }
+  await deleteExpiredBackups(platform);
+}
+
+/** Deletes the files and then the rows of backups that are marked for it. */
+export async function deleteExpiredBackups(platform: Platform): Promise<void> {
   await each(platform, await expiredRows(platform.db), async ({ id, org_id, storage, storage_key }) => {
     const store = platform.ports.storages.named[storage ?? ""];
     // A file in a storage that is not configured now is deleted when it is again.

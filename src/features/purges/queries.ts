@@ -1,0 +1,187 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+
+/** Inserts a purge unless one of the project is running. */
+export async function insertPurge(tx: Tx, purge: ProjectKey & { id: string; requested_by: string }): Promise<void> {
+  const running = sql.lit<"running">("running");
+  await tx
+    .insertInto("project_purge")
+    .values(purge)
+    .onConflict((on) => on.column("project_id").where("status", "=", running).doNothing())
+    .execute();
+}
+
+/** The id of the project's running purge. */
+export async function runningPurge(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("project_purge")
+    .select("id")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("status", "=", "running")
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/** How a purge stands. */
+export async function purgeState(db: Db | Tx, orgId: string, id: string) {
+  return db
+    .selectFrom("project_purge")
+    .select(["status", "backup_id", "problem"])
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+}
+
+/** Whether the project is purged. */
+export async function isPurged(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
+  const row = await db
+    .selectFrom("project")
+    .select("purged_at")
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .executeTakeFirst();
+  return row !== undefined && row.purged_at !== null;
+}
+
+export interface TakenPurge extends ProjectKey {
+  readonly id: string;
+  readonly fence: number;
+  readonly backup_id: string | null;
+  readonly database_id: string | null;
+  readonly project_number: number;
+  readonly slug: string;
+}
+
+/** Claims the oldest running purge that no live worker holds. */
+export async function takePurge(db: Db, owner: string, underWay: readonly string[]): Promise<TakenPurge | undefined> {
+  const taken = await sql<TakenPurge>`
+    update project_purge u set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
+    from project p
+    where p.id = u.project_id and u.id = (select q.id from project_purge q
+      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${isNoneOf(underWay, "q.id")}
+      order by q.created_at for update skip locked limit 1)
+    returning u.id, u.org_id, u.project_id, u.fence, u.backup_id, u.database_id, p.number as project_number, p.slug`.execute(
+    db,
+  );
+  return taken.rows[0];
+}
+
+/** Releases a running purge, to be claimed again after the pause. */
+export async function releasePurge(db: Db, lease: Lease, pauseSeconds: number): Promise<void> {
+  await db
+    .updateTable("project_purge")
+    .set({ lease_owner: null, lease_until: sql`now() + make_interval(secs => ${pauseSeconds})` })
+    .where(holds(lease))
+    .where("status", "=", "running")
+    .execute();
+}
+
+/** Records the final backup, or the database whose row is deleted in the same transaction. */
+export async function updatePurge(
+  tx: Tx,
+  lease: Lease,
+  change: { readonly backup_id?: string; readonly database_id?: string },
+): Promise<void> {
+  await tx.updateTable("project_purge").set(change).where(holds(lease)).execute();
+}
+
+/** Ends a purge; false when the lease was lost. */
+export async function endPurge(tx: Tx, lease: Lease, problem: string | null): Promise<boolean> {
+  const done = await tx
+    .updateTable("project_purge")
+    .set({
+      status: problem === null ? "completed" : "failed",
+      problem,
+      finished_at: sql`now()`,
+      lease_owner: null,
+      lease_until: null,
+    })
+    .where(holds(lease))
+    .where("status", "=", "running")
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** Whether a build or a deployment of the project has not ended yet. */
+export async function isBusy(db: Db, { org_id, project_id }: ProjectKey): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from build where org_id = ${org_id} and project_id = ${project_id} and status in ('queued', 'running')
+    union all select 1 from deployment where org_id = ${org_id} and project_id = ${project_id} and status in ('pending', 'starting')
+    limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** The ids of the project's deployments and builds. */
+export async function historyOf(db: Db, { org_id, project_id }: ProjectKey) {
+  const idsOf = async (table: "deployment" | "build") =>
+    (
+      await db
+        .selectFrom(table)
+        .select("id")
+        .where("org_id", "=", org_id)
+        .where("project_id", "=", project_id)
+        .execute()
+    ).map(({ id }) => id);
+  return { deployments: await idsOf("deployment"), builds: await idsOf("build") };
+}
+
+/** Deletes the database's row, unless a worker is busy with it: then false. Its files are deleted afterwards. */
+export async function deleteDatabaseRow(tx: Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
+  for (const table of ["backup_operation", "restored_database"] as const)
+    await tx.deleteFrom(table).where("org_id", "=", org_id).where("project_id", "=", project_id).execute();
+  const done = await sql`delete from project_database where org_id = ${org_id} and project_id = ${project_id}
+    and (lease_until is null or lease_until <= now())`.execute(tx);
+  return done.numAffectedRows === 1n;
+}
+
+/** Marks all backups of the project but one for deletion. */
+export async function expireOtherBackups(tx: Tx, { org_id, project_id }: ProjectKey, kept: string | null) {
+  await sql`update backup set expired_at = now() where org_id = ${org_id} and project_id = ${project_id}
+    and expired_at is null and id is distinct from ${kept}`.execute(tx);
+}
+
+/** Tables whose rows of a purged project go, in an order that foreign keys allow. The others keep what an audit needs. */
+const emptiedTables = [
+  "replica_usage",
+  "replica_metric",
+  "project_metric",
+  "edge_counter",
+  "page_look",
+  "storage_size",
+  "cron_run",
+  "cron_job",
+  "domain",
+  "project_variable",
+  "deployment",
+  "build",
+] as const;
+
+/** Tables that keep rows of purged projects: the history of what was done, and the final backup. */
+export const keptTables = ["activity", "approval", "backup", "project_purge"] as const;
+
+/** Deletes the project's rows and frees its slug and hostname. */
+export async function deleteProjectRows(tx: Tx, { org_id, project_id }: ProjectKey): Promise<void> {
+  await sql`delete from replica where org_id = ${org_id}
+    and deployment_id in (select id from deployment where project_id = ${project_id})`.execute(tx);
+  for (const table of emptiedTables)
+    await sql`delete from ${sql.table(table)} where project_id = ${project_id}`.execute(tx);
+  await tx
+    .updateTable("project")
+    .set({ purged_at: sql`now()` })
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .execute();
+}
+
+/** Projects that were deleted before a time and have no purge that is running or failed after `retryBefore`. */
+export async function purgeableProjects(db: Db, deletedBefore: Date, retryBefore: Date) {
+  const { rows } = await sql<ProjectKey>`
+    select p.org_id, p.id as project_id from project p
+    where p.deleted_at < ${deletedBefore} and p.purged_at is null
+      and not exists (select 1 from project_purge u where u.project_id = p.id
+        and (u.status = 'running' or u.finished_at > ${retryBefore}))`.execute(db);
+  return rows;
+}

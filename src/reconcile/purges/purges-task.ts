@@ -1,0 +1,35 @@
+import { releasePurge, requestDuePurges, takePurge, type TakenPurge } from "../../features/purges/purges.ts";
+import { releaseDeadLeases } from "../../store/leases.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import type { Platform } from "../platform.ts";
+import { performPurge } from "./perform-purge.ts";
+
+const retrySeconds = 10;
+
+/** Purges the projects that were asked for, and those that were deleted long enough ago. */
+export function purgesTask(platform: Platform, wake: () => void): Task {
+  const { db, owner } = platform;
+  const work = createLeasedWork<TakenPurge>(db, platform.log, {
+    table: "project_purge",
+    owner,
+    limit: 2,
+    take: (underWay) => takePurge(db, owner, underWay),
+    work: (purge, lease, signal) => performPurge(platform, purge, lease, signal),
+    // Every step can be repeated, so another attempt goes on where this one failed.
+    broken: (_, lease, stopping) => releasePurge(db, lease, stopping ? 0 : retrySeconds),
+  });
+  return {
+    name: "purges",
+    periodMs: 60_000,
+    topics: ["purges"],
+    async run(signal) {
+      await releaseDeadLeases(db, "project_purge");
+      const days = platform.settings.purgeDays;
+      if (days > 0) await requestDuePurges(db, platform.wakeups, { now: platform.clock.now(), days });
+      const running = await work.fill(signal, wake);
+      return { detail: `${running} running`, ...(running > 0 ? { againMs: 5000 } : {}) };
+    },
+    settle: () => work.settle(),
+  };
+}

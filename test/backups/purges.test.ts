@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { sql } from "kysely";
+import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { requestPurge } from "../../src/features/purges/purges.ts";
+import { keptTables } from "../../src/features/purges/queries.ts";
+import { DatabaseWorkFailed } from "../../src/ports/postgres-host.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
+import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
+import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
+import { testBuild, testDeployment } from "../support/things.ts";
+
+/** Ports that note what a purge deletes; the next call of `failing` throws once. */
+function recordingPorts() {
+  const deleted: string[] = [];
+  const state = { failing: "" };
+  const step = (name: string) => async (subject: unknown) => {
+    if (state.failing === name) {
+      state.failing = "";
+      throw new Error("the process ended here");
+    }
+    deleted.push(`${name} ${typeof subject === "string" ? subject : JSON.stringify(subject)}`);
+  };
+  const ports = {
+    runtime: { remove: step("workload"), removeImage: step("image"), removeStorage: step("storage") },
+    builder: { images: async () => ["sha256:1"], removeCaches: step("caches") },
+    repositories: { remove: step("repository") },
+    logStore: { remove: step("logs") },
+  };
+  return { deleted, state, ports };
+}
+
+describe("a purge", { skip: missingPart, timeout: 180_000 }, () => {
+  const { deleted, state, ports } = recordingPorts();
+  let running: BackupPlatform;
+  let platform: Platform;
+
+  before(async () => {
+    running = await startBackupPlatform();
+    platform = {
+      ...running.platform,
+      ports: { ...running.platform.ports, ...ports },
+      settings: { ...running.platform.settings, purgeDays: 0 },
+    } as unknown as Platform;
+    await running.startTask((wake) => purgesTask(platform, wake));
+  });
+  after(() => running?.close());
+
+  const remove = (slug: string, query = "") => running.call("DELETE", `/v1/projects/${slug}${query}`);
+  async function deletedProject() {
+    const project = await running.project();
+    await project.query("create table t as select i from generate_series(1, 500) i");
+    await running.backup(project.slug);
+    const owner = { org_id: running.org.id, project_id: project.id };
+    const build_id = await testBuild(running.api.platform, owner, { status: "succeeded" });
+    await testDeployment(running.api.platform, owner, { build_id, number: 1, status: "retired" });
+    return { ...project, owner };
+  }
+
+  it("is only for a deleted project", async () => {
+    const { slug } = await deletedProject();
+    assert.deepEqual((await remove(slug, "?purge=true")).body["code"], "conflict");
+    assert.equal((await running.call("GET", `/v1/projects/${slug}`)).body["state"], "active");
+  });
+
+  it("leaves a verified final backup and a free slug, goes on after a failure in its middle, and deletes all the rest", async () => {
+    const { slug, id, owner } = await deletedProject();
+    await remove(slug);
+    state.failing = "repository";
+    const purging = remove(slug, "?purge=true");
+    const gone = await purging;
+    assert.deepEqual([gone.status, gone.body["purged"]], [200, true], gone.text);
+    for (const what of ["workload", "image", "storage", "caches", "repository", "logs"])
+      assert.ok(
+        deleted.some((line) => line.startsWith(`${what} `)),
+        what,
+      );
+    const final = await running.call("GET", `/v1/backups/${String(gone.body["final_backup_id"])}`);
+    const { status, origin, verification } = final.body as { verification: { status: string } } & Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual([status, origin, verification.status], ["completed", "final", "verified"]);
+    const { rows } = await sql<{ table_name: string }>`select table_name from information_schema.columns
+      where table_schema = 'public' and column_name = 'project_id'`.execute(platform.db);
+    for (const { table_name: table } of rows) {
+      const left = await sql`select 1 from ${sql.table(table)} where project_id = ${id}`.execute(platform.db);
+      const isKept = (keptTables as readonly string[]).includes(table);
+      assert.ok(isKept || left.rows.length === 0, `${table} still has rows of the purged project`);
+    }
+    assert.equal((await running.call("GET", `/v1/projects/${slug}`)).status, 404);
+    const listed = await running.call("GET", "/v1/projects?deleted=true");
+    assert.ok(!listed.text.includes(id));
+    const again = await running.call("POST", "/v1/projects", { slug, name: "Again" });
+    assert.equal(again.status, 201, again.text);
+    const backups = await platform.db
+      .selectFrom("backup")
+      .select("id")
+      .where("project_id", "=", owner.project_id)
+      .execute();
+    assert.deepEqual(backups, [{ id: gone.body["final_backup_id"] }]);
+    const other = await running.project();
+    const restored = await running.call("POST", `/v1/projects/${other.slug}/restore`, { backup_id: backups[0]?.id });
+    assert.equal(restored.status, 201, restored.text);
+    const count = await other.query("select count(*)::int as count from t", String(restored.body["database"]));
+    assert.deepEqual(count, [{ count: 500 }]);
+  });
+
+  it("holds back an undelete, and ends as failed without having deleted anything when there is no good backup", async () => {
+    const { slug } = await deletedProject();
+    await remove(slug);
+    const before = deleted.length;
+    const { dump } = platform.ports.postgresHost;
+    const gate = Promise.withResolvers<never>();
+    Object.assign(platform.ports.postgresHost, { dump: () => gate.promise });
+    const purging = remove(slug, "?purge=true");
+    while ((await running.call("POST", `/v1/projects/${slug}/undelete`)).body["code"] !== "operation_in_progress");
+    gate.reject(new DatabaseWorkFailed("refused", "It is broken."));
+    const failed = await purging;
+    Object.assign(platform.ports.postgresHost, { dump });
+    assert.deepEqual([failed.status, failed.body["code"]], [409, "conflict"]);
+    assert.match(failed.text, /nothing was deleted: It is broken/);
+    assert.equal(deleted.length, before);
+    assert.equal((await running.call("POST", `/v1/projects/${slug}/undelete`)).status, 200);
+  });
+
+  it("is one, however often it is requested", async () => {
+    const { owner, slug } = await deletedProject();
+    await remove(slug);
+    const request = () =>
+      platform.db.transaction().execute((tx) => requestPurge(tx, platform.wakeups, { ...owner, requested_by: "test" }));
+    const ids = await Promise.all([request(), request(), request()]);
+    assert.equal(new Set(ids).size, 1);
+  });
+});
