@@ -110,12 +110,13 @@ describe("a purge", { skip: missingPart, timeout: 180_000 }, () => {
     const { slug } = await deletedProject();
     await remove(slug);
     const before = deleted.length;
+    const refuse = () => Promise.reject(new DatabaseWorkFailed("refused", "It is broken."));
     const { dump } = platform.ports.postgresHost;
-    const gate = Promise.withResolvers<never>();
-    Object.assign(platform.ports.postgresHost, { dump: () => gate.promise });
+    const gate = Promise.withResolvers<void>();
+    Object.assign(platform.ports.postgresHost, { dump: () => gate.promise.then(refuse) });
     const purging = remove(slug, "?purge=true");
     while ((await running.call("POST", `/v1/projects/${slug}/undelete`)).body["code"] !== "operation_in_progress");
-    gate.reject(new DatabaseWorkFailed("refused", "It is broken."));
+    gate.resolve();
     const failed = await purging;
     Object.assign(platform.ports.postgresHost, { dump });
     assert.deepEqual([failed.status, failed.body["code"]], [409, "conflict"]);

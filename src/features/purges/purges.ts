@@ -42,7 +42,7 @@ export async function requestDuePurges(db: Db, wakeups: Wakeups, due: { now: Dat
   for (const key of projects)
     await db.transaction().execute(async (tx) => {
       const project = await lockProject(tx, key);
-      if (project === undefined || project.deleted_at === null) return;
+      if (!project?.deleted_at) return;
       await requestPurge(tx, wakeups, { ...key, requested_by: "berth" });
       await recordEvent(tx, { ...key, action: "project.purge_requested", target: project.slug });
     });

@@ -21,7 +21,7 @@ export async function secureFinalBackup(
 ): Promise<FinalBackup> {
   const database = await databaseOf(platform.db, purge.org_id, purge.project_id);
   // Gone when an earlier attempt got that far; and what was never ready holds nothing.
-  if (database === undefined || database.engine_version === null) return { outcome: "secured", id: purge.backup_id };
+  if (!database?.engine_version) return { outcome: "secured", id: purge.backup_id };
   const id = purge.backup_id ?? (await startBackup(platform, purge, lease, signal));
   let verification: string | undefined;
   for (;;) {

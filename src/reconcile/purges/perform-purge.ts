@@ -30,13 +30,13 @@ export async function performPurge(
 ): Promise<void> {
   while (await isBusy(platform.db, purge)) await sleep(pauseMs, undefined, { signal });
   const backup = await secureFinalBackup(platform, purge, lease, signal);
-  if (backup.outcome === "failed") return end(platform, purge, lease, backup.problem);
+  if (backup.outcome === "failed") return end(platform, purge, lease, { problem: backup.problem });
   const databaseId = await releaseDatabase(platform, purge, lease, signal);
   await requireLease(platform.db, lease);
   await deleteFiles(platform, purge, databaseId);
   await platform.db.transaction().execute((tx) => expireOtherBackups(tx, purge, backup.id));
   await deleteExpiredBackups(platform);
-  await end(platform, purge, lease, null, backup.id);
+  await end(platform, purge, lease, { final_backup_id: backup.id });
 }
 
 /** Deletes the database's row, so that no task starts its server again, and returns its id. */
@@ -80,19 +80,15 @@ async function deleteFiles({ db, ports }: Platform, purge: TakenPurge, databaseI
   if (databaseId !== null) await ports.postgresHost.destroy(databaseId);
 }
 
-async function end(
-  { db, wakeups }: Platform,
-  purge: TakenPurge,
-  lease: Lease,
-  problem: string | null,
-  backupId: string | null = null,
-): Promise<void> {
+type End = { readonly problem: string } | { readonly final_backup_id: string | null };
+
+async function end({ db, wakeups }: Platform, purge: TakenPurge, lease: Lease, detail: End): Promise<void> {
   const { org_id, project_id, slug: target } = purge;
+  const problem = "problem" in detail ? detail.problem : null;
+  const action = problem === null ? "project.purged" : "project.purge_failed";
   await db.transaction().execute(async (tx) => {
     if (!(await endPurge(tx, lease, problem))) throw new Error("the lease of the purge was lost");
     if (problem === null) await deleteProjectRows(tx, purge);
-    const detail = problem === null ? { final_backup_id: backupId } : { problem };
-    const action = problem === null ? "project.purged" : "project.purge_failed";
     await recordEvent(tx, { org_id, project_id, action, target, detail });
     await wakeups.send(tx, "edge", project_id);
     await wakeups.send(tx, "outcomes", purge.id);

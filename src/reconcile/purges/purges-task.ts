@@ -5,11 +5,12 @@ import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { performPurge } from "./perform-purge.ts";
 
-const retrySeconds = 10;
+const retrySeconds = 5;
 
 /** Purges the projects that were asked for, and those that were deleted long enough ago. */
 export function purgesTask(platform: Platform, wake: () => void): Task {
   const { db, owner } = platform;
+  let failed = false;
   const work = createLeasedWork<TakenPurge>(db, platform.log, {
     table: "project_purge",
     owner,
@@ -17,7 +18,10 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
     take: (underWay) => takePurge(db, owner, underWay),
     work: (purge, lease, signal) => performPurge(platform, purge, lease, signal),
     // Every step can be repeated, so another attempt goes on where this one failed.
-    broken: (_, lease, stopping) => releasePurge(db, lease, stopping ? 0 : retrySeconds),
+    broken: async (_, lease, stopping) => {
+      failed = true;
+      await releasePurge(db, lease, stopping ? 0 : retrySeconds);
+    },
   });
   return {
     name: "purges",
@@ -28,7 +32,9 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
       const days = platform.settings.purgeDays;
       if (days > 0) await requestDuePurges(db, platform.wakeups, { now: platform.clock.now(), days });
       const running = await work.fill(signal, wake);
-      return { detail: `${running} running`, ...(running > 0 ? { againMs: 5000 } : {}) };
+      const again = failed ? { againMs: (retrySeconds + 1) * 1000 } : {};
+      failed = false;
+      return { detail: `${running} running`, ...again };
     },
     settle: () => work.settle(),
   };
