@@ -143,7 +143,10 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
     and expired_at is null and id is distinct from ${kept}`.execute(tx);
 }
 
-/** Tables whose rows of a purged project go, in an order that foreign keys allow. The others keep what an audit needs. */
+/**
+ * Tables whose rows of a purged project go, in an order that foreign keys allow. Activity, approvals, the final
+ * backup and the purge itself stay for an audit.
+ */
 const emptiedTables = [
   "replica_usage",
   "replica_metric",
@@ -158,9 +161,6 @@ const emptiedTables = [
   "deployment",
   "build",
 ] as const;
-
-/** Tables that keep rows of purged projects: the history of what was done, and the final backup. */
-export const keptTables = ["activity", "approval", "backup", "project_purge"] as const;
 
 /** Deletes the project's rows and frees its slug and hostname. */
 export async function deleteProjectRows(tx: Tx, { org_id, project_id }: ProjectKey): Promise<void> {
