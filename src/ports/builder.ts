@@ -11,8 +11,8 @@ export interface Builder {
   build(request: BuildRequest): Promise<BuildOutcome>;
   /** Images that exist here, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
-  /** Deletes what builds of the project keep for later builds. Idempotent; no build of the project may be under way. */
-  removeCaches(projectId: string): Promise<void>;
+  /** Throws away what builds of the project kept for the next one. */
+  clearCaches(projectId: string): Promise<void>;
 }
 
 export interface BuildRequest {

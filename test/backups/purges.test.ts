@@ -25,7 +25,7 @@ function recordingPorts() {
   };
   const ports = {
     runtime: { remove: step("workload"), removeImage: step("image"), removeStorage: step("storage") },
-    builder: { images: async () => ["sha256:1"], removeCaches: step("caches") },
+    builder: { images: async () => ["sha256:1"], clearCaches: step("caches") },
     repositories: { remove: step("repository") },
     logStore: { remove: step("logs") },
   };

@@ -60,10 +60,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
-    removeCaches: async (projectId) => {
-      await upkeep.of(projectId);
-      await removeTree(join(options.cachesDir, projectId));
-    },
+    clearCaches: (id) => trash.discard(join(options.cachesDir, id)),
     settle: async () => {
       await upkeep.all();
       await code.settle();

@@ -74,7 +74,7 @@ async function deleteFiles({ db, ports }: Platform, purge: TakenPurge, databaseI
   for (const image_ref of await ports.builder.images(project_id))
     await ports.runtime.removeImage({ project_id, image_ref });
   await ports.runtime.removeStorage({ project_id, project_number });
-  await ports.builder.removeCaches(project_id);
+  await ports.builder.clearCaches(project_id);
   await ports.repositories.remove(project_id);
   await ports.logStore.remove(project_id, builds);
   if (databaseId !== null) await ports.postgresHost.destroy(databaseId);
