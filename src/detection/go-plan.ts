@@ -36,7 +36,8 @@ function goBuild({ file, from }: Program): Step {
   return {
     title: `Building ${file}: go build ${from}`,
     stage: "build",
-    args: ["go", "build", "-trimpath", "-buildvcs=false", "-o", file, from],
+    // `-v` names each package as it is compiled: the first build compiles the standard library, which takes minutes on a busy machine.
+    args: ["go", "build", "-v", "-trimpath", "-buildvcs=false", "-o", file, from],
     env: { GOTOOLCHAIN: "local", GOFLAGS: "-modcacherw" },
     tool: "go",
     otherwise: "build_script_failed",

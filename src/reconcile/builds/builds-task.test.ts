@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
-import { testBuild, testProject } from "../../../test/support/things.ts";
+import { testBuild, testProject, testThings } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
-import type { BuildOutcome, Builder } from "../../ports/builder.ts";
+import type { BuildOutcome, Builder, BuildRequest } from "../../ports/builder.ts";
 import type { Platform } from "../platform.ts";
 import { buildsTask } from "./builds-task.ts";
 
@@ -25,18 +25,23 @@ const failed: BuildOutcome = {
 };
 
 /** The task of a control plane whose disk for logs is full. */
-function taskWith(build: () => Promise<BuildOutcome>) {
+function taskWith(build: (request: BuildRequest) => Promise<BuildOutcome>) {
   const { db, vault, wakeups, clock } = api.platform;
+  const { appUrl } = api.platform.addresses;
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
   const builder: Pick<Builder, "build"> = {
-    build: ({ onLine }) => {
-      onLine("-----> Building");
-      return build();
+    build: (request) => {
+      request.onLine("-----> Building");
+      return build(request);
     },
   };
-  const ports = { builder, logStore: { appendBuild }, repositories: { unpin: async () => {} } };
+  const ports = {
+    builder,
+    logStore: { appendBuild },
+    repositories: { unpin: async () => {}, archive: () => assert.fail() },
+  };
   const settings = { concurrentBuilds: 4, buildLimits: {} };
-  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings };
+  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
   return buildsTask(platform as unknown as Platform, () => {});
 }
 
@@ -76,6 +81,26 @@ test("a fault of the platform closes the build also when nothing can be logged",
   await task.run(never);
   await task.settle?.();
   assert.deepEqual(await outcomeOf(id), ["failed", "platform_fault"]);
+});
+
+test("a build gets the application's variables, its database's included, and reaches that database", async () => {
+  const { project } = await testThings(api.platform, org);
+  await testBuild(api.platform, { org_id: org.id, project_id: project.id }, { status: "queued" });
+  await api.database.db
+    .updateTable("build")
+    .set({ origin: "redeploy", lease_until: sql<string>`now() + interval '1 minute'` })
+    .where("status", "=", "queued")
+    .execute();
+  const requests: BuildRequest[] = [];
+  const task = taskWith(async (request) => (requests.push(request), failed));
+  await task.run(never);
+  await task.settle?.();
+  const [request] = requests;
+  assert.equal(request?.env["COLOUR"], "green");
+  assert.equal(request.env["DATABASE_URL"], "postgresql://r:secret@127.0.0.1:5432/d");
+  assert.equal(request.env["BERTH_PROJECT"], project.slug);
+  assert.deepEqual(request.reach, [{ port: 5432, socket_path: "/nowhere/.s.PGSQL.5432" }]);
+  assert.ok(request.secrets.includes("secret") && !request.secrets.includes(project.slug));
 });
 
 for (const origin of ["push", "redeploy"] as const) {
