@@ -88,6 +88,9 @@ test("the telling line is the first that names an error, without npm's frame", (
     ),
     "Failed to fetch Geist.",
   );
+  const next =
+    "⨯ Failed to patch lockfile\n[TypeError: no os]\nFailed to compile.\n\nsrc/a.tsx\nFailed to fetch `Geist`.\n";
+  assert.equal(tellingLine(next), "Failed to fetch `Geist`.");
   assert.equal(tellingLine("Error: it failed:\n"), "Error: it failed:");
   assert.equal(tellingLine("all is well"), null);
 });

@@ -104,11 +104,16 @@ const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)
 
 /** The line of the output that most likely says what is wrong, one that `sought` matches if there is one, or null. */
 export function tellingLine(output: string, sought: RegExp = /(?!)/): string | null {
-  const lines = output.split("\n").map((line) => line.trim());
+  // Next.js and others print warnings that look like errors before the heading of the real ones.
+  const from = Math.max(0, output.lastIndexOf("Failed to compile"));
+  const lines = output
+    .slice(from)
+    .split("\n")
+    .map((line) => line.trim());
   const errors = lines.filter(
     (line) =>
       !noise.test(line) &&
-      !/^(?:npm )?warn|^Found \d+ error|^> Build error occurred/i.test(line) &&
+      !/^(?:npm )?warn|^Found \d+ error|^> Build error occurred|^Failed to compile/i.test(line) &&
       /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
   // `Build failed with 2 errors:` announces what the next lines say.
