@@ -167,7 +167,7 @@ export const settings = {
     "BERTH_SILENCE_SECONDS",
     300,
     [1, 86_400],
-    "How long a build or release command may print nothing.",
+    "How long a release command may print nothing, and a build print and compute nothing.",
   ),
   browserConnections: wholeNumber(
     "BERTH_BROWSER_CONNECTIONS",

@@ -130,7 +130,7 @@ export const builderFailures = {
   },
   build_silent: {
     stage: "build",
-    summary: "The build printed nothing for too long and was ended.",
+    summary: "The build hung: it printed and computed nothing for too long.",
     hint: "A command may be waiting for input or hanging. Let long steps print their progress, or ask the operator to raise BERTH_SILENCE_SECONDS.",
   },
   build_out_of_memory: {

@@ -41,7 +41,10 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
   log.step(step.title);
   const printed = printing(log, step);
   const spec = sandboxSpec(context, step);
-  const watch = watchStep(context, step, () => sandbox.kill(spec.id));
+  const watch = watchStep(context, step, {
+    kill: () => sandbox.kill(spec.id),
+    cpuSeconds: () => sandbox.usage(spec.id)?.cpuSeconds,
+  });
   const hear = (write: (chunk: Buffer) => void) => (chunk: Buffer) => {
     watch.heard();
     write(chunk);
@@ -103,7 +106,7 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
   const { stage } = step;
   const command = `\`${step.args.join(" ")}\``;
   if (end.wasSilent) {
-    const summary = `${command} printed nothing for ${Math.round(limits.silenceMs / 1000)} s and was ended.`;
+    const summary = `${command} hung: it printed and computed nothing for ${Math.round(limits.silenceMs / 1000)} s.`;
     return new BuildRefused("build_silent", { stage, summary });
   }
   const limitMib = mib(limits.memoryBytes);

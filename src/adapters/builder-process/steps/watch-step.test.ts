@@ -16,7 +16,8 @@ test("a silent step reports every 10 s that it goes on, which does not count as 
     log: { detail: (line: string) => void lines.push(line) },
   };
   const step = { args: ["go", "build"] } as unknown as Step;
-  const watch = watchStep(context, step, () => (kills += 1));
+  let used = 0;
+  const watch = watchStep(context, step, { kill: () => (kills += 1), cpuSeconds: () => used });
   pass(9);
   watch.heard();
   pass(9);
@@ -24,7 +25,10 @@ test("a silent step reports every 10 s that it goes on, which does not count as 
   pass(11);
   assert.deepEqual(lines, ["still running after 19 s: go build", "still running after 29 s: go build"]);
   assert.deepEqual([watch.wasSilent(), kills], [false, 0]);
-  pass(15);
+  used = 8;
+  pass(30);
+  assert.deepEqual([watch.wasSilent(), kills], [false, 0], "it computes");
+  pass(16);
   assert.deepEqual([watch.wasSilent(), kills], [true, 1]);
   watch.stop();
 });

@@ -12,6 +12,13 @@ export interface StepWatch {
   stop(): void;
 }
 
+interface Watched {
+  /** Ends everything in the sandbox. */
+  kill(): void;
+  /** The processor time that the step has used; undefined where it cannot be measured. */
+  cpuSeconds(): number | undefined;
+}
+
 interface Watching {
   readonly limits: Pick<BuildLimits, "silenceMs">;
   readonly time: Pick<TimeLimit, "signal">;
@@ -20,13 +27,19 @@ interface Watching {
 
 const reportEveryMs = 10_000;
 const lookEveryMs = 500;
+// Of the 10 s between two reports. An idle process that wakes up now and then uses less.
+const busySeconds = 0.5;
 
-/** Ends the step when the build must end or when the step is silent for too long, and reports every 10 s of silence. */
-export function watchStep({ limits, time, log }: Watching, step: Step, kill: () => void): StepWatch {
+/**
+ * Ends the step when the build must end or when the step hangs, and reports every 10 s of silence. A step hangs when it prints nothing
+ * and computes nothing: installs and compilers may work for minutes without a word.
+ */
+export function watchStep({ limits, time, log }: Watching, step: Step, { kill, cpuSeconds }: Watched): StepWatch {
   const stopper = new AbortController();
   const startedMs = Date.now();
   let heardMs = startedMs;
   let shownMs = startedMs;
+  let usedSeconds = 0;
   let isSilent = false;
   const end = () => {
     stopper.abort();
@@ -38,6 +51,9 @@ export function watchStep({ limits, time, log }: Watching, step: Step, kill: () 
     if (nowMs - shownMs >= reportEveryMs) {
       log.detail(`still running after ${Math.round((nowMs - startedMs) / 1000)} s: ${step.args.join(" ")}`);
       shownMs = nowMs;
+      const seconds = cpuSeconds() ?? 0;
+      if (seconds - usedSeconds >= busySeconds) heardMs = nowMs;
+      usedSeconds = seconds;
     }
     if (isSilent || nowMs - heardMs < limits.silenceMs) return;
     isSilent = true;
