@@ -7,9 +7,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket, WebSocketServer } from "ws";
 import type { Edge, Route, RouteState, Target } from "./edge.ts";
 import { counting } from "./edge-counting.suite.ts";
+import { hostility } from "./edge-hostile.suite.ts";
 
-/** Every rule an edge adapter must keep. `makeEdge` gives one that listens on loopback, on any free port; the suite stops it. */
-export function edgeSuite(name: string, makeEdge: () => Promise<Edge>): void {
+/**
+ * Every rule an edge adapter must keep. `makeEdge` gives one that listens on loopback, on any free port; the suite stops it.
+ * `peakMemoryMb` is the most that its processes have taken so far.
+ */
+export function edgeSuite(name: string, makeEdge: () => Promise<Edge>, peakMemoryMb: () => Promise<number>): void {
   describe(`edge ${name}`, () => {
     const stage = new Stage(makeEdge);
     after(() => stage.close());
@@ -20,6 +24,7 @@ export function edgeSuite(name: string, makeEdge: () => Promise<Edge>): void {
     changes(stage);
     refusals(stage);
     counting(stage);
+    hostility(stage, peakMemoryMb);
     ending(stage);
   });
 }
@@ -70,10 +75,13 @@ function routing(stage: Stage): void {
     assert.match(answer, /^HTTP\/1\.[01] 200[\s\S]*\r\n\r\nab$/);
   });
 
-  test("a target in absolute form names the host", async () => {
+  test("a target in absolute form is served when it names the host of the request, and refused when it names another", async () => {
     await stage.serve({ "abs.test": [await stage.app((req, res) => res.end(`${req.headers.host} ${req.url}`))] });
-    const answer = await stage.raw("GET http://abs.test/p?q HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n");
-    assert.ok(answer.includes("abs.test /p?q"), answer);
+    const ask = (host: string) =>
+      stage.raw(`GET http://abs.test/p?q HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    const served = await ask("abs.test");
+    assert.ok(served.includes("abs.test /p?q"), served);
+    assert.match(await ask("other.test"), /^HTTP\/1\.1 400 /);
   });
 
   test("requests go to the replica with the fewest open ones", async () => {
@@ -311,6 +319,7 @@ function refusals(stage: Stage): void {
     "two hosts": "GET / HTTP/1.1\r\nHost: raw.test\r\nHost: other.test\r\nConnection: close\r\n\r\n",
     "a space before a colon": "GET / HTTP/1.1\r\nHost : raw.test\r\nConnection: close\r\n\r\n",
     "a header of 100 KB": `GET / HTTP/1.1\r\nHost: raw.test\r\nX-Big: ${"x".repeat(100_000)}\r\n\r\n`,
+    "the method TRACE": "TRACE / HTTP/1.1\r\nHost: raw.test\r\nConnection: close\r\n\r\n",
     "the method CONNECT": "CONNECT raw.test:443 HTTP/1.1\r\nHost: raw.test:443\r\n\r\n",
   };
   for (const [what, bytes] of Object.entries(smuggled)) {
@@ -488,6 +497,12 @@ export class Stage {
       server.close();
       server.closeAllConnections?.();
     }
+  }
+
+  async address(): Promise<{ host: string; port: number }> {
+    await this.learnAddress();
+    const [host, port] = this.#address();
+    return { host, port };
   }
 
   /** Looks up where the edge listens now. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,12 +6,22 @@ import { after } from "node:test";
 import { silentLog } from "../../kit/log.ts";
 import { edgeSuite } from "../../ports/edge.suite.ts";
 import { createBuiltinEdge } from "./builtin-edge.ts";
+import { readRecord } from "./edge-record.ts";
 
 const folders: string[] = [];
 after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-edgeSuite("built in", async () => {
-  const stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
-  folders.push(stateDir);
-  return createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir, log: silentLog });
-});
+edgeSuite(
+  "built in",
+  async () => {
+    const stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
+    folders.push(stateDir);
+    return createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir, log: silentLog });
+  },
+  async () => peakMemoryMb(readRecord(folders.at(-1) as string)?.identity.pid),
+);
+
+function peakMemoryMb(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Math.round(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
+}

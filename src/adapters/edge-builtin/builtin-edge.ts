@@ -54,6 +54,7 @@ class ControlledEdge implements BuiltinEdge {
   #current: EdgeRecord | undefined;
   #pushed: { sockets: ReadonlySet<string>; version: number; routes: string } | undefined;
   #saved: string | undefined;
+  #saveFailed = false;
   #restarts = { count: 0, lastAtMs: 0 };
   #restarting = false;
 
@@ -200,9 +201,20 @@ class ControlledEdge implements BuiltinEdge {
         { version: table.version, in_force: version },
         "The edge has a newer route table and ignores this one.",
       );
-    } else if (this.#saved !== routes) {
+    } else if (this.#saved !== routes) this.#save(table, routes);
+  }
+
+  /** The edge serves by this table already; a copy that a full disk refuses is written with a later push. */
+  #save(table: RouteTable, routes: string): void {
+    try {
       writeWhole(edgePaths(this.#options.stateDir).routes, JSON.stringify(table));
       this.#saved = routes;
+      this.#saveFailed = false;
+    } catch (error) {
+      const message =
+        "The edge's copy of the routes can't be written; a crash of the edge now would bring back an older one.";
+      if (!this.#saveFailed) this.#options.log.error({ error: (error as Error).message }, message);
+      this.#saveFailed = true;
     }
   }
 

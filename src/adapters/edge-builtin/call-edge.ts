@@ -2,11 +2,13 @@ import { once } from "node:events";
 import { request, type RequestOptions } from "node:http";
 import { connect, type Socket } from "node:net";
 
-const timeoutMs = 10_000;
+// An answer takes milliseconds; a table of many thousands of routes takes a second to read.
+const timeoutMs = 2000;
+const tableTimeoutMs = 10_000;
 
 /**
- * Asks an edge process over its control socket, or over a connection made before, which serves one call. Rejects when it isn't there,
- * doesn't answer in time (10 s), or refuses.
+ * Calls an edge process over its control socket, or over a connection made before, which serves one call. Rejects when it isn't there,
+ * doesn't answer in time, or refuses.
  */
 export function callEdge(
   at: string | Socket,
@@ -14,14 +16,15 @@ export function callEdge(
   path: string,
   body?: unknown,
 ): Promise<unknown> {
-  return call(at, { method, path, signal: AbortSignal.timeout(timeoutMs) }, body);
+  const limitMs = method === "PUT" ? tableTimeoutMs : timeoutMs;
+  return call(at, { method, path, signal: AbortSignal.timeout(limitMs) }, body);
 }
 
 /** A connection to a control socket that is there for a later call: the folder of sockets is closed to a process that has given its rights up. */
 export async function connectEdge(socketPath: string): Promise<Socket> {
   const socket = connect(socketPath);
   await once(socket, "connect");
-  // Whoever calls over it hears of its faults.
+  // A call over it reports its faults.
   return socket.on("error", () => {});
 }
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chown, cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { createServer as createHttpServer } from "node:http";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, describe, test } from "node:test";
@@ -56,7 +57,10 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
 
   test("starts where its program and its folder are another user's, and so do its successors", async () => {
     const home = join(dataDir, "home");
-    await cp(join(import.meta.dirname, "../.."), join(home, "src"), { recursive: true });
+    const checkout = join(import.meta.dirname, "../../..");
+    for (const part of ["src", "node_modules/undici"]) {
+      await cp(join(checkout, part), join(home, part), { recursive: true, dereference: true });
+    }
     await symlink(process.execPath, join(home, "node"));
     await runOk({ file: "chown", args: ["-hR", "12345:12345", home] });
     await runOk({ file: "chmod", args: ["-R", "go=", home] });
@@ -71,6 +75,13 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
     const second = await begin({ ...there, upstreamTimeoutMs: 100_000 }, create);
     assert.equal(second.port, first.port);
     assertPowerless(second.identity.pid);
+    const app = createHttpServer((_request, response) => void response.end("served")).listen(0, "127.0.0.1");
+    await once(app, "listening");
+    const target = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
+    const route = { hostname: "127.0.0.1", project_id: "prj_there", state: "serving" as const, targets: [target] };
+    await edge?.apply({ version: 2, routes: [route] });
+    assert.equal(await (await fetch(`http://127.0.0.1:${second.port}/`)).text(), "served");
+    app.close();
   });
 
   test("takes a port that only root may take", async () => {

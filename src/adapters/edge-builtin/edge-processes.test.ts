@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { appendFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, rm, rmdir, stat } from "node:fs/promises";
 import { Agent } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -92,6 +92,29 @@ describe("the edge process", () => {
     // Older than the saved table: only makes the process run.
     await (await stage.edge()).apply({ version: 0, routes: [] });
     assert.equal((await stage.ask({ host: "saved.test" })).body, "saved");
+  });
+
+  test("an edge process that hangs is ended and started again within seconds", async () => {
+    await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
+    const { identity } = record();
+    sendSignal(identity, "SIGSTOP");
+    const startedAtMs = performance.now();
+    await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
+    assert.ok(performance.now() - startedAtMs < 15_000);
+    assert.notEqual(record().identity.pid, identity.pid);
+    assert.equal((await stage.ask({ host: "hang.test" })).body, "awake");
+  });
+
+  test("a copy of the routes that can't be written keeps no table from the edge, and is written later", async () => {
+    const app = await stage.app(say("served"));
+    const [saved, draft] = [join(stateDir, "routes.json"), join(stateDir, `routes.json.${process.pid}.new`)];
+    await mkdir(draft);
+    await stage.serve({ "unsaved.test": [app] });
+    assert.equal((await stage.ask({ host: "unsaved.test" })).body, "served");
+    assert.ok(!(await readFile(saved, "utf8")).includes("unsaved.test"));
+    await rmdir(draft);
+    await stage.serve({ "unsaved.test": [app] });
+    assert.ok((await readFile(saved, "utf8")).includes("unsaved.test"));
   });
 
   test("other settings replace the process without a failed request, on kept and on new connections", async () => {

@@ -1,6 +1,5 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { run, startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
@@ -10,8 +9,7 @@ import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgeCommand, edgeEnv, edgePaths, successorLines, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
-const askAttempts = 3;
-const askAgainAfterMs = 200;
+const lateMs = 3000;
 // sun_path of Linux' struct sockaddr_un holds 108 bytes with its end (unix(7)).
 const longestSocketPath = 107;
 
@@ -44,7 +42,7 @@ export class EdgeProcesses {
    */
   async ensure(): Promise<EdgeRecord> {
     const running = this.current();
-    if (running !== undefined && (await this.#answers(running))) {
+    if (running !== undefined && (await this.answers(running))) {
       return running.fingerprint === this.#settings.fingerprint ? running : this.#replace(running);
     }
     if (running !== undefined) {
@@ -67,14 +65,15 @@ export class EdgeProcesses {
     return found;
   }
 
-  /** Asks more than once: on a machine out of breath a slow answer is no reason to cut everybody's connections. */
-  async #answers(record: EdgeRecord): Promise<boolean> {
-    for (let attempt = 0; attempt < askAttempts && isAlive(record.identity); attempt += 1) {
-      const socket = controlSocket(this.#settings.state_dir, record.identity.pid);
-      if (await callEdge(socket, "GET", "/status").catch(() => undefined)) return true;
-      await sleep(askAgainAfterMs);
-    }
-    return false;
+  /** Whether a process answers within 2 s. */
+  async answers(record: EdgeRecord): Promise<boolean> {
+    const socket = controlSocket(this.#settings.state_dir, record.identity.pid);
+    const startedAtMs = performance.now();
+    const answered = await callEdge(socket, "GET", "/status").catch((error: Error) => error);
+    if (!(answered instanceof Error)) return true;
+    // This process was itself held up, so the time says nothing about the other one.
+    const isLate = performance.now() - startedAtMs > lateMs;
+    return isLate && isAlive(record.identity) && this.answers(record);
   }
 
   async #start(predecessor?: number): Promise<EdgeRecord> {

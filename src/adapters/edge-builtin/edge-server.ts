@@ -3,11 +3,11 @@ import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exchange } from "./exchange.ts";
 import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
-import { hasBody } from "./request-body.ts";
-import { readTarget, requestHead, type Client, type RequestHead } from "./request-head.ts";
+import { hasBody, readTarget, requestHeaders, type Client, type RequestTarget } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
 import { probeHeader, type EdgeSettings } from "./edge-settings.ts";
 import { FailureLog } from "./failure-log.ts";
+import { cutSlowClients } from "./slow-clients.ts";
 import { Tunnel } from "./tunnel.ts";
 import { ProjectUsage } from "./usage.ts";
 
@@ -16,6 +16,10 @@ const headersTimeoutMs = 15_000;
 const clientKeepAliveMs = 75_000;
 const maxHeaderBytes = 32 * 1024;
 const sweepEveryMs = 1000;
+// What one project's visitors may have open at a time, so that their buffers are bounded too.
+const maxOpenPerProject = 1000;
+const maxClientConnections = 16_000;
+const clientBufferBytes = 32 * 1024;
 const bindAttempts = 5;
 const bindAgainAfterMs = 100;
 
@@ -40,6 +44,7 @@ export class EdgeServer {
       requestTimeout: 0,
       keepAliveTimeout: clientKeepAliveMs,
       maxHeaderSize: maxHeaderBytes,
+      highWaterMark: clientBufferBytes,
     };
     // HTTP/2 in clear text is not offered: passed on, it would hide requests from the edge.
     const shouldUpgradeCallback = (request: IncomingMessage) => !/\bh2c?\b/i.test(request.headers.upgrade ?? "");
@@ -52,6 +57,7 @@ export class EdgeServer {
     });
     // Node drops what is beyond this number without a word; the size limit is enough.
     this.#server.maxHeadersCount = 0;
+    this.#server.maxConnections = maxClientConnections;
     this.#server.on("request", (request, response) => this.#serve(request, response, false));
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("upgrade", (request, socket, early) => this.#upgrade(request, socket as Socket, early));
@@ -126,18 +132,18 @@ export class EdgeServer {
   #serve(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     if (this.#draining) response.shouldKeepAlive = false;
     const found = this.#find(request);
-    const page = typeof found === "string" ? found : pageFor(found.route);
-    const head =
-      typeof found === "string" ? undefined : requestHead(request, found.target, this.#client(request.socket));
-    if (typeof found === "string" || page !== undefined || head === undefined) {
-      if (expectsContinue) response.shouldKeepAlive = false;
-      const status = sendPage(request, response, page ?? "bad_request");
-      return typeof found === "string" ? undefined : found.route.usage.count(status, 0);
-    }
-    const { route } = found;
-    const exchange = new Exchange({ request, response, route, head, expectsContinue, ...this.#common });
-    this.#running.add(exchange);
-    exchange.start();
+    if (typeof found === "string") return void this.#sendPage(request, response, found);
+    const { route, target } = found;
+    const page = this.#pageFor(route);
+    if (page !== undefined) return route.usage.count(this.#sendPage(request, response, page), 0);
+    const headers = requestHeaders(request, target, this.#client(request.socket));
+    const { path } = target;
+    this.#start(new Exchange({ request, response, route, headers, path, expectsContinue, ...this.#common }));
+  }
+
+  #sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode): number {
+    if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    return sendPage(request, response, code);
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, early: Buffer): void {
@@ -146,20 +152,29 @@ export class EdgeServer {
     if (typeof found === "string") return refuse(socket, found, accept);
     const { route, target } = found;
     // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
-    const head = hasBody(request) ? undefined : requestHead(request, target, this.#client(socket), true);
-    const page = pageFor(route) ?? (head === undefined ? "bad_request" : undefined);
-    if (head === undefined || page !== undefined) {
-      route.usage.count(pageStatus(page as PageCode), 0);
-      return refuse(socket, page as PageCode, accept);
+    const page = this.#pageFor(route) ?? (hasBody(request) ? "bad_request" : undefined);
+    if (page !== undefined) {
+      route.usage.count(pageStatus(page), 0);
+      return refuse(socket, page, accept);
     }
-    const tunnel = new Tunnel({ request, socket, early, route, head, ...this.#common });
-    this.#running.add(tunnel);
-    tunnel.start();
+    const headers = requestHeaders(request, target, this.#client(socket));
+    this.#start(new Tunnel({ request, socket, early, route, headers, path: target.path, ...this.#common }));
   }
 
-  #find(request: IncomingMessage): { route: LiveRoute; target: RequestHead } | PageCode {
+  #start(one: Exchange | Tunnel): void {
+    this.#running.add(one);
+    one.start();
+  }
+
+  #pageFor(route: LiveRoute): PageCode | undefined {
+    if (route.state !== "serving") return route.state === "empty" ? "nothing_deployed" : route.state;
+    if (route.targets.length === 0) return "app_not_running";
+    return route.load.open >= maxOpenPerProject ? "app_busy" : undefined;
+  }
+
+  #find(request: IncomingMessage): { route: LiveRoute; target: RequestTarget } | PageCode {
     const target = readTarget(request);
-    if ("refused" in target) return target.refused;
+    if (typeof target === "string") return target;
     const route = this.#routes.find(target.hostname);
     if (route === undefined) return "unknown_host";
     const isOurs = request.headers[probeHeader] === this.#settings.probe_key;
@@ -182,17 +197,15 @@ export class EdgeServer {
 
   #sweep(): void {
     const now = performance.now();
+    const { connect_timeout_ms, upstream_timeout_ms } = this.#settings;
     for (const each of this.#running) {
-      const limitMs = each.connecting ? this.#settings.connect_timeout_ms : this.#settings.upstream_timeout_ms;
-      if (now - each.activeAtMs > limitMs) each.expire();
+      const connecting = each.attempts.connectingSinceMs;
+      if (connecting === undefined && now - each.activeAtMs > upstream_timeout_ms) each.expire();
+      else if (connecting !== undefined && now - connecting > connect_timeout_ms) each.attempts.expire();
     }
-    this.#routes.sweep(now);
+    cutSlowClients(this.#running, now);
+    this.#routes.sweep();
   }
-}
-
-function pageFor(route: LiveRoute): PageCode | undefined {
-  if (route.state === "serving") return route.targets.length === 0 ? "app_not_running" : undefined;
-  return route.state === "empty" ? "nothing_deployed" : route.state;
 }
 
 function refuse(socket: Socket, code: PageCode, accept?: string): void {

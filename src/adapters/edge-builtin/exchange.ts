@@ -1,20 +1,24 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Attempts } from "./attempts.ts";
+import { PassThrough } from "node:stream";
+import type { Dispatcher } from "undici";
+import { BodyRelay } from "./body-relay.ts";
 import type { FailureLog } from "./failure-log.ts";
-import { sendPage, type PageCode } from "./pages.ts";
-import { hasBody, RequestBody } from "./request-body.ts";
-import type { ResponseHead } from "./response-reader.ts";
 import type { LiveRoute } from "./live-routes.ts";
-import type { EdgeTarget } from "./target.ts";
-import type { ConnectionUser, UpstreamConnection } from "./upstream-connection.ts";
+import { sendPage, type PageCode } from "./pages.ts";
+import { hasBody } from "./request-head.ts";
+import { responseHead, responseTrailers } from "./response-head.ts";
+import type { ClientOutput } from "./slow-clients.ts";
+import { UpstreamAttempts, type AttemptsUser } from "./upstream-attempts.ts";
+import type { UpstreamConnection } from "./upstream-connection.ts";
 
 /** One client request and the way its answer is fetched. */
 export interface ExchangeInput {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly route: LiveRoute;
-  /** What is sent to the replica, complete with its empty line. */
-  readonly head: string;
+  /** As the replica gets it: names and values in turn. */
+  readonly headers: string[];
+  readonly path: string;
   /** The client waits for `100 Continue` before it sends its body. */
   readonly expectsContinue: boolean;
   readonly failures: FailureLog;
@@ -22,131 +26,133 @@ export interface ExchangeInput {
   readonly done: (exchange: Exchange) => void;
 }
 
-// RFC 9110 §9.2.2: these may be sent again when a connection dies before its answer.
-const repeatable = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
+type Controller = Dispatcher.DispatchController;
+
+// More interim responses (1xx) than this are an attack on the edge's time.
+const maxInterimResponses = 64;
+// RFC 9110 §9.2.2: these may be sent again when a connection ends before its answer.
+const repeatable = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 // What may not be repeated goes only over a connection that was in use just now: a replica hardly closes that one.
 const freshEnoughMs = 500;
 
-/** Fetches one answer from one of a route's replicas, and another's when the first could not be reached. */
-export class Exchange implements ConnectionUser {
+/** Fetches one answer from one of a route's replicas. */
+export class Exchange implements AttemptsUser, ClientOutput, Dispatcher.DispatchHandler {
   /** When a byte last moved in either direction. */
   activeAtMs = performance.now();
-  connecting = true;
+  readonly attempts: UpstreamAttempts;
   readonly #input: ExchangeInput;
   readonly #startedAtMs = this.activeAtMs;
-  readonly #body: RequestBody | undefined;
-  readonly #attempts: Attempts;
+  readonly #upload: Upload | undefined;
+  #download: BodyRelay | undefined;
   #connection: UpstreamConnection | undefined;
-  #headSent = false;
+  #bytesBefore = 0;
+  #wasSent = false;
+  #interim = 0;
   #finished = false;
 
   constructor(input: ExchangeInput) {
     this.#input = input;
-    this.#attempts = new Attempts(input.route);
-    this.#body = hasBody(input.request) ? new RequestBody(input.request, (bytes) => this.#uploaded(bytes)) : undefined;
+    this.attempts = new UpstreamAttempts(input.route, this);
+    if (hasBody(input.request)) this.#upload = startUpload(input, (bytes) => this.#uploaded(bytes));
   }
 
   start(): void {
-    // Covers the client that goes away; after a finished answer it is a no-op.
+    // Covers the client that goes away; after a finished answer it changes nothing.
     this.#input.response.on("close", () => this.#clientClosed());
-    this.#attempt("no replica");
+    this.attempts.start(this.#isRepeatable() ? Number.POSITIVE_INFINITY : freshEnoughMs);
+  }
+
+  get waitingBytes(): number {
+    return this.#input.response.writableLength;
+  }
+
+  get blockedSinceMs(): number | undefined {
+    return this.#download?.blockedSinceMs;
+  }
+
+  cut(): void {
+    this.#input.response.destroy();
   }
 
   /** Ends an exchange in which nothing has moved for too long. */
   expire(): void {
-    if (this.connecting && this.#connection !== undefined) {
-      this.#connection.destroy();
-      this.connectFailed("no connection in time");
-    } else if (this.#body !== undefined && !this.#body.complete && !this.#headSent) this.#fail("request_timeout");
-    else this.#fail("app_timeout", this.#headSent ? "stopped in the middle of its answer" : "no answer in time");
+    const { request, response } = this.#input;
+    if (!response.headersSent && this.#upload !== undefined && !request.complete) this.#fail("request_timeout");
+    else this.#fail("app_timeout", response.headersSent ? "stopped in the middle of its answer" : "no answer in time");
   }
 
   connected(connection: UpstreamConnection): void {
-    const { request, response, head, expectsContinue } = this.#input;
-    this.connecting = false;
+    const { request, headers, path } = this.#input;
+    this.activeAtMs = performance.now();
     this.#connection = connection;
-    this.activeAtMs = performance.now();
-    connection.send(request.method as string, head, this.#body !== undefined);
-    if (this.#body === undefined) return;
-    if (expectsContinue) response.writeContinue();
-    this.#body.pump(connection);
+    this.#bytesBefore = connection.socket.bytesRead;
+    const body = this.#upload?.body ?? null;
+    connection.client.dispatch({ method: request.method as Dispatcher.HttpMethod, path, headers, body }, this);
   }
 
-  connectFailed(reason: string): void {
-    if (this.#finished) return;
-    const where = this.#attempts.target?.key;
-    this.#attempts.refused();
-    this.#attempt(`${where}: ${reason}`);
+  unreachable(reason: string): void {
+    this.#fail("app_unreachable", reason);
   }
 
-  information(): void {
-    this.activeAtMs = performance.now();
+  onRequestStart(): void {
+    this.#wasSent = true;
+    if (this.#upload === undefined) return;
+    if (this.#input.expectsContinue) this.#input.response.writeContinue();
+    this.#upload.relay.sendTo(this.#upload.body);
   }
 
-  head(head: ResponseHead): void {
-    const { response, route } = this.#input;
+  onResponseStart(controller: Controller, status: number, _headers: unknown, reason?: string): void {
     this.activeAtMs = performance.now();
-    if (head.status === 101) return this.broken("switched protocols without being asked");
+    if (status < 200) return this.#interimResponse();
+    const { request, response, route } = this.#input;
+    const takesChunks = request.httpVersionMinor === 1 && request.method !== "HEAD" && status !== 204 && status !== 304;
+    const head = responseHead(controller.rawHeaders as Buffer[], reason, takesChunks);
     try {
-      response.writeHead(head.status, head.reason, head.headers);
-    } catch {
-      // A field that Node refuses to send on, such as a control character in a value.
-      return this.#fail("app_bad_response", "a field of its head is malformed");
+      response.writeHead(status, head.reason, head.headers);
+    } catch (error) {
+      // A status or field that Node does not send on.
+      return this.#fail("app_bad_response", (error as Error).message);
     }
-    this.#headSent = true;
-    route.usage.count(head.status, this.activeAtMs - this.#startedAtMs);
+    route.usage.count(status, this.activeAtMs - this.#startedAtMs);
+    this.#download = new BodyRelay(controller, route.load);
+    this.#download.sendTo(response);
+    // A head that comes alone goes out alone, as that of a stream without news.
+    queueMicrotask(() => void (this.#download?.isUnread === true && !this.#finished && response.flushHeaders()));
   }
 
-  body(chunk: Buffer): void {
+  onResponseData(_controller: Controller, chunk: Buffer): void {
     this.activeAtMs = performance.now();
     this.#input.route.usage.bytesOut += chunk.length;
-    if (this.#input.response.write(chunk)) return;
-    const connection = this.#connection as UpstreamConnection;
-    connection.pause();
-    this.#input.response.once("drain", () => this.#finished || connection.resume());
+    this.#download?.take(chunk);
   }
 
-  end(trailers: string[]): void {
-    const { request, response } = this.#input;
-    if (this.#finished) return;
-    if (trailers.length > 0) response.addTrailers(pairs(trailers));
-    this.#connection = undefined;
-    response.end();
-    this.#body?.stop();
-    // What the client still sends of an answered request is read and dropped, so that it sees the answer.
-    if (!request.complete) request.resume();
+  onResponseEnd(controller: Controller): void {
+    const { response } = this.#input;
+    const [target, connection] = [this.attempts.target, this.#connection];
+    if (this.#finished || this.#download === undefined) return;
+    const trailers = controller.rawTrailers as Buffer[] | null;
+    if (trailers !== null && trailers.length > 0) response.addTrailers(responseTrailers(trailers));
+    response.end(this.#download.finish());
     this.#finish();
+    // undici closes a connection whose state is unclear, as after garbage or half a request, once this has returned.
+    queueMicrotask(() => void (connection?.socket.destroyed === false && target?.keep(connection)));
   }
 
-  broken(reason: string): void {
-    const connection = this.#connection;
-    const replay = connection?.reused === true && !connection.answered && this.#isRepeatable();
-    this.#connection = undefined;
+  onResponseError(_controller: Controller, error: Error): void {
     if (this.#finished) return;
-    if (!replay) return this.#fail("app_bad_response", reason);
-    this.#acquire(this.#attempts.target as EdgeTarget, -1);
+    const connection = this.#connection;
+    if ((error as NodeJS.ErrnoException).code === "UND_ERR_INVALID_ARG") return this.#fail("bad_request");
+    const mayRepeat = !this.#wasSent || (connection?.socket.bytesRead === this.#bytesBefore && this.#isRepeatable());
+    if (connection?.reused !== true || !mayRepeat) return this.#fail("app_bad_response", error.message);
+    connection.socket.destroy();
+    this.#connection = undefined;
+    this.#wasSent = false;
+    this.attempts.connectAgain();
   }
 
-  drained(): void {
-    this.#body?.resume();
-  }
-
-  /** Goes to another replica, or fails for this reason when there is none. */
-  #attempt(reason: string): void {
-    const target = this.#attempts.next();
-    if (target === undefined) return this.#fail("app_unreachable", reason);
-    this.#acquire(target, this.#isRepeatable() ? Number.POSITIVE_INFINITY : freshEnoughMs);
-  }
-
-  #acquire(target: EdgeTarget, idleAtMostMs: number): void {
-    this.connecting = true;
-    this.activeAtMs = performance.now();
-    const connection = target.acquire(this, idleAtMostMs);
-    if (this.connecting) this.#connection = connection;
-  }
-
-  #isRepeatable(): boolean {
-    return this.#body === undefined && repeatable.has(this.#input.request.method as string);
+  #interimResponse(): void {
+    this.#interim += 1;
+    if (this.#interim > maxInterimResponses) this.#fail("app_bad_response", "too many interim responses");
   }
 
   #uploaded(bytes: number): void {
@@ -154,41 +160,56 @@ export class Exchange implements ConnectionUser {
     this.#input.route.usage.bytesIn += bytes;
   }
 
+  #isRepeatable(): boolean {
+    return this.#upload === undefined && repeatable.has(this.#input.request.method as string);
+  }
+
   #clientClosed(): void {
     if (this.#finished) return;
-    this.#connection?.destroy();
-    this.#connection = undefined;
-    this.#body?.stop();
+    const { response, route } = this.#input;
     // 499, as nginx logs it: the client left before the answer.
-    if (!this.#headSent) this.#input.route.usage.count(499, performance.now() - this.#startedAtMs);
+    if (!response.headersSent) route.usage.count(499, performance.now() - this.#startedAtMs);
     this.#finish();
+    this.#connection?.socket.destroy();
   }
 
   #fail(code: PageCode, reason?: string): void {
-    const { request, response, route, failures } = this.#input;
+    const { request, response, route, failures, expectsContinue } = this.#input;
+    if (this.#finished) return;
     if (reason !== undefined) failures.note(route.usage.projectId, code, reason);
-    this.#connection?.destroy();
-    this.#connection = undefined;
-    this.#body?.stop();
-    if (this.#headSent) {
-      response.destroy();
-    } else {
-      // A client that was never told to continue may send its body or leave it out: the next request can't be told apart.
-      if (this.#input.expectsContinue && this.#body?.started === false) response.shouldKeepAlive = false;
-      route.usage.count(sendPage(request, response, code), performance.now() - this.#startedAtMs);
-      if (!request.complete) request.resume();
-    }
     this.#finish();
+    this.#connection?.socket.destroy();
+    if (response.headersSent) return void response.destroy();
+    // A client that waits for `100 Continue` may send its body or leave it out: the next request can't be told apart.
+    if (expectsContinue && !this.#wasSent) response.shouldKeepAlive = false;
+    route.usage.count(sendPage(request, response, code), performance.now() - this.#startedAtMs);
   }
 
   #finish(): void {
-    if (this.#finished) return;
     this.#finished = true;
-    this.#attempts.leave();
+    this.#upload?.relay.stop();
+    this.attempts.leave();
     this.#input.done(this);
   }
 }
 
-function pairs(flat: readonly string[]): [string, string][] {
-  return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] as string, flat[2 * i + 1] as string]);
+/** A request's body on its way to a replica. */
+interface Upload {
+  readonly body: PassThrough;
+  readonly relay: BodyRelay;
+}
+
+function startUpload({ request, route }: ExchangeInput, onBytes: (count: number) => void): Upload {
+  const { socket } = request;
+  // Not the request's own pause(): that one lets the socket deliver another 64 KiB first, as up to 11,000 chunks.
+  const source = { pause: () => void socket.pause(), resume: () => void socket.resume() };
+  const relay = new BodyRelay(source, route.load);
+  const body = new PassThrough();
+  body.on("error", () => {});
+  request.on("data", (chunk: Buffer) => {
+    onBytes(chunk.length);
+    relay.take(chunk);
+  });
+  request.on("end", () => body.end(relay.finish()));
+  return { body, relay };
 }

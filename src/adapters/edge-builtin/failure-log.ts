@@ -1,4 +1,4 @@
-import { complain } from "./complain.ts";
+import { writeLog } from "./write-log.ts";
 import type { PageCode } from "./pages.ts";
 
 const forgetAfterMs = 60_000;
@@ -16,6 +16,6 @@ export class FailureLog {
     const key = `${projectId} ${code}`;
     if (this.#said.has(key) || this.#said.size >= mostLines) return;
     this.#said.add(key);
-    complain(`${key}: ${reason}`);
+    writeLog(`${key}: ${reason}`);
   }
 }

@@ -1,4 +1,5 @@
 import type { Route, RouteState, RouteTable } from "../../ports/edge.ts";
+import { ProjectLoad } from "./project-load.ts";
 import { EdgeTarget, targetKey } from "./target.ts";
 import type { ProjectUsage, UsageBook } from "./usage.ts";
 
@@ -7,6 +8,7 @@ export interface LiveRoute {
   readonly state: RouteState;
   readonly targets: readonly EdgeTarget[];
   readonly usage: ProjectUsage;
+  readonly load: ProjectLoad;
   /** Where the search among equal replicas starts; moves on with each request. */
   turn: number;
 }
@@ -15,6 +17,7 @@ export interface LiveRoute {
 export class LiveRoutes {
   version = -1;
   #routes = new Map<string, LiveRoute>();
+  #loads = new Map<string, ProjectLoad>();
   readonly #targets = new Map<string, EdgeTarget>();
   readonly #usage: UsageBook;
 
@@ -30,17 +33,22 @@ export class LiveRoutes {
   apply(table: RouteTable): boolean {
     if (table.version <= this.version) return false;
     const routes = new Map<string, LiveRoute>();
+    const loads = new Map<string, ProjectLoad>();
     const named = new Set<string>();
     for (const route of table.routes) {
+      const load = loads.get(route.project_id) ?? this.#loads.get(route.project_id) ?? new ProjectLoad();
+      loads.set(route.project_id, load);
       const targets = route.targets.map((target) => this.#target(target.host, target.port, named));
       routes.set(route.hostname, {
         state: route.state,
         targets,
         usage: this.#usage.of(route.project_id),
+        load,
         turn: this.#turn(route),
       });
     }
     this.#routes = routes;
+    this.#loads = loads;
     this.version = table.version;
     this.#retire(named);
     return true;
@@ -59,11 +67,10 @@ export class LiveRoutes {
     return counts;
   }
 
-  /** Closes kept connections that grew old and forgets retired targets without open requests. */
-  sweep(nowMs: number): void {
+  /** Forgets retired targets without open requests. */
+  sweep(): void {
     for (const target of this.#targets.values()) {
       if (target.retired && target.open === 0) this.#targets.delete(target.key);
-      else target.sweep(nowMs);
     }
   }
 

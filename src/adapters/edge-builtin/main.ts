@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import type { EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { awaitLastUsage, callEdge, connectEdge } from "./call-edge.ts";
-import { complain } from "./complain.ts";
+import { writeLog } from "./write-log.ts";
 import { dropPrivileges } from "./drop-privileges.ts";
 import { listenControl, type ControlServer } from "./listen-control.ts";
 import { writeRecord } from "./edge-record.ts";
@@ -13,6 +13,7 @@ import { EdgeServer } from "./edge-server.ts";
 import { LiveRoutes } from "./live-routes.ts";
 import { controlSocket, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
 import { SuccessorStarter } from "./successor-starter.ts";
+import { loadParser } from "./upstream-connection.ts";
 import { UsageBook } from "./usage.ts";
 
 // The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
@@ -21,7 +22,7 @@ import { UsageBook } from "./usage.ts";
 
 const inheritedFd = 3;
 const stopGraceMs = 10_000;
-const mostFaultsAMinute = 20;
+const maxFaultLinesAMinute = 20;
 
 async function main([settingsPath, predecessor, inherit]: string[]): Promise<void> {
   process.umask(0o077);
@@ -56,6 +57,7 @@ class EdgeProcess {
 
   async run(predecessor: number | undefined, inherit: boolean): Promise<void> {
     const { state_dir } = this.#settings;
+    await loadParser();
     this.#loadRoutes();
     const others = await this.#meetOthers();
     this.#control = await listenControl(controlSocket(state_dir, process.pid), this.#calls());
@@ -76,7 +78,7 @@ class EdgeProcess {
     carryOnAfterFaults();
     flushCompileCache();
     writeRecord(state_dir, { identity, fingerprint, listen_host, listen_port, port, started_at: this.#startedAt });
-    if (!dropPrivileges(uid)) complain(`This machine lets no process become user ${uid}: the edge stays root's.`);
+    if (!dropPrivileges(uid)) writeLog(`This machine lets no process become user ${uid}: the edge stays root's.`);
   }
 
   #calls() {
@@ -112,7 +114,7 @@ class EdgeProcess {
       this.#routes.apply(JSON.parse(readFileSync(edgePaths(this.#settings.state_dir).routes, "utf8")) as RouteTable);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-        complain(`The saved routes are unreadable: ${String(error)}`);
+        writeLog(`The saved routes are unreadable: ${String(error)}`);
     }
   }
 
@@ -135,7 +137,7 @@ class EdgeProcess {
   async #relieve(predecessor: Socket): Promise<void> {
     const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
     await callEdge(predecessor, "POST", "/drain", limit).catch((error: Error) => {
-      complain(`The edge process that was replaced does not answer: ${error.message}`);
+      writeLog(`The edge process that was replaced does not answer: ${error.message}`);
     });
   }
 
@@ -161,14 +163,13 @@ class EdgeProcess {
   }
 }
 
-/** A fault in one request must not cut everybody else's; many of them mean that the process itself is sick. */
+/** A fault in one request must not end those of everybody: it is logged, and that request ends by its time limit. */
 function carryOnAfterFaults(): void {
   let faults = 0;
   setInterval(() => (faults = 0), 60_000).unref();
   process.on("uncaughtException", (error) => {
     faults += 1;
-    complain(error.stack ?? error.message);
-    if (faults > mostFaultsAMinute) process.exit(70);
+    if (faults <= maxFaultLinesAMinute) writeLog(error.stack ?? error.message);
   });
 }
 

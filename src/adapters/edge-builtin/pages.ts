@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** What the edge itself answers with: its code goes into `x-berth-error`. */
+/** Names a page of the edge's own; goes into `x-berth-error`. */
 export type PageCode = keyof typeof pages;
 
 interface Page {
@@ -43,6 +43,12 @@ const pages = {
     title: "Bad response",
     text: "The application closed the connection or sent no valid answer.",
   },
+  app_busy: {
+    status: 503,
+    title: "Too many open requests",
+    text: "The application has as many open requests as one application may have.",
+    retryAfterS: 1,
+  },
   deleted: { status: 503, title: "Not available", text: "This application was deleted.", retryAfterS: 3600 },
   suspended: { status: 503, title: "Not available", text: "This application is suspended.", retryAfterS: 3600 },
   app_timeout: { status: 504, title: "Application timeout", text: "The application did not answer in time." },
@@ -51,7 +57,8 @@ const pages = {
 /** Answers with a page in the form the client prefers. Never says where an application runs. */
 export function sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode): number {
   const { headers, body } = render(code, request.headers.accept ?? "");
-  response.writeHead(pages[code].status, headers);
+  // With its reason: a refused answer of the application may have left its own.
+  response.writeHead(pages[code].status, pages[code].title, headers);
   response.end(body);
   return pages[code].status;
 }

@@ -3,37 +3,28 @@ import type { IncomingMessage } from "node:http";
 import { probeHeader } from "./edge-settings.ts";
 
 /**
- * The request head for the replica: the client's fields without hop-by-hop and forwarding ones, then ours (RFC 9110 §7.6, RFC 7239).
- * `upgrade` keeps the `Upgrade` field. Undefined when the head is ambiguous and must be refused.
+ * The request's fields for the replica, names and values in turn: the client's without hop-by-hop and forwarding ones, then the edge's own
+ * (RFC 9110 §7.6, RFC 7239). undici adds the framing of the body and `Connection`.
  */
-export function requestHead(
-  request: IncomingMessage,
-  target: RequestHead,
-  client: Client,
-  upgrade = false,
-): string | undefined {
+export function requestHeaders(request: IncomingMessage, target: RequestTarget, client: Client): string[] {
   const raw = request.rawHeaders;
-  let head = `${request.method} ${target.path} HTTP/1.1\r\nHost: ${target.authority}\r\n`;
+  const headers = ["Host", target.authority];
   const named = connectionOptions(request.headers.connection);
-  let hosts = 0;
   let hasId = false;
   for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i] as string;
+    const [name, value] = [raw[i] as string, raw[i + 1] as string];
     const kind = kindOf(name, named);
-    if (kind === "host") hosts += 1;
-    if (kind === "id" && !isRequestId(raw[i + 1] as string)) continue;
-    if (kind === "id") hasId = true;
-    if (kind === "pass" || kind === "id") head += `${name}: ${raw[i + 1]}\r\n`;
+    const isId: boolean = kind === "id" && !hasId && isRequestId(value);
+    if (isId || kind === "pass") headers.push(name, value);
+    hasId ||= isId;
   }
-  if (hosts > 1) return undefined;
-  if (request.headers["transfer-encoding"] !== undefined) head += "Transfer-Encoding: chunked\r\n";
-  if (!hasId) head += `x-request-id: ${randomUUID()}\r\n`;
-  head += upgrade ? `Connection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\n` : "Connection: keep-alive\r\n";
-  return head + forwarding(target, client);
+  if (!hasId) headers.push("x-request-id", randomUUID());
+  addForwarding(headers, target, client);
+  return headers;
 }
 
-/** A request as it was understood: where it goes and the head that is sent there. */
-export interface RequestHead {
+/** Where a request goes, as it was understood. */
+export interface RequestTarget {
   /** Lower case, without port or trailing dot: the key of the route. */
   readonly hostname: string;
   /** As the client wrote it, with its port. */
@@ -43,26 +34,36 @@ export interface RequestHead {
 }
 
 /** Why a request is refused before it is routed. */
-export interface Refusal {
-  readonly refused: "bad_request" | "unknown_host" | "not_implemented";
+export type Refusal = "bad_request" | "unknown_host" | "not_implemented" | "method_not_allowed";
+
+/** Finds out which host and path a request is for. One in absolute form must name the same host twice (RFC 9112 §3.2.2). */
+export function readTarget(request: IncomingMessage): RequestTarget | Refusal {
+  // TRACE would show a page's script the cookies that it must not read.
+  if (request.method === "TRACE") return "method_not_allowed";
+  const transferEncoding = request.headers["transfer-encoding"];
+  if (transferEncoding !== undefined && transferEncoding.toLowerCase() !== "chunked") return "not_implemented";
+  if (countOf(request.rawHeaders, "host") > 1) return "bad_request";
+  const authority = request.headers.host ?? "";
+  const hostname = hostnameOf(authority);
+  const path = pathOf(request.url as string, authority);
+  if (path === undefined) return "bad_request";
+  return hostname === undefined ? "unknown_host" : { hostname, authority, path };
 }
 
-/** Finds out which host and path a request is for. Absolute-form targets win over `Host` (RFC 9112 §3.2.2). */
-export function readTarget(request: IncomingMessage): RequestHead | Refusal {
-  const transferEncoding = request.headers["transfer-encoding"];
-  if (transferEncoding !== undefined && transferEncoding.toLowerCase() !== "chunked")
-    return { refused: "not_implemented" };
-  const url = request.url as string;
-  let authority = request.headers.host ?? "";
-  let path = url;
-  if (url.charCodeAt(0) !== slash) {
-    const absolute = /^https?:\/\/([^/?#@]+)(.*)$/i.exec(url);
-    if (absolute === null) return { refused: "bad_request" };
-    authority = absolute[1] as string;
-    path = (absolute[2] as string).startsWith("/") ? (absolute[2] as string) : `/${absolute[2]}`;
+function pathOf(url: string, authority: string): string | undefined {
+  if (url.charCodeAt(0) === slash) return url;
+  const absolute = /^https?:\/\/([^/?#@]+)(.*)$/i.exec(url);
+  if (absolute?.[1]?.toLowerCase() !== authority.toLowerCase()) return undefined;
+  const rest = absolute[2] as string;
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}
+
+function countOf(raw: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    if ((raw[i] as string).length === name.length && (raw[i] as string).toLowerCase() === name) count += 1;
   }
-  const hostname = hostnameOf(authority);
-  return hostname === undefined ? { refused: "unknown_host" } : { hostname, authority, path };
+  return count;
 }
 
 const slash = 47;
@@ -82,17 +83,16 @@ export interface Client {
   readonly port: number;
 }
 
-/** The fields that tell a replica about the client; the end of the head included. */
-function forwarding(target: RequestHead, client: Client): string {
+function addForwarding(headers: string[], target: RequestTarget, client: Client): void {
   const node = client.address.includes(":") ? `"[${client.address}]"` : client.address;
-  return (
-    `X-Forwarded-For: ${client.address}\r\nX-Forwarded-Proto: ${client.proto}\r\nX-Forwarded-Host: ${target.authority}\r\n` +
-    `X-Forwarded-Port: ${client.port}\r\nX-Real-IP: ${client.address}\r\n` +
-    `Forwarded: for=${node};host="${target.authority}";proto=${client.proto}\r\n\r\n`
+  headers.push(
+    ...["X-Forwarded-For", client.address, "X-Forwarded-Proto", client.proto, "X-Forwarded-Host", target.authority],
+    ...["X-Forwarded-Port", `${client.port}`, "X-Real-IP", client.address],
+    ...["Forwarded", `for=${node};host="${target.authority}";proto=${client.proto}`],
   );
 }
 
-type Kind = "pass" | "drop" | "host" | "id";
+type Kind = "pass" | "drop" | "id";
 
 function kindOf(name: string, named: readonly string[] | undefined): Kind {
   let lower = name.toLowerCase();
@@ -105,10 +105,10 @@ function kindOf(name: string, named: readonly string[] | undefined): Kind {
 }
 
 const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
-  ["host", "host"],
   ["x-request-id", "id"],
-  // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385); the others are hop-by-hop or the edge's own word.
+  // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385); the others are hop-by-hop or the edge sets them.
   ...[
+    "host",
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -129,4 +129,9 @@ function connectionOptions(value: string | undefined): string[] | undefined {
 
 function isRequestId(value: string): boolean {
   return /^[\w.:/+=-]{1,128}$/.test(value);
+}
+
+/** Whether a request says that a body follows its head. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return (headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined;
 }

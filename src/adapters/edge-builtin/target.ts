@@ -1,73 +1,63 @@
-import { UpstreamConnection, type ConnectionOwner, type ConnectionUser } from "./upstream-connection.ts";
+import { UpstreamConnection, UpstreamSocket } from "./upstream-connection.ts";
 
-// A replica that closes idle connections announces it at best in whole seconds: leave before it does.
-const keepAliveMarginMs = 1000;
-// Servers without a hint close after 5 s (Node, uvicorn) or 2 s (gunicorn).
-const keepAliveDefaultMs = 1900;
-const keepAliveMostMs = 60_000;
 const avoidAfterRefusalMs = 1000;
 
-/** One replica: its open requests, its kept connections, and whether it lately refused one. */
-export class EdgeTarget implements ConnectionOwner {
-  readonly host: string;
-  readonly port: number;
+/** One replica: its open requests, its idle connections, and whether it lately refused one. */
+export class EdgeTarget {
   readonly key: string;
   /** Requests and tunnels now open to it. */
   open = 0;
   avoidUntilMs = 0;
   /** No route names it any more: connections close as their requests end. */
   retired = false;
+  readonly #host: string;
+  readonly #port: number;
   readonly #idle: UpstreamConnection[] = [];
-  readonly #all = new Set<UpstreamConnection>();
 
   constructor(host: string, port: number) {
-    this.host = host;
-    this.port = port;
+    this.#host = host;
+    this.#port = port;
     this.key = targetKey(host, port);
   }
 
-  /** Gives `user` a connection: a kept one that was used within `idleAtMostMs`, else a new one. */
-  acquire(user: ConnectionUser, idleAtMostMs: number): UpstreamConnection {
-    const now = performance.now();
-    for (;;) {
-      const kept = this.#idle.at(-1);
-      if (kept === undefined || now - kept.idleSinceMs > idleAtMostMs) break;
-      this.#idle.pop();
-      if (kept.usableUntilMs > now && !kept.socket.destroyed) {
-        kept.reuse(user);
-        return kept;
-      }
-      kept.destroy();
-    }
-    const opened = new UpstreamConnection(this, user);
-    this.#all.add(opened);
-    return opened;
+  /** An idle connection whose last request ended within `idleAtMostMs`, if there is one. */
+  takeIdle(idleAtMostMs: number): UpstreamConnection | undefined {
+    const latest = this.#idle.at(-1);
+    if (latest === undefined || performance.now() - latest.idleSinceMs > idleAtMostMs) return undefined;
+    latest.reused = true;
+    return this.#idle.pop();
   }
 
-  refused(): void {
+  /** Opens a connection. The socket emits `close` where that fails, and never an unhandled `error`. */
+  connect(connected: (connection: UpstreamConnection) => void): UpstreamSocket {
+    const socket = new UpstreamSocket().setNoDelay(true).setKeepAlive(true, 60_000);
+    socket.on("error", () => {});
+    socket.once("connect", () => {
+      const connection = new UpstreamConnection(`http://${this.key}`, socket);
+      socket.once("close", () => this.#forget(connection));
+      connected(connection);
+    });
+    return socket.connect({ host: this.#host, port: this.#port });
+  }
+
+  /** Keeps a connection for later requests. */
+  keep(connection: UpstreamConnection): void {
+    if (this.retired) return void connection.socket.destroy();
+    connection.idleSinceMs = performance.now();
+    this.#idle.push(connection);
+  }
+
+  /** New requests avoid this replica for a while. */
+  avoid(): void {
     this.avoidUntilMs = performance.now() + avoidAfterRefusalMs;
   }
 
   retire(): void {
     this.retired = true;
-    for (const connection of this.#idle.splice(0)) connection.destroy();
+    for (const { socket } of this.#idle.splice(0)) socket.destroy();
   }
 
-  /** Closes kept connections that the replica may close any moment. */
-  sweep(nowMs: number): void {
-    for (const connection of this.#idle.filter((each) => each.usableUntilMs <= nowMs)) connection.destroy();
-  }
-
-  freed(connection: UpstreamConnection): void {
-    const keepMs = (connection.keepAliveHintMs ?? keepAliveDefaultMs + keepAliveMarginMs) - keepAliveMarginMs;
-    if (this.retired || keepMs <= 0) return connection.destroy();
-    connection.idleSinceMs = performance.now();
-    connection.usableUntilMs = connection.idleSinceMs + Math.min(keepMs, keepAliveMostMs);
-    this.#idle.push(connection);
-  }
-
-  gone(connection: UpstreamConnection): void {
-    if (!this.#all.delete(connection)) return;
+  #forget(connection: UpstreamConnection): void {
     const at = this.#idle.indexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);
   }
@@ -78,7 +68,7 @@ export function targetKey(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Picks the replica with the fewest open requests, in turn among equals; those that lately refused only when no other is left. */
+/** Picks the replica with the fewest open requests, in turn among equals; one that lately refused only when no other is left. */
 export function pickTarget(
   targets: readonly EdgeTarget[],
   turn: number,

@@ -1,182 +1,75 @@
-import { Socket } from "node:net";
-import { ResponseReader, type ResponseHead, type ResponseSink } from "./response-reader.ts";
+import { Socket, type SocketConstructorOpts } from "node:net";
+import { Client, type buildConnector } from "undici";
 
-/** Who sends a request over a connection and gets its response. */
-export interface ConnectionUser extends ResponseSink {
-  /** Usable: at once when the connection was kept alive. */
-  connected(connection: UpstreamConnection): void;
-  /** Could not be opened: nothing was sent. */
-  connectFailed(reason: string): void;
-  /** Has room again after `write` answered false. */
-  drained(): void;
-}
+// How long a replica's answer may still arrive after it has stopped reading the request.
+const readAfterWriteErrorMs = 500;
+const pieceBytes = 16 * 1024;
+// Servers without a hint close idle connections after 5 s (Node, uvicorn) or 2 s (gunicorn); those with one name whole seconds.
+const keepAlive = { keepAliveTimeout: 1900, keepAliveTimeoutThreshold: 1000, keepAliveMaxTimeout: 60_000 };
+const limits = { maxHeaderSize: 64 * 1024, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 };
 
-/** What a connection tells the target it belongs to. */
-export interface ConnectionOwner {
-  readonly host: string;
-  readonly port: number;
-  freed(connection: UpstreamConnection): void;
-  gone(connection: UpstreamConnection): void;
-}
-
-/** One TCP connection to a replica, carrying one request at a time. */
-export class UpstreamConnection implements ResponseSink {
+/** One connection to a replica, for one request at a time. undici writes and reads HTTP on it and closes it when it has been idle for long. */
+export class UpstreamConnection {
   readonly socket: Socket;
-  /** Whether it has carried a request before: only then can the replica have closed it out of idleness. */
+  readonly client: Client;
+  /** Has carried a request before: only then can the replica have closed it because it was idle. */
   reused = false;
   idleSinceMs = 0;
-  usableUntilMs = 0;
-  readonly #owner: ConnectionOwner;
-  readonly #reader: ResponseReader = new ResponseReader(this);
-  #user: ConnectionUser | undefined;
-  #open = false;
-  #sentAll = false;
-  readonly #ended = () => this.#lost();
 
-  constructor(owner: ConnectionOwner, user: ConnectionUser) {
-    this.#owner = owner;
-    this.#user = user;
-    this.socket = new PatientSocket().setNoDelay(true).setKeepAlive(true, 60_000);
-    this.socket.connect({ host: owner.host, port: owner.port });
-    this.socket.on("connect", () => this.#opened());
-    this.socket.on("data", (chunk: Buffer) => this.#received(chunk));
-    this.socket.on("drain", () => this.#user?.drained());
-    this.socket.on("end", this.#ended);
-    this.socket.on("error", (error) => this.#lost(error));
-    this.socket.on("close", () => this.#lost());
-  }
-
-  /** Whether any byte of the response has come. */
-  get answered(): boolean {
-    return this.#reader.started;
-  }
-
-  get keepAliveHintMs(): number | undefined {
-    return this.#reader.keepAliveHintMs;
-  }
-
-  /** Gives an idle connection its next user. */
-  reuse(user: ConnectionUser): void {
-    this.#user = user;
-    this.reused = true;
-    user.connected(this);
-  }
-
-  /** Sends the request's head and expects its response. */
-  send(method: string, head: string, bodyFollows: boolean): void {
-    this.#sentAll = !bodyFollows;
-    this.#reader.begin(method);
-    this.socket.write(head, "latin1");
-  }
-
-  /** The whole request body has been written. */
-  bodySent(): void {
-    this.#sentAll = true;
-  }
-
-  pause(): void {
-    this.socket.pause();
-  }
-
-  resume(): void {
-    this.socket.resume();
-  }
-
-  /** Cuts the connection; its user hears nothing more. */
-  destroy(): void {
-    this.#user = undefined;
-    this.socket.destroy();
-    this.#owner.gone(this);
-  }
-
-  /** Hands the bare socket over for a tunnel, with the bytes that came behind the head. */
-  detach(): { socket: Socket; rest: Buffer } {
-    this.#user = undefined;
-    // Not all listeners of "end": one is the socket's own and closes its other half.
-    this.socket.off("end", this.#ended);
-    for (const event of ["connect", "data", "drain", "error", "close"]) this.socket.removeAllListeners(event);
-    this.#owner.gone(this);
-    return { socket: this.socket, rest: this.#reader.takeRest() };
-  }
-
-  information(): void {
-    this.#user?.information();
-  }
-
-  head(head: ResponseHead): void {
-    this.#user?.head(head);
-  }
-
-  body(chunk: Buffer): void {
-    this.#user?.body(chunk);
-  }
-
-  end(trailers: string[]): void {
-    const user = this.#user;
-    this.#user = undefined;
-    // A replica that answers before it has read the whole body leaves the connection in the middle of a request.
-    if (this.#reader.keepAlive && this.#sentAll && !this.socket.destroyed) this.#free();
-    else this.destroy();
-    user?.end(trailers);
-  }
-
-  broken(reason: string): void {
-    const user = this.#user;
-    this.destroy();
-    user?.broken(reason);
-  }
-
-  #free(): void {
-    this.socket.resume();
-    this.#owner.freed(this);
-  }
-
-  #opened(): void {
-    this.#open = true;
-    this.#user?.connected(this);
-  }
-
-  #received(chunk: Buffer): void {
-    if (this.#user === undefined) this.destroy();
-    else this.#reader.push(chunk);
-  }
-
-  #lost(error?: Error): void {
-    const user = this.#user;
-    if (user === undefined) {
-      this.destroy();
-    } else if (!this.#open) {
-      this.destroy();
-      user.connectFailed(error?.message ?? "closed");
-    } else if (error === undefined && !this.#reader.idle) {
-      this.#reader.close();
-    } else {
-      this.broken(error?.message ?? "closed early");
-    }
+  constructor(origin: string, socket: Socket) {
+    this.socket = socket;
+    const connect: buildConnector.connector = (_options, done) =>
+      // undici expects the outcome later. Another connection is the target's to open: it may go to another replica.
+      queueMicrotask(() => (socket.destroyed ? done(new Error("closed"), null) : done(null, socket)));
+    this.client = new Client(origin, { ...limits, ...keepAlive, connect });
   }
 }
 
-const readAfterWriteErrorMs = 500;
+/** Makes undici load its parser. It would do so with the first connection, when this process may no longer read its own program. */
+export async function loadParser(): Promise<void> {
+  const socket = new UpstreamSocket().on("error", () => {});
+  const { client } = new UpstreamConnection("http://localhost", socket);
+  await new Promise<void>((resolve, reject) => {
+    const handler = { onRequestStart: () => resolve(), onResponseError: (_: unknown, error: Error) => reject(error) };
+    client.dispatch(
+      { method: "GET", path: "/" },
+      { onResponseStart() {}, onResponseData() {}, onResponseEnd() {}, ...handler },
+    );
+  });
+  socket.destroy();
+}
 
 /**
  * A socket that still reads after a write has failed. A replica that refuses a body answers, closes and thereby resets the connection: Node
- * would end the socket on the failed write, with the answer unread in the kernel.
+ * would destroy the socket on the failed write, with the answer unread in the kernel.
  */
-class PatientSocket extends Socket {
-  #waiting = false;
+export class UpstreamSocket extends Socket {
+  #writeFailed = false;
 
-  override destroy(error?: Error): this {
-    if ((error as NodeJS.ErrnoException | undefined)?.syscall !== "write" || this.#waiting) return super.destroy(error);
-    this.#waiting = true;
-    setTimeout(() => super.destroy(), readAfterWriteErrorMs).unref();
-    return this;
+  constructor() {
+    super({ highWaterMark: pieceBytes } as SocketConstructorOpts);
   }
 
-  /** A stream with an error drops what it reads, so that it is handed out here. */
-  override push(chunk: Buffer | null): boolean {
-    if (!this.#waiting) return super.push(chunk);
-    if (chunk === null) super.destroy();
-    else this.emit("data", chunk);
-    return true;
+  /** In small pieces: undici puts back what it leaves unread when it is paused, and all that waits would be copied together again. */
+  override read(size?: number): unknown {
+    return super.read(size ?? (Math.min(this.readableLength, pieceBytes) || undefined));
+  }
+
+  override _write(chunk: unknown, encoding: BufferEncoding, done: WriteDone): void {
+    super._write(chunk, encoding, (error) => this.#afterWrite(error, done));
+  }
+
+  override _writev(chunks: { chunk: unknown; encoding: BufferEncoding }[], done: WriteDone): void {
+    super._writev?.(chunks, (error) => this.#afterWrite(error, done));
+  }
+
+  #afterWrite(error: Error | null | undefined, done: WriteDone): void {
+    if (error && !this.#writeFailed) {
+      this.#writeFailed = true;
+      setTimeout(() => this.destroy(error), readAfterWriteErrorMs).unref();
+    }
+    done();
   }
 }
+
+type WriteDone = (error?: Error | null) => void;
