@@ -222,6 +222,24 @@ CREATE TABLE public.deployment (
     CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
 );
 
+CREATE TABLE public.disk_use (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    storage_bytes bigint,
+    measured_at timestamp with time zone,
+    next_at timestamp with time zone NOT NULL,
+    database_bytes bigint,
+    images_bytes bigint,
+    storage_access text DEFAULT 'open'::text NOT NULL,
+    database_access text DEFAULT 'open'::text NOT NULL,
+    database_compacting boolean DEFAULT false NOT NULL,
+    database_ceiling_bytes bigint,
+    database_closings integer DEFAULT 0 NOT NULL,
+    database_reopens_at timestamp with time zone,
+    CONSTRAINT disk_use_database_access_check CHECK ((database_access = ANY (ARRAY['open'::text, 'read_only'::text, 'closed'::text]))),
+    CONSTRAINT disk_use_storage_access_check CHECK ((storage_access = ANY (ARRAY['open'::text, 'read_only'::text])))
+);
+
 CREATE TABLE public.domain (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -367,6 +385,9 @@ CREATE TABLE public.project (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
     purged_at timestamp with time zone,
+    storage_limit_bytes bigint,
+    database_limit_bytes bigint,
+    images_limit_bytes bigint,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
 );
@@ -522,14 +543,6 @@ CREATE TABLE public.ssh_key (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
-CREATE TABLE public.storage_size (
-    project_id text NOT NULL,
-    org_id text NOT NULL,
-    size_bytes bigint,
-    measured_at timestamp with time zone,
-    next_at timestamp with time zone NOT NULL
-);
-
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_pkey PRIMARY KEY (id);
 
@@ -574,6 +587,9 @@ ALTER TABLE ONLY public.deployment
 
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_project_id_number_key UNIQUE (project_id, number);
+
+ALTER TABLE ONLY public.disk_use
+    ADD CONSTRAINT disk_use_pkey PRIMARY KEY (project_id);
 
 ALTER TABLE ONLY public.domain_claim
     ADD CONSTRAINT domain_claim_pkey PRIMARY KEY (org_id, hostname);
@@ -652,9 +668,6 @@ ALTER TABLE ONLY public.ssh_key
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.storage_size
-    ADD CONSTRAINT storage_size_pkey PRIMARY KEY (project_id);
 
 CREATE INDEX activity_crashed ON public.activity USING btree (created_at) WHERE (action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text]));
 
@@ -736,6 +749,8 @@ CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (proj
 
 CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = 'push'::text) AND (activated_at IS NOT NULL));
 
+CREATE INDEX disk_use_due ON public.disk_use USING btree (next_at);
+
 CREATE INDEX domain_claim_held ON public.domain_claim USING btree (hostname) WHERE (held_at IS NOT NULL);
 
 CREATE INDEX domain_claim_verified ON public.domain_claim USING btree (zone) WHERE (verified_at IS NOT NULL);
@@ -771,8 +786,6 @@ CREATE INDEX replica_metric_old ON public.replica_metric USING btree (bucket_sec
 CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (project_id);
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
-
-CREATE INDEX storage_size_due ON public.storage_size USING btree (next_at);
 
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -842,6 +855,12 @@ ALTER TABLE ONLY public.deployment
 
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_rolled_back_from_fkey FOREIGN KEY (rolled_back_from) REFERENCES public.deployment(id);
+
+ALTER TABLE ONLY public.disk_use
+    ADD CONSTRAINT disk_use_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.disk_use
+    ADD CONSTRAINT disk_use_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.domain_claim
     ADD CONSTRAINT domain_claim_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -929,9 +948,3 @@ ALTER TABLE ONLY public.restored_database
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
-
-ALTER TABLE ONLY public.storage_size
-    ADD CONSTRAINT storage_size_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
-
-ALTER TABLE ONLY public.storage_size
-    ADD CONSTRAINT storage_size_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;

@@ -47,7 +47,7 @@ before(async () => {
   const used = { workload_id: deployment, ordinal: 0, attempt: 1, cpu_seconds: 1, memory_bytes: 2e6, processes: 2 };
   const runtime = { observe: async () => [instance], list: async () => [deployment], measure: async () => [used] };
   const retention = { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 };
-  const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 }, storageEverySeconds: 3600 };
+  const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 } };
   platform = {
     ...api.platform,
     log: silentLog,

@@ -13,6 +13,7 @@ import { addData } from "./commands/data.ts";
 import { addCron } from "./commands/cron.ts";
 import { addDatabase } from "./commands/database.ts";
 import { addDeployments } from "./commands/deployments.ts";
+import { addDisk } from "./commands/disk.ts";
 import { addDomains } from "./commands/domains.ts";
 import { addEnv } from "./commands/env.ts";
 import { addGitCredential } from "./commands/git-credential.ts";
@@ -39,7 +40,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOverview, addOpen],
   ["Deploying:", addDeployments, addBuilds],
   ["Watching:", addLogs, addMetrics, addTimeline, addActivity],
-  ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups],
+  ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
   [
     "The platform:",

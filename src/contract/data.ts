@@ -123,7 +123,7 @@ export const rows = [
     body_bytes: limits.row_body_bytes,
     result: z.object({ row: byColumn, cut }),
     success: [201],
-    errors: ["no_database", "conflict", "query_timeout"],
+    errors: ["no_database", "conflict", "query_timeout", "disk_limit_reached"],
     activity: "data.inserted",
     waits: true,
     summary: "Add a row to a table; answers with the row as it is stored",

@@ -41,6 +41,7 @@ export const rows = [
     params: slugParam,
     result: database,
     success: [201, 200],
+    errors: ["storage_full"],
     activity: "database.created",
     waits: true,
     summary: "Give the project a PostgreSQL database; a second call answers with the one it has",

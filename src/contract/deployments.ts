@@ -65,7 +65,7 @@ export const rows = [
     }),
     result: z.object({ build_id: id, commit: z.string() }),
     success: [201],
-    errors: ["nothing_to_deploy", "deploy_in_progress"],
+    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full", "disk_limit_reached"],
     activity: "deployment.requested",
     summary: "Build and deploy again without a push; the newest pushed commit unless one is named",
   }),

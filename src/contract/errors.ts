@@ -146,7 +146,14 @@ export const errors = {
   storage_full: {
     status: 507,
     retry: "after_change",
-    meaning: "There is no room left for it; the operator has to make some.",
+    meaning: "The platform's disk has no room left for this; its operator has to make some.",
+  },
+  disk_limit_reached: {
+    status: 507,
+    retry: "after_change",
+    meaning: "The project takes as much of the disk as it may.",
+    hint: "Delete what is no longer needed, or ask the platform's operator for a higher limit.",
+    next: "disk.get",
   },
 } as const satisfies Record<string, ErrorDefinition>;
 

@@ -18,6 +18,9 @@ export const attentions = [
   "replicas_missing",
   "database_failed",
   "backup_failed",
+  "storage_over_limit",
+  "database_over_limit",
+  "images_over_limit",
 ] as const;
 
 const project = z.object({
@@ -35,6 +38,9 @@ const project = z.object({
   last_backup: z.object({ id, status: z.enum(statesOf(backupStates)), at: timestamp }).nullable(),
   /** Of the storage folder, as it was when last measured; null before. */
   storage_bytes: z.number().int().nullable(),
+  /** The same of its database, and of its images with what builds keep for the next one. */
+  database_bytes: z.number().int().nullable(),
+  images_bytes: z.number().int().nullable(),
   attention: z.array(z.enum(attentions)),
 });
 
@@ -54,6 +60,8 @@ export const rows = [
         requests_last_hour: z.number().int(),
         errors_last_hour: z.number().int(),
         storage_bytes: z.number().int(),
+        database_bytes: z.number().int(),
+        images_bytes: z.number().int(),
         /** Approval requests that wait for somebody. */
         approvals_pending: z.number().int(),
         /** Open alerts of the platform, for its operator; null for everybody else. */

@@ -8,6 +8,7 @@ import { rows as cron } from "./cron.ts";
 import { rows as data } from "./data.ts";
 import { rows as database } from "./database.ts";
 import { rows as deployments } from "./deployments.ts";
+import { rows as disk } from "./disk.ts";
 import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
 import { rows as logs } from "./logs.ts";
@@ -38,6 +39,7 @@ export const routes = [
   ...database,
   ...data,
   ...backups,
+  ...disk,
   ...metrics,
   ...timeline,
   ...logs,

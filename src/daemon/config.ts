@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { buildMemoryMibOf } from "./build-memory.ts";
+import { diskSettings } from "./disk-settings.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 import { toolEnvironment } from "./tool-environment.ts";
 
@@ -222,13 +223,7 @@ export const settings = {
     [0, 1440],
     "An alert that comes back within this time after it was resolved is told only when it is over.",
   ),
-  diskWarnPercent: wholeNumber(
-    "BERTH_DISK_WARN_PERCENT",
-    85,
-    [1, 100],
-    "From which use of the disk on there is a warning.",
-  ),
-  diskFullPercent: wholeNumber("BERTH_DISK_FULL_PERCENT", 95, [1, 100], "From which use on the disk counts as full."),
+  ...diskSettings,
   memoryWarnPercent: wholeNumber(
     "BERTH_MEMORY_WARN_PERCENT",
     90,

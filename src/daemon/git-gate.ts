@@ -78,12 +78,20 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
   };
 }
 
-async function lookUp({ db }: Receiving, caller: Known, path: GitPath, access: GitAccess): Promise<ProjectLookup> {
+async function lookUp(
+  { db, dataDisk }: Receiving,
+  caller: Known,
+  path: GitPath,
+  access: GitAccess,
+): Promise<ProjectLookup> {
   if (path.organization_slug !== caller.organization_slug) return { outcome: "missing" };
   const project = await findProject(db, { org_id: caller.organization_id }, path.project_slug);
   if (project === undefined) return { outcome: "missing" };
   if (project.deleted_at !== null)
     return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
+  // Git writes what it receives before it asks anybody.
+  if (access === "write" && (await dataDisk.observe()).is_full)
+    return { outcome: "refused", reason: "The platform's disk is full (storage_full). Its operator has to make room." };
   if (!caller.scopes.includes(scopeOf[access])) {
     const who = caller.kind === "key" ? "The token that registered this key" : "The token";
     return { outcome: "refused", reason: `${who} lacks the scope ${scopeOf[access]}.` };

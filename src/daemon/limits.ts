@@ -1,4 +1,5 @@
 import type { ApiLimits } from "../contract/limits.ts";
+import type { DiskLimits } from "../features/disk/disk.ts";
 import type { HttpLimits } from "../http/server.ts";
 import { mibToBytes, type Config } from "./config.ts";
 
@@ -10,6 +11,15 @@ export function httpLimitsOf(config: Config): Partial<HttpLimits> {
     requestTimeoutMs: config.requestSeconds * 1000,
     readsPerMinute: config.readsPerMinute,
     writesPerMinute: config.writesPerMinute,
+  };
+}
+
+/** What one project may take of the disk, unless the operator set limits for it. */
+export function diskLimitsOf(config: Config): DiskLimits {
+  return {
+    storage_bytes: mibToBytes(config.storageMib),
+    database_bytes: mibToBytes(config.databaseDiskMib),
+    images_bytes: mibToBytes(config.imagesMib),
   };
 }
 

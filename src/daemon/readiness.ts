@@ -1,9 +1,10 @@
 import { sql } from "kysely";
+import { diskFault } from "../kit/disk-fault.ts";
 import type { ReadyCheck } from "../http/health.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
-/** What `/readyz` asks: the database, git, the edge and the reconcilers. */
+/** What `/readyz` asks: the database, the disk, git, the edge and the reconcilers. */
 export function readinessChecks(
   platform: Platform,
   reconcilers: Driver,
@@ -15,6 +16,14 @@ export function readinessChecks(
       async check() {
         await sql`select 1`.execute(platform.db);
         return platform.wakeups.isListening() ? null : "Wake-ups do not arrive.";
+      },
+    },
+    {
+      name: "disk",
+      async check() {
+        const error = await platform.ports.dataDisk.probeWrite().catch((reason: unknown) => reason);
+        if (error === undefined) return null;
+        return diskFault(error) === "full" ? "The data folder's disk is full." : "The data folder cannot be written.";
       },
     },
     { name: "git", check: async () => (git.port > 0 ? null : "git over SSH is not open yet.") },

@@ -5,6 +5,7 @@ import { backupsTask } from "../reconcile/backups/backups-task.ts";
 import { buildsTask } from "../reconcile/builds/builds-task.ts";
 import { cronTask } from "../reconcile/cron/cron-task.ts";
 import { databasesTask } from "../reconcile/databases/databases-task.ts";
+import { diskTask } from "../reconcile/disk/disk-task.ts";
 import { domainsTask } from "../reconcile/domains/domains-task.ts";
 import { edgeTask } from "../reconcile/edge/edge-task.ts";
 import { imagesTask } from "../reconcile/images/images-task.ts";
@@ -16,7 +17,6 @@ import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
 import { purgesTask } from "../reconcile/purges/purges-task.ts";
 import { releasesTask } from "../reconcile/releases/releases-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
-import { storageSizesTask } from "../reconcile/storage-sizes/storage-sizes-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
 /** All tasks of the reconcile role, ready to start. */
@@ -27,6 +27,7 @@ export function createReconcilers(
   const wake = (name: string) => driver.wake(name);
   const driver: Driver = createDriver({
     tasks: [
+      diskTask(platform),
       databasesTask(platform),
       appsTask(platform),
       edgeTask(platform),
@@ -37,7 +38,6 @@ export function createReconcilers(
       logsTask(platform),
       metricsTask(platform),
       pageProbesTask(platform),
-      storageSizesTask(platform),
       imagesTask(platform),
       cronTask(platform),
       repositoriesTask(platform),

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
@@ -30,7 +31,7 @@ import { createReconcilers } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
-import { wire } from "./wire.ts";
+import { dataDiskOf, wire } from "./wire.ts";
 
 /** The platform, running. */
 export interface RunningPlatform {
@@ -51,6 +52,7 @@ export async function startPlatform(
   say: (line: string) => void,
 ): Promise<RunningPlatform> {
   const log = createLog({ format: config.logFormat, level: config.logLevel });
+  await makeRoom(config);
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
   await requireFreePorts(config);
@@ -91,6 +93,14 @@ export async function startPlatform(
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
   return { config, parts, platform, git, api, reconcilers, isNew };
+}
+
+/** On a full disk not even the lock of the data folder can be written, unless the reserve is freed first. */
+async function makeRoom(config: Config): Promise<void> {
+  if (existsSync(config.dataDir))
+    await dataDiskOf(config)
+      .keepReserve()
+      .catch(() => "missing");
 }
 
 /** A rollback takes a start with all the time it may need to become healthy, a turn before it, and some air. */
@@ -134,6 +144,7 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
     wakeups: platform.wakeups,
     repositories: platform.ports.repositories,
     logStore: platform.ports.logStore,
+    dataDisk: platform.ports.dataDisk,
     owner: platform.owner,
     admits,
     treeLimits: { entries: limits.tree_entries, bytes: limits.tree_bytes },

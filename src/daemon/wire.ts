@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
+import { createLocalDataDisk } from "../adapters/data-disk-local/local-data-disk.ts";
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
@@ -23,7 +24,7 @@ import type { Wakeups } from "../store/wakeups.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
-import { pushLimitsOf } from "./limits.ts";
+import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
 import { notifiersOf } from "./notifiers.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
@@ -59,6 +60,7 @@ export async function wire(ground: Ground): Promise<Wired> {
     ports: {
       builder,
       runtime,
+      dataDisk: dataDiskOf(config),
       edge: createBuiltinEdge({
         listenHost: config.listen,
         listenPort: config.edgePort,
@@ -176,6 +178,11 @@ function postgresHost({ config, parts }: Ground) {
   return { instances, databaseGroups };
 }
 
+/** The disk of the data folder. */
+export function dataDiskOf(config: Config) {
+  return createLocalDataDisk({ dataDir: config.dataDir, floorBytes: mibToBytes(config.diskFloorMib) });
+}
+
 function settingsOf(config: Config): Platform["settings"] {
   const seconds = (count: number) => count * 1000;
   return {
@@ -211,10 +218,10 @@ function settingsOf(config: Config): Platform["settings"] {
     metrics: {
       retention: { hoursOfMinutes: 3, hoursOfQuarters: 48, days: config.metricsDays },
       pageLooks: { everySeconds: config.pageLookSeconds, timeoutMs: 10_000 },
-      storageEverySeconds: 3600,
     },
     purgeDays: config.purgeDays,
     logLines: { burst: config.logLinesBurst, perSecond: config.logLinesPerSecond },
+    disk: diskLimitsOf(config),
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),
       concurrent: config.concurrentCronCalls,

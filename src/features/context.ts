@@ -4,6 +4,7 @@ import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { Notifier } from "../ports/notifier.ts";
@@ -14,6 +15,7 @@ import type { Runtime } from "../ports/runtime.ts";
 import type { Db, Tx } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
+import type { DiskLimits } from "./disk/rules.ts";
 import type { DomainSettings } from "./domains/domains.ts";
 import type { ProjectKey, ProjectRow } from "./projects/queries.ts";
 
@@ -35,6 +37,7 @@ export interface HandlerPlatform {
   readonly clock: Clock;
   readonly ports: {
     readonly runtime: Runtime;
+    readonly dataDisk: DataDisk;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
     readonly logStore: LogStore;
@@ -43,6 +46,7 @@ export interface HandlerPlatform {
     readonly notifiers: readonly Notifier[];
   };
   readonly addresses: Addresses;
+  readonly settings: { readonly disk: DiskLimits };
   readonly domains: DomainSettings;
   readonly version: string;
   /** What this installation limits otherwise than the contract says. */

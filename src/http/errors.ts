@@ -1,5 +1,6 @@
 import { errors, type ErrorBody, type ErrorCode, type ErrorDefinition } from "../contract/errors.ts";
 import { Refused } from "../features/context.ts";
+import { diskFault } from "../kit/disk-fault.ts";
 import { nextCallOf } from "./next-call.ts";
 
 /** An error as it is answered: everything that leaves the server, and whether the operator should hear of it. */
@@ -16,10 +17,15 @@ export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
   if (error instanceof Refused) return refusalAnswer(error, params);
   const { code = "", statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));
+  const fault = diskFault(error);
+  if (fault === "full") return { ...refusalAnswer(new Refused("storage_full")), kind: "outage" };
+  if (fault === "read_only") return { ...refusalAnswer(new Refused("unavailable", cannotWrite)), kind: "outage" };
   if (isUnavailable(code, String((error as Error | undefined)?.message)))
     return { ...refusalAnswer(new Refused("unavailable")), kind: "outage" };
   return refusalAnswer(new Refused("internal"));
 }
+
+const cannotWrite = { error: "The platform cannot write to its disk; its operator has to mend that." };
 
 const retryAfterSeconds = 5;
 

@@ -13,6 +13,7 @@ import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
+import { disk } from "../features/disk/handlers.ts";
 import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
 import { logs } from "../features/logs/handlers.ts";
@@ -55,6 +56,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   deployments,
   builds,
   env,
+  disk,
   domains,
   cron,
   database,

@@ -11,6 +11,8 @@ export interface Builder {
   build(request: BuildRequest): Promise<BuildOutcome>;
   /** Images that exist here, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
+  /** What a project's images and caches take on disk, in bytes. Reads all of them, so ask rarely. Null when that took too long. */
+  diskBytes(projectId: string): Promise<number | null>;
   /** Throws away what builds of the project kept for the next one. */
   clearCaches(projectId: string): Promise<void>;
 }

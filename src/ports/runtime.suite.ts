@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../kit/until.ts";
-import type { Instance, Runtime, Workload } from "./runtime.ts";
+import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
 
 /** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */
 export interface RuntimeFixture {
@@ -51,7 +51,11 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       env: { GREETING: "hello" },
       limits: { memoryBytes: 256 * 1024 * 1024, processes: 64, cpus: 1 },
       reach: [],
+      storage_access: "open",
       ...more,
+    });
+    const task = (command: string): OneOffCommand => ({
+      ...{ command, timeoutMs: waitMs, silenceMs: waitMs, signal: new AbortController().signal, onOutput: () => {} },
     });
     before(async () => {
       fixture = await makeFixture();
@@ -275,10 +279,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     it("measures what lies in a project's storage folder", async () => {
       const wanted = workload();
       const { project_id, project_number } = wanted;
-      const write = {
-        command: 'head -c 3000000 /dev/zero > "$STORAGE_DIR/big"',
-        ...{ timeoutMs: waitMs, silenceMs: waitMs, signal: new AbortController().signal, onOutput: () => {} },
-      };
+      const write = task('head -c 3000000 /dev/zero > "$STORAGE_DIR/big"');
       assert.deepEqual(await runtime.runOnce(wanted, write), { outcome: "exited", code: 0, out_of_memory: false });
       const bytes = await runtime.storageBytes({ project_id, project_number });
       assert.ok(bytes !== null && bytes >= 3_000_000 && bytes < 4_000_000, String(bytes));
@@ -286,6 +287,33 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.equal(await runtime.storageBytes(none), 0);
       for (let twice = 0; twice < 2; twice += 1) await runtime.removeStorage({ project_id, project_number });
       assert.equal(await runtime.storageBytes({ project_id, project_number }), 0);
+    });
+
+    it("counts at least a block for each file of a storage folder", async () => {
+      const wanted = workload({ project_id: "prj_small_files", image_ref: image });
+      await fixture.makeImage("prj_small_files", { "server.js": server }, "node server.js");
+      await runtime.runOnce(wanted, task('for i in $(seq 500); do : > "$STORAGE_DIR/$i"; done'));
+      assert.ok(((await runtime.storageBytes(wanted)) ?? 0) >= 500 * 4096);
+    });
+
+    it("starts instances and commands that may only read the storage folder", async (t) => {
+      if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
+      await runtime.runOnce(workload(), task('echo kept > "$STORAGE_DIR/kept"'));
+      const limited = workload({ storage_access: "read_only" });
+      const write = task('cat "$STORAGE_DIR/kept" && ! rm "$STORAGE_DIR/kept" && ! echo x > "$STORAGE_DIR/new"');
+      assert.deepEqual(await runtime.runOnce(limited, write), { outcome: "exited", code: 0, out_of_memory: false });
+    });
+
+    it("deletes what is named below the storage folder, whatever its owner made of the way there", async () => {
+      const owner = workload();
+      const { signal } = new AbortController();
+      const make = 'mkdir -p "$STORAGE_DIR/a/b" && echo x > "$STORAGE_DIR/a/b/c" && ln -sfn / "$STORAGE_DIR/link"';
+      await runtime.runOnce(owner, task(make));
+      assert.equal(await runtime.removeStored(owner, "a/b", signal), true);
+      assert.equal(await runtime.removeStored(owner, "a/b", signal), false);
+      assert.equal(await runtime.removeStored(owner, "link", signal), true);
+      const left = task('[ -d "$STORAGE_DIR/a" ] && [ ! -e "$STORAGE_DIR/a/b" ] && [ ! -L "$STORAGE_DIR/link" ]');
+      assert.deepEqual(await runtime.runOnce(owner, left), { outcome: "exited", code: 0, out_of_memory: false });
     });
 
     it("tells which ports a living instance listens on, and whether others reach them", async () => {

@@ -42,10 +42,15 @@ export interface Runtime {
   listening(workloadId: string): Promise<readonly ListeningPort[]>;
   /** CPU, memory and process counts of living instances. */
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
-  /** What a project's storage folder takes on disk, in bytes. Reads all of it: to be asked rarely. Null when that took too long. */
+  /**
+   * What a project's storage folder takes on disk, in bytes, at least a block for each file. Reads all of it, so ask rarely. Null
+   * when that took too long.
+   */
   storageBytes(project: StorageOwner): Promise<number | null>;
   /** Deletes a project's storage folder for good. Idempotent; no instance of the project may run. */
   removeStorage(project: StorageOwner): Promise<void>;
+  /** Deletes a file or folder below a project's storage folder, as the project's user. False when there is none. */
+  removeStored(project: StorageOwner, path: string, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface Workload {
@@ -63,6 +68,8 @@ export interface Workload {
   readonly limits: WorkloadLimits;
   /** Services on this host that the application reaches at 127.0.0.1:<port>, in every network mode. */
   readonly reach: readonly LocalService[];
+  /** Whether instances that are started from now on may write into the project's storage folder. */
+  readonly storage_access: "open" | "read_only";
 }
 
 export interface StorageOwner {

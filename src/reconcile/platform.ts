@@ -1,8 +1,10 @@
 import type { DomainSettings } from "../features/domains/domains.ts";
+import type { DiskLimits } from "../features/disk/disk.ts";
 import type { MetricRetention } from "../features/metrics/metrics.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
@@ -30,6 +32,7 @@ export interface Platform {
   readonly ports: {
     readonly runtime: Runtime;
     readonly builder: Builder;
+    readonly dataDisk: DataDisk;
     readonly edge: Edge;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
@@ -65,13 +68,14 @@ export interface ReconcileSettings {
   readonly purgeDays: number;
   /** How many lines the log takes of a replica; over it the oldest unread ones are dropped and counted. */
   readonly logLines: { readonly burst: number; readonly perSecond: number };
+  /** What one project may take of the disk unless its own limits say otherwise. */
+  readonly disk: DiskLimits;
 }
 
 export interface MetricsSettings {
   readonly retention: MetricRetention;
   /** 0 switches them off. */
   readonly pageLooks: { readonly everySeconds: number; readonly timeoutMs: number };
-  readonly storageEverySeconds: number;
 }
 
 export interface CronSettings {

@@ -1,3 +1,4 @@
+import { storageAccessOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
 import { openVariables } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
@@ -35,6 +36,7 @@ export async function workloadOf(platform: Platform, source: WorkloadSource): Pr
     env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,
     reach,
+    storage_access: await storageAccessOf(platform.db, source.project_id),
   };
 }
 

@@ -195,7 +195,9 @@ function mounts(plan: Composition): SandboxBind[] {
   const given = spec.binds.some((bind) => bind.target === "/opt/node" || bind.target.startsWith("/opt/node/"));
   return [
     ...(spec.app ? [appBind(plan, spec.app)] : []),
-    ...(spec.storageDir === null ? [] : [{ source: spec.storageDir, target: "/storage", writable: true }]),
+    ...(spec.storageDir === null
+      ? []
+      : [{ source: spec.storageDir, target: "/storage", writable: spec.storageWritable ?? true }]),
     { source: plan.nodeBin, target: "/opt/berth/node", writable: false },
     ...(given ? [] : [{ source: plan.nodeBin, target: "/opt/node/bin/node", writable: false }]),
     ...(plan.certificates === null ? [] : [{ source: plan.certificates, target: certificatesInside, writable: false }]),

@@ -11,8 +11,9 @@ export interface SandboxSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Mounted at /app. */
   readonly app: SandboxApp | null;
-  /** Mounted at /storage, writable; sets STORAGE_DIR. */
+  /** Mounted at /storage, writable unless told otherwise; sets STORAGE_DIR. */
   readonly storageDir: string | null;
+  readonly storageWritable?: boolean;
   /** Toolchains, caches and the like, mounted in this order. */
   readonly binds: readonly SandboxBind[];
   /** Folders of the sandbox put before the system's PATH. */

@@ -35,6 +35,7 @@ export interface Tables {
   cron_job: CronJobTable;
   cron_run: CronRunTable;
   deployment: DeploymentTable;
+  disk_use: DiskUseTable;
   domain: DomainTable;
   domain_claim: DomainClaimTable;
   edge_counter: EdgeCounterTable;
@@ -55,7 +56,6 @@ export interface Tables {
   replica_usage: ReplicaUsageTable;
   restored_database: RestoredDatabaseTable;
   ssh_key: SshKeyTable;
-  storage_size: StorageSizeTable;
 }
 
 export interface ActivityTable {
@@ -253,6 +253,22 @@ export interface DeploymentTable {
   database_name: string | null;
 }
 
+export interface DiskUseTable {
+  project_id: string;
+  org_id: string;
+  storage_bytes: number | null;
+  measured_at: Timestamp | null;
+  next_at: Timestamp;
+  database_bytes: number | null;
+  images_bytes: number | null;
+  storage_access: Generated<"open" | "read_only">;
+  database_access: Generated<"open" | "read_only" | "closed">;
+  database_compacting: Generated<boolean>;
+  database_ceiling_bytes: number | null;
+  database_closings: Generated<number>;
+  database_reopens_at: Timestamp | null;
+}
+
 export interface DomainTable {
   id: string;
   org_id: string;
@@ -392,6 +408,9 @@ export interface ProjectTable {
   updated_at: Generated<Timestamp>;
   deleted_at: Timestamp | null;
   purged_at: Timestamp | null;
+  storage_limit_bytes: number | null;
+  database_limit_bytes: number | null;
+  images_limit_bytes: number | null;
 }
 
 export interface ProjectDatabaseTable {
@@ -516,12 +535,4 @@ export interface SshKeyTable {
   fingerprint: string;
   created_by: string;
   created_at: Generated<Timestamp>;
-}
-
-export interface StorageSizeTable {
-  project_id: string;
-  org_id: string;
-  size_bytes: number | null;
-  measured_at: Timestamp | null;
-  next_at: Timestamp;
 }

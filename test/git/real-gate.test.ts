@@ -34,7 +34,7 @@ before(async () => {
   repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
   const { db, wakeups, ports } = api.platform;
   const gate = createGitGate({
-    ...{ db, wakeups, repositories, logStore: ports.logStore },
+    ...{ db, wakeups, repositories, logStore: ports.logStore, dataDisk: ports.dataDisk },
     owner: formatIdentity(ownIdentity()),
     treeLimits: { entries: 5, bytes: 1024 ** 2 },
     admits: (organization) => isolation === "namespaces" || admitCode([], false)(organization),

@@ -20,7 +20,7 @@ import { createIngest } from "../../src/reconcile/logs/ingest.ts";
 import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
+import { testApi, testDiskLimits, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
 
 /** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
 export interface ReleasePlatform {
@@ -92,15 +92,16 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
   };
   const postgresHost = {
     ensure: async () => ({ port: 5432, socket_path: "/nowhere/.s.PGSQL.5432", engine_version: "17" }),
-    observe: async () => ({ state: "running" }),
+    observe: async () => ({ state: "running", size_bytes: 0, compacting: false, intact: true }),
   };
+  const { dataDisk } = api.platform.ports;
   const repositories = { unpin: async () => {}, archive: () => undefined };
   const built = () => (apps.builds === "broken" ? { ...image, image_ref: broken } : image);
   const builder = { build: async () => ({ outcome: "built", image: built() }) };
   const { db, vault, wakeups, clock } = api.platform;
   const rows = {
     ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()) },
-    ports: { runtime, logStore, edge, repositories, builder, postgresHost },
+    ports: { runtime, logStore, edge, repositories, builder, postgresHost, dataDisk },
     settings: releaseTestSettings,
     appUrl: api.platform.addresses.appUrl,
   } as unknown as Platform;
@@ -161,6 +162,7 @@ const releaseTestSettings = {
   appPort: 3000,
   purgeDays: 0,
   logLines: { burst: 20_000, perSecond: 1000 },
+  disk: testDiskLimits,
 };
 
 async function makeProject({ api, platform, apps }: Pick<ReleasePlatform, "api" | "platform" | "apps">) {

@@ -7,6 +7,7 @@ import { createHttpServer, type HttpOptions } from "../../src/http/server.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { DomainSettings } from "../../src/features/domains/domains.ts";
+import type { DataDisk } from "../../src/ports/data-disk.ts";
 import type { Dns } from "../../src/ports/dns.ts";
 import type { LogStore } from "../../src/ports/log-store.ts";
 import { systemClock } from "../../src/ports/clock.ts";
@@ -92,6 +93,7 @@ async function makeWorld(
     clock: systemClock,
     ports: {
       runtime: describing(),
+      dataDisk: emptyDisk,
       postgresHost: absent("postgresHost"),
       repositories: absent("repositories"),
       logStore: emptyLogs,
@@ -101,6 +103,7 @@ async function makeWorld(
       ...ports,
     },
     domains: testDomains,
+    settings: { disk: testDiskLimits },
     addresses: {
       appsDomain: "apps.test",
       controlUrl: "http://berth.test",
@@ -112,6 +115,16 @@ async function makeWorld(
   };
 }
 
+/** What a project of a test may take of the disk. */
+export const testDiskLimits = { storage_bytes: 1e9, database_bytes: 1e9, images_bytes: 1e9 };
+
+/** A disk with room for everything. */
+export const emptyDisk: DataDisk = {
+  observe: async () => ({ total_bytes: 1e12, available_bytes: 1e12, is_short: false, is_full: false }),
+  keepReserve: async () => "kept",
+  probeWrite: async () => {},
+};
+
 /** A port whose every use fails the test that reaches it. */
 function absent<T extends object>(name: string): T {
   return new Proxy({} as T, {
@@ -121,6 +134,7 @@ function absent<T extends object>(name: string): T {
   });
 }
 
+/** A runtime that describes itself and keeps no files. */
 function describing(): HandlerPlatform["ports"]["runtime"] {
   const describe = async () => ({
     name: "process",
@@ -128,8 +142,9 @@ function describing(): HandlerPlatform["ports"]["runtime"] {
     isolation: ["namespaces"],
     missing: [],
   });
+  const known = { describe, removeStored: async () => true, storageBytes: async () => 0 };
   return new Proxy(absent<HandlerPlatform["ports"]["runtime"]>("runtime"), {
-    get: (target, method) => (method === "describe" ? describe : Reflect.get(target, method)),
+    get: (target, method) => (Object.hasOwn(known, method) ? Reflect.get(known, method) : Reflect.get(target, method)),
   });
 }
 

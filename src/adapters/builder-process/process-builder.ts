@@ -6,6 +6,7 @@ import { planBuild } from "../../detection/plan-build.ts";
 import type { BuildPlan, Start } from "../../detection/plan.ts";
 import { requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
+import { folderBytes } from "../../kit/folder-bytes.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "./build-log.ts";
@@ -60,6 +61,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
+    diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
     clearCaches: (id) => trash.discard(join(options.cachesDir, id)),
     settle: async () => {
       await upkeep.all();

@@ -22,10 +22,11 @@ import { listeningPorts } from "./listening-ports.ts";
 import { OutputFile } from "./output-file.ts";
 import { applicationProcesses, readProcessTree } from "./process-tree.ts";
 import { removeRelease } from "./release.ts";
+import { removeStored } from "./remove-stored.ts";
 import { runOnce } from "./run-once.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
-import { storageSize } from "./storage-size.ts";
+import { folderBytes } from "../../kit/folder-bytes.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
 
@@ -207,8 +208,10 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
-    return storageSize(this.#options.storageDir(project_id, project_number));
+    return folderBytes(this.#options.storageDir(project_id, project_number));
   }
+
+  removeStored: Runtime["removeStored"] = (project, path, signal) => removeStored(this.#options, project, path, signal);
 
   close(): void {
     clearInterval(this.#sweeping);

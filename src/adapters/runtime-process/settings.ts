@@ -25,8 +25,8 @@ export interface ProcessRuntimeOptions {
 
 const defaultUidBase = 20_000;
 
-export const uidOf = (options: ProcessRuntimeOptions, workload: Workload): number =>
-  (options.uidBase ?? defaultUidBase) + workload.project_number;
+export const uidOf = (options: ProcessRuntimeOptions, project: Pick<Workload, "project_number">): number =>
+  (options.uidBase ?? defaultUidBase) + project.project_number;
 
 /** What a command of the workload's image may see, whether it serves or runs once. */
 export function sandboxSpec(
@@ -45,6 +45,7 @@ export function sandboxSpec(
     env: { ...manifest.env, ...workload.env },
     app: { source: treeDir, access: "private" },
     storageDir: makeStorage(options, workload, uid),
+    storageWritable: workload.storage_access === "open",
     webCommand: manifest.web_command,
   };
 }

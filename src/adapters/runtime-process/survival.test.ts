@@ -44,6 +44,7 @@ describe("applications of the process runtime", () => {
     },
     limits: { memoryBytes: 128 * 1024 * 1024, processes: 64, cpus: 1 },
     reach: [],
+    storage_access: "open",
     ...more,
   });
   const stateDir = join(root, "private", "data", "runtime");

@@ -3,6 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
+import { requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
@@ -40,6 +41,7 @@ export const backups: Handlers<"backups"> = {
     await requireDatabase(ctx);
     const backup = await chosen(ctx, body.backup_id);
     await requireRoom(ctx);
+    await requireRoomInDatabase(ctx);
     const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {
       ...ctx.project.key,
       backup_id: backup.id,

@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  emptyDisk,
+  testApi,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../../kit/until.ts";
 import type { LogStore } from "../../ports/log-store.ts";
@@ -43,7 +49,15 @@ async function supersededPush(logStore: LogStore) {
   const { db, wakeups } = api.platform;
   const project = await testProject(api.platform, org);
   const lines: string[] = [];
-  const receiving = { db, wakeups, repositories, logStore, owner: "here", treeLimits: { entries: 1, bytes: 1 } };
+  const receiving = {
+    db,
+    wakeups,
+    repositories,
+    logStore,
+    dataDisk: emptyDisk,
+    owner: "here",
+    treeLimits: { entries: 1, bytes: 1 },
+  };
   const told = receivePush(
     receiving,
     {

@@ -1,5 +1,6 @@
 import { newId } from "../../kit/ids.ts";
 import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import type { DataDisk } from "../../ports/data-disk.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
@@ -29,6 +30,7 @@ export interface Receiving {
   readonly wakeups: Wakeups;
   readonly repositories: Repositories;
   readonly logStore: LogStore;
+  readonly dataDisk: DataDisk;
   /** This control plane, see `formatIdentity`. */
   readonly owner: string;
   readonly treeLimits: TreeLimits;
@@ -51,6 +53,12 @@ export async function receivePush(
     .executeTakeFirst();
   if (project === undefined || project.deleted_at !== null)
     return refuse(onLine, "The project is deleted.", "Undelete it first: berth projects undelete");
+  if ((await receiving.dataDisk.observe()).is_short)
+    return refuse(
+      onLine,
+      "The platform's disk has no room left (storage_full).",
+      "Its operator has to make room; then push again.",
+    );
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
   const deployed = target.outcome === "deploy" ? target.ref : null;

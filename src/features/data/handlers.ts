@@ -1,5 +1,6 @@
 import type { TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
+import { requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf, specOf } from "../database/database.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
 
@@ -51,6 +52,7 @@ export const data: Handlers<"data"> = {
 
   async insert(ctx, { params, body }) {
     const login = await enter(ctx);
+    await requireRoomInDatabase(ctx);
     const { schema, table } = params;
     const values = body.values as Readonly<Record<string, unknown>>;
     ctx.note({ target: `${schema}.${table}`, detail: { columns: Object.keys(values) } });

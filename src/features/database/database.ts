@@ -45,7 +45,7 @@ export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
     role_name,
     database_name,
     password: vault.open(project_id, secretName, row.sealed_password),
-    access: "open",
+    access: row.database_access ?? "open",
   };
 }
 

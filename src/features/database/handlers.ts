@@ -28,7 +28,7 @@ function provisioned(ctx: Context<"database.create">, owner: ProjectKey, awaited
   return awaitOutcome(ctx.platform.wakeups, awaited, async () => {
     const row = await databaseOf(ctx.platform.db, owner.org_id, owner.project_id);
     if (row?.status === "failed")
-      return ctx.fail("unavailable", {
+      return ctx.fail(row.failure?.code === "storage_full" ? "storage_full" : "unavailable", {
         error: row.failure?.summary ?? "The database could not be made.",
         hint: row.failure?.hint ?? "",
       });

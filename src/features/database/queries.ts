@@ -18,10 +18,15 @@ const columns = [
   "project_database.failure",
   "project_database.created_at",
   "project.number as project_number",
+  "disk_use.database_access",
 ] as const;
 
 const joined = (db: Db | Tx) =>
-  db.selectFrom("project_database").innerJoin("project", "project.id", "project_database.project_id").select(columns);
+  db
+    .selectFrom("project_database")
+    .innerJoin("project", "project.id", "project_database.project_id")
+    .leftJoin("disk_use", "disk_use.project_id", "project_database.project_id")
+    .select(columns);
 
 export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) {
   return joined(db)

@@ -4,6 +4,7 @@ import { newestSource, requestBuild } from "../builds/builds.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
+import { requireRoomForBuild } from "../disk/disk.ts";
 import { rollBack, scaleProject } from "./deployments.ts";
 import { comingDeployment, getDeployment, isSwitching, listDeployments } from "./queries.ts";
 import { isOwnFault } from "./rules.ts";
@@ -17,6 +18,7 @@ export const deployments: Handlers<"deployments"> = {
 
   async create(ctx, { body }) {
     const { org_id, project_id } = ctx.project.key;
+    await requireRoomForBuild(ctx);
     const source = await newestSource(ctx.tx, org_id, project_id, body.commit);
     if (source === undefined) return ctx.fail("nothing_to_deploy");
     if (await comingDeployment(ctx.tx, org_id, project_id)) return ctx.fail("deploy_in_progress");

@@ -77,8 +77,8 @@ export async function storedFamilies(db: Db): Promise<readonly Family[]> {
     total_ms: number | null;
     storage_bytes: number | null;
   }>`
-    select l.project_id, case when l.failure is null then 1 else 0 end as up, l.total_ms, s.size_bytes as storage_bytes
-    from page_look l left join storage_size s on s.project_id = l.project_id
+    select l.project_id, case when l.failure is null then 1 else 0 end as up, l.total_ms, s.storage_bytes
+    from page_look l left join disk_use s on s.project_id = l.project_id
     where l.looked_at > now() - interval '1 hour'`.execute(db);
   const ofReplicas = (name: string, type: Family["type"], help: string, pick: (row: StoredRow) => number): Family => ({
     ...{ name, type, help },

@@ -9,7 +9,7 @@ export const overview: Handlers<"overview"> = {
     // A whole hour: the minute that is under way and the 60 before it.
     const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 60) * 60_000);
     const [rows, organization] = await Promise.all([
-      selectOverview(ctx.tx, caller.org_id, hourFrom),
+      selectOverview(ctx.tx, caller.org_id, { hourFrom, limits: platform.settings.disk }),
       selectOrganization(ctx.tx, caller.org_id),
     ]);
     const projects = rows.map((row) => presentRow(platform, row));
@@ -23,6 +23,8 @@ export const overview: Handlers<"overview"> = {
         requests_last_hour: sum((row) => row.requests),
         errors_last_hour: sum((row) => row.errors),
         storage_bytes: sum((row) => row.storage_bytes ?? 0),
+        database_bytes: sum((row) => row.database_bytes ?? 0),
+        images_bytes: sum((row) => row.images_bytes ?? 0),
         approvals_pending: organization.approvals_pending,
         alerts: caller.platform_admin ? organization.alerts : null,
       },
@@ -48,6 +50,8 @@ function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: Over
     database,
     last_backup: row.backup,
     storage_bytes,
+    database_bytes: row.database_bytes,
+    images_bytes: row.images_bytes,
     attention: attentionOf(row),
   };
 }
@@ -59,6 +63,9 @@ function attentionOf(row: OverviewRow): (typeof attentions)[number][] {
     replicas_missing: row.active !== null && row.ready < row.replicas,
     database_failed: row.database === "failed",
     backup_failed: row.backup?.status === "failed",
+    storage_over_limit: row.storage_over_limit,
+    database_over_limit: row.database_over_limit,
+    images_over_limit: row.images_over_limit,
   };
   return (Object.keys(reasons) as (typeof attentions)[number][]).filter((reason) => reasons[reason]);
 }

@@ -3,7 +3,6 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import { saveStorageSize } from "../metrics/metrics.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
@@ -58,10 +57,9 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     .values({ ...owner, ...backup })
     .execute();
   await db
-    .insertInto("storage_size")
-    .values({ ...owner, next_at: at })
+    .insertInto("disk_use")
+    .values({ ...owner, next_at: at, storage_bytes: 4096, database_bytes: 8192, storage_access: "read_only" })
     .execute();
-  await saveStorageSize(db, project.id, 4096);
 
   const { totals, projects } = await overviewOf();
   const shown = projects.find((each) => each.slug === project.slug);
@@ -80,7 +78,9 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     database: "ready",
     last_backup: { id: backup.id, status: "completed", at: at.toISOString() },
     storage_bytes: 4096,
-    attention: ["deploy_failed", "replicas_missing"],
+    database_bytes: 8192,
+    images_bytes: null,
+    attention: ["deploy_failed", "replicas_missing", "storage_over_limit"],
   });
   assert.equal(totals.alerts, null);
   assert.equal((await overviewOf(org.operator)).totals.alerts, 0);

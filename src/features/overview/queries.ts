@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { BackupStatus, DatabaseStatus, DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { DiskLimits } from "../disk/disk.ts";
 
 /** A project as the overview has it. */
 export interface OverviewRow {
@@ -19,6 +20,11 @@ export interface OverviewRow {
   readonly database: DatabaseStatus | null;
   readonly backup: { readonly id: string; readonly status: BackupStatus; readonly at: string } | null;
   readonly storage_bytes: number | null;
+  readonly database_bytes: number | null;
+  readonly images_bytes: number | null;
+  readonly storage_over_limit: boolean;
+  readonly database_over_limit: boolean;
+  readonly images_over_limit: boolean;
 }
 
 export interface DeploymentFacts {
@@ -33,7 +39,11 @@ export interface DeploymentFacts {
  * All living projects of an organization with what a dashboard shows of them, newest first, in one statement. Measured with 1,000 projects
  * and a full hour of minutes for each.
  */
-export async function selectOverview(db: Db | Tx, orgId: string, hourFrom: Date): Promise<readonly OverviewRow[]> {
+export async function selectOverview(
+  db: Db | Tx,
+  orgId: string,
+  { hourFrom, limits }: { readonly hourFrom: Date; readonly limits: DiskLimits },
+): Promise<readonly OverviewRow[]> {
   const { rows } = await sql<OverviewRow>`
     with traffic as (
       select project_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors from project_metric
@@ -47,7 +57,9 @@ export async function selectOverview(db: Db | Tx, orgId: string, hourFrom: Date)
       coalesce(b.status = 'failed', false) as build_failed,
       coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, db.status as database,
       case when k.id is null then null else jsonb_build_object('id', k.id, 'status', k.status, 'at', ${wire("k.at")}) end as backup,
-      s.size_bytes as storage_bytes
+      s.storage_bytes, s.database_bytes, s.images_bytes, coalesce(s.storage_access <> 'open', false) as storage_over_limit,
+      coalesce(s.database_access <> 'open', false) as database_over_limit,
+      coalesce(s.images_bytes > coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), false) as images_over_limit
     from project p
     left join deployment a on a.project_id = p.id and a.status = 'active'
     left join lateral (select l.*, coalesce(l.finished_at, l.created_at) as at from deployment l
@@ -59,7 +71,7 @@ export async function selectOverview(db: Db | Tx, orgId: string, hourFrom: Date)
     left join project_database db on db.project_id = p.id
     left join ready r on r.deployment_id = a.id
     left join traffic t on t.project_id = p.id
-    left join storage_size s on s.project_id = p.id
+    left join disk_use s on s.project_id = p.id
     where p.org_id = ${orgId} and p.deleted_at is null order by p.id desc`.execute(db);
   return rows;
 }

@@ -153,7 +153,7 @@ const emptiedTables = [
   "project_metric",
   "edge_counter",
   "page_look",
-  "storage_size",
+  "disk_use",
   "cron_run",
   "cron_job",
   "domain",

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
+import type { DiskLimits } from "../disk/disk.ts";
 
 /** The age of a moment by the database's clock, in seconds. */
 const age = (moment: string) => sql`extract(epoch from clock_timestamp() - ${sql.raw(moment)})::double precision`;
@@ -47,6 +48,21 @@ export async function readyDatabaseNames(db: Db): Promise<ReadonlyMap<string, st
       from project_database d join project p on p.id = d.project_id join organization o on o.id = d.org_id where d.status = 'ready'`,
   );
   return new Map(rows.map(({ id, subject }) => [id, subject]));
+}
+
+/** Projects that may not write because they are over a limit, and those that take more than 90 % of one. */
+export async function projectsNearLimits(db: Db, limits: DiskLimits) {
+  return rowsOf(
+    db,
+    sql<{ subject: string; kind: "storage" | "database" | "images"; bytes: number; limit: number; access: string }>`
+      select ${named} as subject, kind, bytes, limits as limit, access
+      from disk_use u join project p on p.id = u.project_id join organization o on o.id = u.org_id
+      cross join lateral (values
+        ('storage', u.storage_bytes, coalesce(p.storage_limit_bytes, ${limits.storage_bytes}::bigint), u.storage_access),
+        ('database', u.database_bytes, coalesce(p.database_limit_bytes, ${limits.database_bytes}::bigint), u.database_access),
+        ('images', u.images_bytes, coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), 'open')) as each (kind, bytes, limits, access)
+      where access <> 'open' or bytes > limits * 0.9 order by bytes desc`,
+  );
 }
 
 /** Hostnames that are served though their records no longer lead here, and how many look-ups are late. */

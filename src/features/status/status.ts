@@ -14,6 +14,7 @@ export {
   lateNotifications,
   machineAges,
   openWork,
+  projectsNearLimits,
   ownDatabase,
   readyDatabaseNames,
   troubledDatabases,

@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
 import { testBuild, testProject, testThings } from "../../../test/support/things.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  emptyDisk,
+  testDiskLimits,
+  testApi,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { BuildOutcome, Builder, BuildRequest } from "../../ports/builder.ts";
 import type { Platform } from "../platform.ts";
@@ -37,10 +44,11 @@ function taskWith(build: (request: BuildRequest) => Promise<BuildOutcome>) {
   };
   const ports = {
     builder,
+    dataDisk: emptyDisk,
     logStore: { appendBuild },
     repositories: { unpin: async () => {}, archive: () => assert.fail() },
   };
-  const settings = { concurrentBuilds: 4, buildLimits: {} };
+  const settings = { concurrentBuilds: 4, buildLimits: {}, disk: testDiskLimits };
   const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
   return buildsTask(platform as unknown as Platform, () => {});
 }

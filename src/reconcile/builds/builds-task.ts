@@ -12,6 +12,7 @@ import { createLeasedWork } from "../leased-work.ts";
 import { notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
+import { abortWhenShort, storageFull, whyNoRoom } from "./disk-room.ts";
 
 const waitForTurnMs = 100;
 
@@ -68,16 +69,22 @@ async function perform(building: Building): Promise<void> {
   const { env, reach } = await environmentOf(platform, build, variables);
   const secrets = secretsIn(env);
   const log = createBuildLog(platform, build.id, redactor(secrets));
-  const outcome = await platform.ports.builder.build({
-    build_id: build.id,
-    project_id,
-    project_number: build.project_number,
-    source: () => platform.ports.repositories.archive(project_id, build.commit),
-    ...{ env, secrets, reach },
-    limits: platform.settings.buildLimits,
-    signal,
-    onLine: (line) => log.line(line),
-  });
+  const noRoom = await whyNoRoom(platform, build);
+  if (noRoom !== undefined) return refuse({ ...building, log }, noRoom);
+  const room = abortWhenShort(platform, signal);
+  const outcome = await platform.ports.builder
+    .build({
+      build_id: build.id,
+      project_id,
+      project_number: build.project_number,
+      source: () => platform.ports.repositories.archive(project_id, build.commit),
+      ...{ env, secrets, reach },
+      limits: platform.settings.buildLimits,
+      signal: room.signal,
+      onLine: (line) => log.line(line),
+    })
+    .finally(() => room.stop());
+  if (outcome.outcome !== "built" && room.isShort()) return refuse({ ...building, log }, storageFull);
   switch (outcome.outcome) {
     case "built":
       return succeed({ ...building, log }, outcome.image);

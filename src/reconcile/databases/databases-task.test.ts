@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testProject } from "../../../test/support/things.ts";
-import { testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { emptyDisk, testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
 import type { HandlerPlatform } from "../../features/context.ts";
 import { requestDatabase } from "../../features/database/database.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -55,7 +55,14 @@ function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe">> = {
 }
 
 function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db) {
-  const platform = { db, vault, wakeups, log: silentLog, owner: "test", ports: { postgresHost: host } };
+  const platform = {
+    db,
+    vault,
+    wakeups,
+    log: silentLog,
+    owner: "test",
+    ports: { postgresHost: host, dataDisk: emptyDisk },
+  };
   return databasesTask(platform as unknown as Platform);
 }
 

@@ -6,6 +6,7 @@ import {
   wantedDatabases,
   type DatabaseRow,
 } from "../../features/database/database.ts";
+import { saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -74,7 +75,9 @@ function troubled(platform: Platform, row: DatabaseRow, error: unknown): void {
 async function isFine(platform: Platform, row: DatabaseRow): Promise<boolean> {
   if (row.status !== "ready") return false;
   const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
-  return seen.state === "running" && seen.intact;
+  if (seen.state !== "running") return false;
+  await saveDatabaseSize(platform.db, row, seen);
+  return seen.intact;
 }
 
 /** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
@@ -85,10 +88,13 @@ async function mend(
 ): Promise<boolean> {
   const lease = await takeDatabase(platform.db, row.id, platform.owner);
   if (lease === undefined) return false;
-  const endpoint = await holdLease(platform.db, lease, signal, (held) => bringUp(platform, row, held));
+  // A server that recovers on a full disk only fills what is left: it is started when there is room again.
+  const { is_full } = await platform.ports.dataDisk.observe();
+  const endpoint =
+    is_full && !fine ? undefined : await holdLease(platform.db, lease, signal, (held) => bringUp(platform, row, held));
   if (signal.aborted) return false;
   if (endpoint !== undefined) await ready(platform, row, lease, endpoint);
-  else if (!fine) await databaseFailed(platform.db, lease, failure);
+  else if (!fine) await databaseFailed(platform.db, lease, is_full ? noRoom : failure);
   await platform.wakeups.send(platform.db, "outcomes", row.id);
   return endpoint !== undefined;
 }
@@ -99,6 +105,13 @@ const failure: Failure = {
   summary: "The database could not be started.",
   hint: "Ask again; the operator's log says why.",
   log_tail: [],
+};
+
+const noRoom: Failure = {
+  ...failure,
+  code: "storage_full",
+  summary: "The platform's disk has no room left for the database.",
+  hint: "The platform's operator has to make room; then the database starts by itself.",
 };
 
 /** Undefined when the host cannot start it; whether our own rows can be written is another matter. */

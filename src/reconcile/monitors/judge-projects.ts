@@ -1,5 +1,5 @@
 import type { Finding } from "../../features/status/status.ts";
-import { listed, overall, spanText } from "./check.ts";
+import { bytesText, listed, overall, spanText } from "./check.ts";
 
 interface OfProject {
   /** `organization/project`. */
@@ -191,6 +191,28 @@ export function judgeCrashes(seen: readonly Crashes[]): readonly Finding[] {
       };
     });
   return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });
+}
+
+interface NearLimit {
+  readonly subject: string;
+  readonly kind: "storage" | "database" | "images";
+  readonly bytes: number;
+  readonly limit: number;
+  readonly access: string;
+}
+
+/** What projects take of the disk. Only what stops a project from writing or building fails. */
+export function judgeDiskLimits(near: readonly NearLimit[]): readonly Finding[] {
+  const byProject = Map.groupBy(near, ({ subject }) => subject);
+  const bad = [...byProject].map(([subject, shares]): Finding => {
+    const isOver = shares.some(({ access, bytes, limit }) => access !== "open" || bytes > limit);
+    const detail = shares
+      .map(({ kind, bytes, limit }) => `${kind} ${bytesText(bytes)} of ${bytesText(limit)}`)
+      .join(", ");
+    const hint = "The project's owner can make room, see `berth disk`; `berth disk limits` sets other limits.";
+    return { subject, status: isOver ? "fail" : "warn", detail: `${detail}.`, hint };
+  });
+  return listed(bad, { ok: "Every project is within its disk limits.", bad: "Projects near or over a disk limit" });
 }
 
 export interface OpenWork extends OfProject {

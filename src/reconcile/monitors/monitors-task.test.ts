@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
+import { testDiskLimits } from "../../../test/support/test-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
@@ -71,6 +72,7 @@ function monitor(trouble: Trouble = {}): Task {
       notifiers: [{ name: "test", deliver: async () => ({ outcome: "delivered" }) }],
     },
     settings: {
+      disk: testDiskLimits,
       buildLimits: { timeoutMs: 900_000 },
       releaseTimeoutMs: 600_000,
       health: { budgetMs: 60_000 },
@@ -151,7 +153,17 @@ describe("monitors", () => {
     await look(monitor());
     const rows = await database.db.selectFrom("monitor_check").select(["name", "status", "detail"]).execute();
     const names = rows.map(({ name }) => name);
-    for (const name of ["disk", "memory", "edge", "git", "cron", "backups", "crash_loops", "control_planes"])
+    for (const name of [
+      "disk",
+      "memory",
+      "edge",
+      "git",
+      "cron",
+      "backups",
+      "crash_loops",
+      "disk_limits",
+      "control_planes",
+    ])
       assert.ok(names.includes(name), name);
     assert.deepEqual(
       rows.filter(({ status }) => status !== "ok"),

@@ -5,6 +5,7 @@ import {
   crashes,
   cronLateness,
   openWork,
+  projectsNearLimits,
   readyDatabaseNames,
   troubledDatabases,
   troubledDomains,
@@ -17,6 +18,7 @@ import {
   judgeCrashes,
   judgeCron,
   judgeDatabases,
+  judgeDiskLimits,
   judgeDomains,
   judgeWork,
 } from "./judge-projects.ts";
@@ -49,6 +51,13 @@ export function projectChecks(platform: Platform): readonly Check[] {
           buildMs: settings.buildLimits.timeoutMs,
           deploymentMs: settings.releaseTimeoutMs + settings.health.budgetMs,
         }),
+    },
+    {
+      name: "disk_limits",
+      scope,
+      patience: soon,
+      everyMs: minuteMs,
+      look: async () => judgeDiskLimits(await projectsNearLimits(db, settings.disk)),
     },
     {
       name: "backups",

@@ -1,0 +1,85 @@
+import { mkdirSync, rmSync, statSync } from "node:fs";
+import { open, statfs, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runOk } from "../../kit/exec.ts";
+import type { DataDisk, DiskSpace } from "../../ports/data-disk.ts";
+
+export interface LocalDataDiskOptions {
+  readonly dataDir: string;
+  /** Below so much free space, tenants may not write; the reserve takes half of it, and is freed below a quarter. */
+  readonly floorBytes: number;
+}
+
+const reserveTimeoutMs = 60_000;
+
+/** The disk of a data folder on this machine. The reserve is a file with allocated blocks, so that freeing it returns space at once. */
+export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOptions): DataDisk {
+  const reserve = reserveFile(dataDir);
+  const reserveBytes = floorBytes / 2;
+  const observe = () => observeSpace(dataDir, floorBytes);
+  return {
+    observe,
+    async keepReserve() {
+      const { available_bytes } = await observe();
+      const isMade = sizeOf(reserve) >= reserveBytes;
+      if (available_bytes < floorBytes / 4) {
+        rmSync(reserve, { force: true });
+        return isMade ? "freed" : "missing";
+      }
+      if (isMade) return "kept";
+      // Made only where it leaves more than the floor, or it would stop tenants by itself.
+      if (available_bytes < floorBytes * 2) return "missing";
+      await allocate(reserve, reserveBytes);
+      return "made";
+    },
+    async probeWrite() {
+      const probe = join(dataDir, `.write-probe-${process.pid}`);
+      try {
+        await writeFile(probe, "x");
+      } finally {
+        await unlink(probe).catch(() => {});
+      }
+    },
+  };
+}
+
+async function observeSpace(dataDir: string, floorBytes: number): Promise<DiskSpace> {
+  const { bsize, blocks, bavail, files, ffree } = await statfs(dataDir);
+  const available_bytes = bavail * bsize;
+  // Inodes run out as space does. File systems that make them as needed report none.
+  const inodesLeft = files === 0 ? 1 : ffree / files;
+  return {
+    total_bytes: blocks * bsize,
+    available_bytes,
+    is_short: available_bytes < floorBytes || inodesLeft < 0.02,
+    is_full: available_bytes < floorBytes / 8 || inodesLeft < 0.002,
+  };
+}
+
+async function allocate(file: string, bytes: number): Promise<void> {
+  mkdirSync(join(file, ".."), { recursive: true });
+  try {
+    await runOk({ file: "fallocate", args: ["--length", String(bytes), file] }, { timeoutMs: reserveTimeoutMs });
+  } catch {
+    // Not every file system allocates without writing.
+    await writeZeros(file, bytes);
+  }
+}
+
+async function writeZeros(file: string, bytes: number): Promise<void> {
+  const piece = Buffer.alloc(1024 * 1024);
+  const handle = await open(file, "w", 0o600);
+  try {
+    for (let left = bytes; left > 0; left -= piece.length) await handle.write(piece, 0, Math.min(left, piece.length));
+  } finally {
+    await handle.close();
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function reserveFile(dataDir: string): string {
+  return join(dataDir, "reserve");
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { slugParam, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+const bytes = z.number().int();
+
+/** What something takes and may take; null until it was measured. */
+const share = z.object({ used_bytes: bytes.nullable(), limit_bytes: bytes });
+
+const disk = z.object({
+  /** `read_only`: over its limit; the application can read it, and `disk.remove` deletes from it. */
+  storage: share.extend({ access: z.enum(["open", "read_only"]) }),
+  /** `read_only`: over its limit; a session that asks to write may delete. `closed`: it grew on; nobody logs in until `reopens_at`. */
+  database: share.extend({ access: z.enum(["open", "read_only", "closed"]), reopens_at: timestamp.nullable() }),
+  /** Images of deployments and what builds keep for the next one. Over the limit there are no new builds. */
+  images: share,
+  measured_at: timestamp.nullable(),
+});
+
+const limit = bytes
+  .min(16 * 1024 ** 2)
+  .max(1024 ** 5)
+  .nullable();
+
+const insideStorage = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine(
+    (path) => path.split("/").every((part) => part !== "" && part !== "." && part !== "..") && !path.includes("\0"),
+    "must be a relative path below the storage folder, such as uploads/old",
+  );
+
+export const rows = [
+  row({
+    name: "disk.get",
+    method: "GET",
+    path: "/v1/projects/:slug/disk",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "projects:read",
+    params: slugParam,
+    result: disk,
+    success: [200],
+    summary: "Show what a project takes of the disk, and its limits",
+  }),
+  row({
+    name: "disk.remove",
+    method: "DELETE",
+    path: "/v1/projects/:slug/disk/storage",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "projects:write",
+    approval: true,
+    params: slugParam,
+    body: z.strictObject({ path: insideStorage }),
+    result: disk,
+    success: [200],
+    activity: "disk.files_removed",
+    waits: true,
+    summary: "Delete a file or folder of a project's storage folder, also while the application may not write to it",
+  }),
+  row({
+    name: "disk.limits",
+    method: "PUT",
+    path: "/v1/orgs/:org/projects/:slug/disk",
+    names: "project",
+    living: true,
+    access: "operator",
+    scope: "orgs:write",
+    params: slugParam.extend({ org: z.string().max(100) }),
+    body: z.strictObject({
+      storage_bytes: limit.optional(),
+      database_bytes: limit.optional(),
+      images_bytes: limit.optional(),
+    }),
+    result: disk,
+    success: [200],
+    activity: "project.disk_limits_changed",
+    summary: "Set what a project of any organization may take of the disk; null restores the installation's limit",
+  }),
+] as const;

@@ -1,0 +1,36 @@
+import { wholeNumber } from "./settings.ts";
+
+/** The settings about the disk, of which there is one for all. */
+export const diskSettings = {
+  storageMib: wholeNumber(
+    "BERTH_STORAGE_MIB",
+    5120,
+    [16, 1_073_741_824],
+    "What the storage folder of a project may hold; beyond that the application sees it read-only.",
+  ),
+  databaseDiskMib: wholeNumber(
+    "BERTH_DATABASE_DISK_MIB",
+    10_240,
+    [64, 1_073_741_824],
+    "What the database of a project may take of the disk; beyond that its role is read-only.",
+  ),
+  imagesMib: wholeNumber(
+    "BERTH_IMAGES_MIB",
+    5120,
+    [64, 1_073_741_824],
+    "What the images and build caches of a project may take of the disk; beyond that it gets no new builds.",
+  ),
+  diskFloorMib: wholeNumber(
+    "BERTH_DISK_FLOOR_MIB",
+    1024,
+    [8, 1_048_576],
+    "With less free space there are no builds, and the projects that take most may not write. Half of it is a reserve for the platform.",
+  ),
+  diskWarnPercent: wholeNumber(
+    "BERTH_DISK_WARN_PERCENT",
+    85,
+    [1, 100],
+    "From which use of the disk on there is a warning.",
+  ),
+  diskFullPercent: wholeNumber("BERTH_DISK_FULL_PERCENT", 95, [1, 100], "From which use on the disk counts as full."),
+} as const;

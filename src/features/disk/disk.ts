@@ -1,0 +1,70 @@
+import type { Db, Tx } from "../../store/database.ts";
+import type { HandlerPlatform, RefusalText } from "../context.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import { selectDiskUse } from "./queries.ts";
+import { databaseOverLimit, imagesOverLimit, type DiskLimits } from "./rules.ts";
+
+export {
+  averageUse,
+  measureAllSoon,
+  saveAccess,
+  saveDatabaseSize,
+  saveMeasured,
+  servingDeployment,
+  storageAccessOf,
+  takeDueProject,
+  undecidedProjects,
+  type Undecided,
+} from "./queries.ts";
+export {
+  imagesOverLimit,
+  limitInShortage,
+  nextDatabaseState,
+  nextStorageAccess,
+  type DatabaseDiskState,
+  type DiskLimits,
+  type StorageAccess,
+} from "./rules.ts";
+
+/** A project's use of the disk with the limits that hold for it: its own, or else the installation's. */
+export async function diskUseOf(db: Db | Tx, project: ProjectKey, defaults: DiskLimits) {
+  const { use, own } = await selectDiskUse(db, project);
+  const limits: DiskLimits = {
+    storage_bytes: own.storage_limit_bytes ?? defaults.storage_bytes,
+    database_bytes: own.database_limit_bytes ?? defaults.database_bytes,
+    images_bytes: own.images_limit_bytes ?? defaults.images_bytes,
+  };
+  return { use, limits };
+}
+
+interface Refusing<Code> {
+  readonly tx: Db | Tx;
+  readonly project: { readonly key: ProjectKey };
+  readonly platform: Pick<HandlerPlatform, "ports" | "settings">;
+  readonly fail: (code: Code, more?: RefusalText) => never;
+}
+
+/** Refuses a new build while the disk is short of space or the project's images are over their limit. */
+export async function requireRoomForBuild({
+  tx,
+  project,
+  platform,
+  fail,
+}: Refusing<"storage_full" | "disk_limit_reached">): Promise<void> {
+  if ((await platform.ports.dataDisk.observe()).is_short) return fail("storage_full");
+  const { use, limits } = await diskUseOf(tx, project.key, platform.settings.disk);
+  if ((use.images_bytes ?? 0) > limits.images_bytes)
+    return fail("disk_limit_reached", imagesOverLimit(use.images_bytes ?? 0, limits));
+}
+
+/** Refuses what adds to a database that is over its limit. */
+export async function requireRoomInDatabase({
+  tx,
+  project,
+  platform,
+  fail,
+}: Refusing<"disk_limit_reached">): Promise<void> {
+  const { use, limits } = await diskUseOf(tx, project.key, platform.settings.disk);
+  if (use.database_access !== "open")
+    return fail("disk_limit_reached", databaseOverLimit(use.database_bytes ?? 0, limits));
+}

@@ -1,0 +1,195 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import type { DatabaseDiskState, DiskLimits, StorageAccess } from "./rules.ts";
+
+/** What a project takes of the disk, as last measured, and what it may do because of it. */
+export interface DiskUseRow extends Measured {
+  readonly measured_at: string | null;
+  readonly storage_access: StorageAccess;
+  readonly database_access: DatabaseDiskState["access"];
+  readonly database_reopens_at: string | null;
+}
+
+interface Measured {
+  readonly storage_bytes: number | null;
+  readonly database_bytes: number | null;
+  readonly images_bytes: number | null;
+}
+
+interface OwnLimits {
+  readonly storage_limit_bytes: number | null;
+  readonly database_limit_bytes: number | null;
+  readonly images_limit_bytes: number | null;
+}
+
+/** Nothing was measured yet. */
+const unmeasured: DiskUseRow = {
+  storage_bytes: null,
+  database_bytes: null,
+  images_bytes: null,
+  measured_at: null,
+  storage_access: "open",
+  database_access: "open",
+  database_reopens_at: null,
+};
+
+/** The use of one project, and its own limits where it has any. */
+export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{ use: DiskUseRow; own: OwnLimits }> {
+  const row = await db
+    .selectFrom("project")
+    .leftJoin("disk_use", "disk_use.project_id", "project.id")
+    .select(["storage_limit_bytes", "database_limit_bytes", "images_limit_bytes"])
+    .select(["storage_bytes", "database_bytes", "images_bytes", "measured_at"])
+    .select(["storage_access", "database_access", "database_reopens_at"])
+    .where("project.org_id", "=", project.org_id)
+    .where("project.id", "=", project.project_id)
+    .executeTakeFirstOrThrow();
+  const { storage_limit_bytes, database_limit_bytes, images_limit_bytes, ...use } = row;
+  const { storage_access, database_access } = use;
+  return {
+    own: { storage_limit_bytes, database_limit_bytes, images_limit_bytes },
+    use: storage_access === null || database_access === null ? unmeasured : { ...use, storage_access, database_access },
+  };
+}
+
+/** A project's own limits; null stands for the installation's. */
+export async function setOwnLimits(tx: Tx, project: ProjectKey, limits: Partial<OwnLimits>): Promise<void> {
+  await tx
+    .updateTable("project")
+    .set(limits)
+    .where("org_id", "=", project.org_id)
+    .where("id", "=", project.project_id)
+    .execute();
+}
+
+/** Claims one project that is due to be measured, for a while; undefined when none is. */
+export async function takeDueProject(
+  db: Db,
+): Promise<{ readonly project_id: string; readonly project_number: number } | undefined> {
+  await sql`
+    insert into disk_use (project_id, org_id, next_at) select p.id, p.org_id, now() from project p
+    where not exists (select 1 from disk_use u where u.project_id = p.id) on conflict do nothing`.execute(db);
+  const { rows } = await sql<{ project_id: string; project_number: number }>`
+    update disk_use u set next_at = now() + interval '10 minutes' from project p
+    where p.id = u.project_id and u.project_id = (select project_id from disk_use where next_at <= now() order by next_at limit 1 for update skip locked)
+    returning u.project_id, p.number as project_number`.execute(db);
+  return rows[0];
+}
+
+/** Writes down what was measured. It is measured again the sooner the nearer it is to a limit, and rarely when that takes long. */
+export async function saveMeasured(
+  db: Db,
+  projectId: string,
+  measured: Pick<Measured, "storage_bytes" | "images_bytes"> & { readonly limits: DiskLimits; readonly tookMs: number },
+): Promise<void> {
+  const { storage_bytes, images_bytes, limits, tookMs } = measured;
+  await sql`
+    update disk_use u set storage_bytes = coalesce(${storage_bytes}, u.storage_bytes), images_bytes = coalesce(${images_bytes}, u.images_bytes), measured_at = now(),
+      next_at = now() + make_interval(secs => greatest(${tookMs / 50}, case
+        when ${storage_bytes} * 2 > coalesce(p.storage_limit_bytes, ${limits.storage_bytes}) then 15 when ${storage_bytes} * 10 > ${limits.storage_bytes} then 60 else 600 end))
+    from project p where p.id = u.project_id and u.project_id = ${projectId}`.execute(db);
+}
+
+/** Writes down what a storage folder takes after something of it was deleted. */
+export async function saveStorageSize(db: Db, projectId: string, bytes: number | null): Promise<void> {
+  if (bytes === null) return;
+  await sql`update disk_use set storage_bytes = ${bytes}, measured_at = now() where project_id = ${projectId}`.execute(
+    db,
+  );
+}
+
+/** Lets every project be measured at once: much was written by one of them. */
+export async function measureAllSoon(db: Db): Promise<void> {
+  await sql`update disk_use set next_at = now() where next_at > now() and measured_at < now() - interval '30 seconds'`.execute(
+    db,
+  );
+}
+
+/** Writes down the size of a project's database where it has changed by more than a sixteenth or a mebibyte. */
+export async function saveDatabaseSize(
+  db: Db,
+  project: ProjectKey,
+  seen: { readonly size_bytes: number; readonly compacting: boolean },
+): Promise<void> {
+  const { size_bytes, compacting } = seen;
+  await sql`
+    insert into disk_use (project_id, org_id, next_at, database_bytes, database_compacting)
+    values (${project.project_id}, ${project.org_id}, now(), ${size_bytes}, ${compacting})
+    on conflict (project_id) do update set database_bytes = ${size_bytes}, database_compacting = ${compacting}
+    where disk_use.database_compacting <> ${compacting} or disk_use.database_bytes is null
+      or abs(disk_use.database_bytes - ${size_bytes}) > 1048576`.execute(db);
+}
+
+/** A project whose access is to be decided. */
+export interface Undecided extends DatabaseDiskState, ProjectKey {
+  readonly storage_bytes: number;
+  readonly storage_access: StorageAccess;
+  readonly database_bytes: number;
+  readonly compacting: boolean;
+  readonly storage_limit: number;
+  readonly database_limit: number;
+  readonly slug: string;
+}
+
+/** The projects that are over a limit or were so; with `all`, every project that takes anything worth speaking of. */
+export async function undecidedProjects(db: Db, limits: DiskLimits, all: boolean): Promise<readonly Undecided[]> {
+  const { rows } = await sql<Undecided>`
+    select * from (select u.project_id, u.org_id, p.slug, coalesce(u.storage_bytes, 0) as storage_bytes, u.storage_access, coalesce(u.database_bytes, 0) as database_bytes,
+        u.database_access as access, u.database_compacting as compacting, u.database_ceiling_bytes as ceiling_bytes,
+        u.database_closings as closings, u.database_reopens_at as reopens_at,
+        coalesce(p.storage_limit_bytes, ${limits.storage_bytes}::bigint) as storage_limit, coalesce(p.database_limit_bytes, ${limits.database_bytes}::bigint) as database_limit
+      from disk_use u join project p on p.id = u.project_id) each
+    where storage_bytes > storage_limit or database_bytes > database_limit or storage_access <> 'open' or access <> 'open'
+      or (${all} and storage_bytes + database_bytes > 67108864)`.execute(db);
+  return rows;
+}
+
+/** What projects take on average, of those that take anything. */
+export async function averageUse(db: Db): Promise<{ readonly storage: number; readonly database: number }> {
+  const { rows } = await sql<{ storage: number; database: number }>`
+    select coalesce(avg(nullif(storage_bytes, 0)), 0)::double precision as storage, coalesce(avg(nullif(database_bytes, 0)), 0)::double precision as database
+    from disk_use`.execute(db);
+  return rows[0] ?? { storage: 0, database: 0 };
+}
+
+/** Changes the access of a project. */
+export async function saveAccess(
+  tx: Tx,
+  projectId: string,
+  next: { readonly storage: StorageAccess; readonly database: DatabaseDiskState },
+): Promise<void> {
+  const { access, ceiling_bytes, closings, reopens_at } = next.database;
+  await tx
+    .updateTable("disk_use")
+    .set({
+      storage_access: next.storage,
+      database_access: access,
+      database_ceiling_bytes: ceiling_bytes,
+      database_closings: closings,
+      database_reopens_at: reopens_at,
+    })
+    .where("project_id", "=", projectId)
+    .execute();
+}
+
+/** Whether a project's storage folder is writable. */
+export async function storageAccessOf(db: Db, projectId: string): Promise<StorageAccess> {
+  const row = await db
+    .selectFrom("disk_use")
+    .select("storage_access")
+    .where("project_id", "=", projectId)
+    .executeTakeFirst();
+  return row?.storage_access ?? "open";
+}
+
+/** The deployment that serves, whose replicas hold the storage folder. */
+export async function servingDeployment(db: Db, projectId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("deployment")
+    .select("id")
+    .where("project_id", "=", projectId)
+    .where("status", "=", "active")
+    .executeTakeFirst();
+  return row?.id;
+}

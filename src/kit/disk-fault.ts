@@ -1,0 +1,14 @@
+const full = new Set(["ENOSPC", "EDQUOT", "53100"]);
+
+/**
+ * Whether an error, or what caused it, says that a disk takes nothing more: `full` for want of space, inodes or quota, `read_only`
+ * when its file system accepts no writes. PostgreSQL reports the latter as a missing privilege.
+ */
+export function diskFault(error: unknown): "full" | "read_only" | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code = "", message } = cause as NodeJS.ErrnoException;
+    if (full.has(code) || message.includes("No space left on device")) return "full";
+    if (code === "EROFS" || message.includes("Read-only file system")) return "read_only";
+  }
+  return undefined;
+}

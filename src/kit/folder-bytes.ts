@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { run } from "./exec.ts";
+
+const timeoutMs = 120_000;
+const blockBytes = 4096;
+
+/**
+ * What folders take on disk together, in bytes, at least a block for each file; 0 when there are none, null when that took too long.
+ * `du` walks by descriptors and follows no links, so a process that rearranges a folder meanwhile leads it nowhere else.
+ */
+export async function folderBytes(...folders: readonly string[]): Promise<number | null> {
+  const present = folders.filter((folder) => existsSync(folder));
+  if (present.length === 0) return 0;
+  const bytes = await total("-B1", present);
+  const files = bytes === null ? null : await total("--inodes", present);
+  return bytes === null || files === null ? null : Math.max(bytes, files * blockBytes);
+}
+
+/** What it may not read is left out, and it ends with 1 when a file goes away under its hands: what it prints counts all the same. */
+async function total(unit: "-B1" | "--inodes", folders: readonly string[]): Promise<number | null> {
+  const args = ["-n", "19", "du", "-s", "-x", "-c", unit, "--", ...folders];
+  const measured = await run({ file: "nice", args }, { timeoutMs });
+  const found = /^(\d+)\ttotal$/m.exec(measured.stdout)?.[1];
+  return measured.timedOut || found === undefined ? null : Number(found);
+}

@@ -1,0 +1,59 @@
+import { measureAllSoon, saveMeasured, takeDueProject } from "../../features/disk/disk.ts";
+import type { Task } from "../driver.ts";
+import type { Platform } from "../platform.ts";
+import { createAccessControl } from "./access-control.ts";
+
+const periodMs = 2000;
+const measuringBudgetMs = 10_000;
+// When so much was written since the last look, every project is measured again to find the one that wrote it.
+const muchWrittenBytes = 128 * 1024 ** 2;
+
+/**
+ * Keeps projects within their limits and the disk from filling: measures what they take, makes storage and databases over their
+ * limit read-only, and opens them again. Keeps the platform's reserve.
+ */
+export function diskTask(platform: Platform): Task {
+  const { log, ports, db } = platform;
+  const access = createAccessControl(platform);
+  let measuring: Promise<void> | undefined;
+  let mostAvailable = 0;
+  return {
+    name: "disk",
+    periodMs,
+    topics: [],
+    async run(signal) {
+      if ((await ports.dataDisk.keepReserve()) === "freed")
+        log.error({}, "the disk is almost full: the platform's reserve was freed");
+      const space = await ports.dataDisk.observe();
+      if (space.available_bytes < mostAvailable - muchWrittenBytes) {
+        mostAvailable = space.available_bytes;
+        await measureAllSoon(db);
+      }
+      mostAvailable = Math.max(mostAvailable, space.available_bytes);
+      measuring ??= measureDue(platform, signal)
+        .catch((error: unknown) => log.error({ err: error }, "could not measure what projects take of the disk"))
+        .finally(() => (measuring = undefined));
+      const limited = await access.decide(space);
+      return { detail: `${limited} projects may not write${space.is_short ? "; the disk is short of space" : ""}` };
+    },
+    async settle() {
+      await measuring;
+      await access.settle();
+    },
+  };
+}
+
+/** Measures one project at a time, because a folder may hold a million files. */
+async function measureDue({ db, ports, settings, log }: Platform, signal: AbortSignal): Promise<void> {
+  const begunAtMs = performance.now();
+  while (!signal.aborted && performance.now() - begunAtMs < measuringBudgetMs) {
+    const due = await takeDueProject(db);
+    if (due === undefined) return;
+    const startedAtMs = performance.now();
+    const storage_bytes = await ports.runtime.storageBytes(due);
+    const images_bytes = await ports.builder.diskBytes(due.project_id);
+    const tookMs = performance.now() - startedAtMs;
+    if (storage_bytes === null) log.warn({ project: due.project_id }, "a storage folder takes too long to measure");
+    await saveMeasured(db, due.project_id, { storage_bytes, images_bytes, limits: settings.disk, tookMs });
+  }
+}

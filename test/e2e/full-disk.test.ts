@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import pg from "pg";
+import { run, runOk } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/until.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+const mib = 1024 * 1024;
+const settings = { BERTH_DISK_FLOOR_MIB: "160", BERTH_STORAGE_MIB: "64", BERTH_DATABASE_DISK_MIB: "64" };
+const patience = { timeoutMs: 90_000, atMostMs: 500 };
+
+describe(
+  "a tenant that fills the disk",
+  { skip: process.getuid?.() !== 0 && "only root can mount a small disk" },
+  () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "berth-full-"));
+    let platform: TestPlatform;
+    let greedy: TestApp;
+
+    before(async () => {
+      await runOk({ file: "mount", args: ["-t", "tmpfs", "-o", "size=1500m,mode=700", "tmpfs", dataDir] });
+      platform = await startPlatform(settings, { dataDir });
+      const neighbour = await createApp(platform, "neighbour", hungryApp());
+      assert.equal((await neighbour.push()).exitCode, 0);
+      greedy = await createApp(platform, "greedy", hungryApp());
+      assert.equal((await platform.call("POST", "/v1/projects/greedy/database")).status, 201);
+      const pushed = await greedy.push();
+      assert.equal(pushed.exitCode, 0, pushed.stderr);
+    });
+    after(async () => {
+      rmSync(join(dataDir, "ballast"), { force: true });
+      await platform?.end("SIGINT");
+      await run({ file: "umount", args: ["--lazy", dataDir] });
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+
+    const disk = async () => {
+      type Shares = Record<"storage" | "database", { access: string; used_bytes: number }>;
+      return (await platform.call<Shares>("GET", "/v1/projects/greedy/disk")).body;
+    };
+    const becomes = async (kind: "storage" | "database", access: string) => {
+      const seen = await until(async () => ((await disk())[kind].access === access ? true : undefined), patience);
+      assert.ok(
+        seen,
+        `${kind} did not become ${access}: ${JSON.stringify(await disk())}\n${platform.output().slice(-2000)}`,
+      );
+    };
+    const othersAreFine = async () => {
+      assert.equal((await platform.visit("neighbour", "/write")).body, "written");
+      assert.equal((await platform.call("GET", "/v1/overview")).status, 200);
+    };
+    const writes = (expected: string) =>
+      until(async () => ((await platform.visit("greedy", "/write")).body === expected ? true : undefined), patience);
+
+    it("has its database made read-only, and writes again after it has dropped a table", async () => {
+      const url = (await platform.visit("greedy", "/database")).body;
+      const query = async (text: string) => {
+        const client = new pg.Client({ connectionString: url });
+        client.on("error", () => {});
+        await client.connect();
+        try {
+          return await client.query(text);
+        } finally {
+          await client.end().catch(() => {});
+        }
+      };
+      await query("create table filled (a text)");
+      const fill = "insert into filled select repeat(md5(g::text), 30) from generate_series(1, 20000) g";
+      const refused = async () => {
+        const error = await query(fill).then(
+          () => undefined,
+          (reason: Error & { code?: string }) => reason,
+        );
+        return error?.code === "25006" ? true : undefined;
+      };
+      assert.ok(await until(refused, patience), "writes were never refused");
+      assert.equal((await disk()).database.access, "read_only");
+      await othersAreFine();
+      await query("set transaction read write; drop table filled");
+      await becomes("database", "open");
+      assert.ok(
+        await until(
+          () =>
+            query("create table again (a int)").then(
+              () => true,
+              () => undefined,
+            ),
+          patience,
+        ),
+      );
+    });
+
+    it("has its storage made read-only, and writes again after files were deleted", async () => {
+      assert.equal((await platform.visit("greedy", "/fill?mib=160")).body, "filled");
+      await becomes("storage", "read_only");
+      assert.ok(await writes("EROFS"), "the application still writes");
+      await othersAreFine();
+      const removed = await platform.call("DELETE", "/v1/projects/greedy/disk/storage", { path: "big" });
+      assert.equal(removed.status, 200, JSON.stringify(removed.body));
+      await becomes("storage", "open");
+      assert.ok(await writes("written"), "the application cannot write again");
+    });
+
+    it("has its build ended, and can be built again", async () => {
+      await greedy.commit(hungryApp("head -c 20G /dev/zero > big || true; sleep 60"));
+      const pushed = await greedy.push();
+      assert.notEqual(pushed.exitCode, 0);
+      assert.match(pushed.stderr, /no room left|storage_full|larger than|too large/i);
+      await othersAreFine();
+      await greedy.commit(hungryApp());
+      const again = await greedy.push();
+      assert.equal(again.exitCode, 0, again.stderr);
+    });
+
+    it("leaves a platform that names a full disk, starts on it, and goes on when there is room", async () => {
+      await run({ file: "dd", args: ["if=/dev/zero", `of=${join(dataDir, "ballast")}`, "bs=1M", "count=1500"] });
+      const { status, body } = await platform.call<{ code: string }>("POST", "/v1/projects/greedy/deployments");
+      assert.deepEqual([status, body.code], [507, "storage_full"]);
+      await greedy.commit({ more: "more" });
+      const startedAtMs = Date.now();
+      const pushed = await greedy.push();
+      assert.match(pushed.stderr, /storage_full/);
+      assert.ok(Date.now() - startedAtMs < 15_000, "the push hung");
+      await platform.end("SIGKILL");
+      await platform.restart();
+      assert.equal((await platform.call("GET", "/v1/overview")).status, 200);
+      rmSync(join(dataDir, "ballast"));
+      const deployed = await until(async () => ((await greedy.push()).exitCode === 0 ? true : undefined), patience);
+      assert.ok(deployed, platform.output().slice(-3000));
+      await othersAreFine();
+    });
+  },
+);
+
+function hungryApp(build = "true"): Record<string, string> {
+  return {
+    "package.json": JSON.stringify({ name: "hungry", private: true, scripts: { build, start: "node server.js" } }),
+    "server.js": `const fs = require("node:fs");
+const file = (name) => process.env.STORAGE_DIR + "/" + name;
+require("node:http").createServer((request, response) => {
+  const url = new URL(request.url, "http://app");
+  try {
+    if (url.pathname === "/database") return response.end(process.env.DATABASE_URL);
+    if (url.pathname === "/write") fs.writeFileSync(file("small"), "x");
+    if (url.pathname === "/fill") for (let n = 0; n < Number(url.searchParams.get("mib")); n += 1) fs.appendFileSync(file("big"), Buffer.alloc(${mib}));
+    response.end(url.pathname === "/fill" ? "filled" : "written");
+  } catch (error) {
+    response.end(error.code);
+  }
+}).listen(process.env.PORT, process.env.HOST);
+`,
+  };
+}
