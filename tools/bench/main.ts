@@ -1,5 +1,6 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
+import { crashBenchLacks, measureCrashes } from "./crashes.ts";
 import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
@@ -20,6 +21,7 @@ const benches: readonly Bench[] = [
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
+  { name: "crashes", lacks: crashBenchLacks, measure: measureCrashes },
   { name: "cron", measure: measureCron },
   { name: "data", lacks: dataBenchLacks, measure: measureData },
   { name: "memory", measure: async () => [await measureMemory()] },

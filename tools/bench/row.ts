@@ -4,7 +4,7 @@ export interface BenchRow {
   readonly against: string;
   readonly ours: number;
   readonly theirs: number;
-  readonly unit: "ms" | "requests/s" | "MB";
+  readonly unit: "ms" | "requests/s" | "MB" | "count";
   /** Ours divided by theirs. */
   readonly ratio: number;
   /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
@@ -62,6 +62,11 @@ export function memoryRow(
   };
 }
 
+/** What must not happen at all. */
+export function countRow(name: string, against: string, count: number): BenchRow {
+  return { name, against, ours: count, theirs: 0, unit: "count", ratio: count, goal: 0 };
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] as number;
@@ -69,6 +74,7 @@ export function median(values: readonly number[]): number {
 
 /** A row as a line of text. */
 export function formatRow(row: BenchRow): string {
+  if (row.unit === "count") return `${row.ours}  ${row.name}, of ${row.against} (goal ${row.goal})`;
   const sign = row.unit === "requests/s" ? "≥" : "≤";
   const goal = row.goal === null ? "" : ` (goal ${sign} ${row.goal})`;
   const number = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1));
