@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, mkdtempSync, chmodSync, readFileSync, existsSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, chmodSync, readFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeWhole } from "./instance-files.ts";
 
@@ -16,6 +16,12 @@ export function runFolder(dir: string, base: string = usualBase()): string {
   chmodSync(made, 0o711);
   writeWhole(memory, made);
   return made;
+}
+
+/** Removes the folder of `dir` once no server listens in it; the next start makes it anew. */
+export function removeRunFolder(dir: string): void {
+  const memory = join(dir, "run-folder");
+  if (existsSync(memory)) rmSync(readFileSync(memory, "utf8"), { recursive: true, force: true });
 }
 
 function usualBase(): string {
