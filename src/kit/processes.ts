@@ -1,4 +1,9 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+
+/** The processes of this machine at this moment. */
+export function processIds(): number[] {
+  return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
 
 /** A process that can be told from a later one with the same pid: pid, start time in clock ticks, and the boot it ran in. */
 export interface ProcessIdentity {
@@ -64,4 +69,13 @@ export function isKnownDead(word: string): boolean {
   const [boot, pid, start] = word.split("/");
   if (boot !== bootId() || pid === undefined || start === undefined) return false;
   return !isAlive({ boot_id: boot, pid: Number(pid), start_time: start });
+}
+
+/** A file of proc(5) of one process; empty when the process has ended, or belongs to another user who hides it. */
+export function readProcessFile(pid: number, file: "cmdline" | "environ" | "stat" | "status"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
 }

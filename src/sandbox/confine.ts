@@ -1,5 +1,6 @@
 import { chown, stat } from "node:fs/promises";
 import { run, runOk, type Command } from "../kit/exec.ts";
+import { lightCommand } from "./light-sandbox.ts";
 import type { SandboxParts } from "./spec.ts";
 
 /** What of the machine a confined command sees beside the system's programs. Every path is the host's, inside too. */
@@ -36,21 +37,11 @@ export async function createConfinement(
   const { bwrap } = parts;
   const isRoot = process.geteuid?.() === 0;
   if (bwrap === null || (isRoot && parts.setpriv === null)) return unconfined;
-  const user = isRoot ? [] : ["--unshare-user"];
-  const become = isRoot ? becomeUser(parts.setpriv as string, uid) : [];
-  const confine = (command: Command, shown: Shown, cwd: string): Command => {
-    const words = [
-      ...user,
-      ...namespaces,
-      ...systemFolders,
-      ...folders(shown),
-      "--remount-ro",
-      "/",
-      "--chdir",
-      cwd,
-      "--",
-    ];
-    return { file: bwrap, args: [...words, ...become, command.file, ...command.args] };
+  const user = isRoot ? { uid, setpriv: parts.setpriv as string } : null;
+  const confine: Confinement["confine"] = (command, { writable, readable = [] }, cwd) => {
+    const same = (isWritable: boolean) => (path: string) => ({ source: path, target: path, writable: isWritable });
+    const binds = [...writable.map(same(true)), ...readable.map(same(false))];
+    return lightCommand({ bwrap, user, binds, hasTmp: true, cwd }, command);
   };
   const probe = confine({ file: program, args: ["--version"] }, { writable: [] }, "/");
   const tried = await run(probe, { timeoutMs: 10_000 }).catch(() => undefined);
@@ -62,36 +53,4 @@ export async function createConfinement(
     if ((await stat(dir)).uid !== uid) await runOk({ file: "find", args: [dir, ...give] });
   };
   return { confine, own, ownOne: (path) => chown(path, uid, uid) };
-}
-
-const namespaces = [
-  "--unshare-pid",
-  "--unshare-net",
-  "--unshare-ipc",
-  "--unshare-uts",
-  "--unshare-cgroup-try",
-  "--die-with-parent",
-];
-
-const systemFolders = [
-  ...["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache"].flatMap((path) => ["--ro-bind-try", path, path]),
-  ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"],
-];
-
-// Parents that bubblewrap makes by itself as root are closed to others, so each is made first with its mode.
-function folders({ writable, readable = [] }: Shown): string[] {
-  const parents = [...writable, ...readable].flatMap((path) => {
-    const names = path.split("/").slice(1, -1);
-    return names.map((_, index) => `/${names.slice(0, index + 1).join("/")}`);
-  });
-  return [
-    ...[...new Set(parents)].flatMap((path) => ["--perms", "0755", "--dir", path]),
-    ...writable.flatMap((path) => ["--bind", path, path]),
-    ...readable.flatMap((path) => ["--ro-bind", path, path]),
-  ];
-}
-
-function becomeUser(setpriv: string, uid: number): string[] {
-  const nothing = ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"];
-  return [setpriv, "--reuid", `${uid}`, "--regid", `${uid}`, ...nothing, "--"];
 }

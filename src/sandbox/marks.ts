@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { processIds, readProcessFile } from "../kit/processes.ts";
 
 /**
  * Makes the processes of each sandbox known by its id, also those whose parents have died. Marks of one state folder are not those of another.
@@ -24,14 +24,12 @@ const variableName = "BERTH_SANDBOX";
 export function openMarks(tag: string): Marks {
   const optionOf = (id: string) => ["--unsetenv", `berth-${tag}-${id}`];
   const found = new RegExp(`\0--unsetenv\0berth-${tag}-([a-z0-9_-]+)\0|(?:^|\0)${variableName}=${tag}-([a-z0-9_-]+)\0`);
-  const idOf = (pid: string | number) => {
-    const match = found.exec(`${read(pid, "cmdline")}\0${read(pid, "environ")}`);
+  const idOf = (pid: number) => {
+    const match = found.exec(`${readProcessFile(pid, "cmdline")}\0${readProcessFile(pid, "environ")}`);
     return match?.[1] ?? match?.[2];
   };
   const kill = (id: string, sparedPid?: number) => {
-    const pids = processIds()
-      .map(Number)
-      .filter((pid) => pid !== sparedPid && idOf(pid) === id);
+    const pids = others().filter((pid) => pid !== sparedPid && idOf(pid) === id);
     for (const pid of pids) killProcess(pid);
     return pids.length;
   };
@@ -42,20 +40,11 @@ export function openMarks(tag: string): Marks {
     async end(id) {
       for (let round = 0; round < 50 && kill(id) > 0; round += 1) await sleep(10);
     },
-    ids: () => [...new Set(processIds().flatMap((pid) => idOf(pid) ?? []))],
+    ids: () => [...new Set(others().flatMap((pid) => idOf(pid) ?? []))],
   };
 }
 
-const processIds = (): string[] =>
-  readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
-
-function read(pid: string | number, file: "cmdline" | "environ"): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8");
-  } catch {
-    return "";
-  }
-}
+const others = (): number[] => processIds().filter((pid) => pid !== process.pid);
 
 function killProcess(pid: number): void {
   try {

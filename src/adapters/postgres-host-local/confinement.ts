@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { run, type Command } from "../../kit/exec.ts";
+import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { instanceFiles } from "./instance-files.ts";
 
 /** How a server's processes are kept apart from the rest of the machine. */
@@ -14,8 +15,8 @@ export interface Confinement {
 /** Whether bubblewrap works here, really tried: a kernel or a container around us may forbid it. */
 export async function confinementWorks(confinement: Confinement): Promise<boolean> {
   if (confinement.bwrap === null) return false;
-  const args = [...namespaces(confinement), ...systemFolders(confinement), "--", "/usr/bin/env", "true"];
-  const result = await run({ file: confinement.bwrap, args }, { timeoutMs: 10_000 }).catch(() => undefined);
+  const probe = lightCommand({ ...programsOf(confinement), binds: [] }, { file: "/usr/bin/env", args: ["true"] });
+  const result = await run(probe, { timeoutMs: 10_000 }).catch(() => undefined);
   return result?.exitCode === 0;
 }
 
@@ -56,22 +57,17 @@ export interface Bindings {
  */
 export function confined(confinement: Confinement, program: Command, bindings: Bindings): Command {
   if (confinement.bwrap === null) return program;
-  const inside =
-    confinement.uid === null
-      ? [program.file, ...program.args]
-      : [...becoming(confinement.uid), program.file, ...program.args];
-  const args = [
-    ...namespaces(confinement),
-    ...systemFolders(confinement),
-    ...ownFolders(bindings),
-    "--remount-ro",
-    "/",
-    "--chdir",
-    "/",
-    "--",
-    ...inside,
+  const { data, config, sockets, initialPassword } = bindings;
+  const binds = [
+    ...(isSystemFolder(confinement.binDir) ? [] : [readOnly(dirname(confinement.binDir), "/berth/postgres")]),
+    ...users(config),
+    writable(data, "/berth/data"),
+    readOnly(config, "/berth/config"),
+    writable(sockets, "/berth/sockets"),
+    ...(initialPassword === undefined ? [] : [readOnly(initialPassword, "/berth/initial-password")]),
   ];
-  return { file: confinement.bwrap, args };
+  const server = { network: "host", ipc: "host", isDetached: true } as const;
+  return lightCommand({ ...programsOf(confinement), ...server, binds }, program);
 }
 
 /** What a client program gets to see beside the system's programs. */
@@ -86,76 +82,28 @@ export interface ClientBindings {
  * The command that runs a client program confined: it sees the server's socket and nothing of the network or of other projects,
  * as the server's user, because what it reads was made by the project's owner. It ends with the control plane.
  */
-export function confinedClient(confinement: Confinement, program: Command, bindings: ClientBindings): Command {
-  if (confinement.bwrap === null) return program;
-  const { config, sockets } = bindings;
-  const own = isSystemFolder(bindings.program) ? [] : ["--ro-bind", bindings.program, bindings.program];
-  const users = ["--ro-bind", `${config}/passwd`, "/etc/passwd", "--ro-bind", `${config}/group`, "/etc/group"];
-  const run = confinement.uid === null ? [] : becoming(confinement.uid);
-  const args = [
-    ...namespaces(confinement),
-    "--unshare-net",
-    "--die-with-parent",
-    ...systemFolders(confinement),
-    ...users,
-    "--bind",
-    sockets,
-    "/berth/sockets",
-    ...own,
-    "--remount-ro",
-    "/",
-    "--chdir",
-    "/",
-    "--",
-    ...run,
-    program.file,
-    ...program.args,
+export function confinedClient(confinement: Confinement, command: Command, bindings: ClientBindings): Command {
+  if (confinement.bwrap === null) return command;
+  const { config, sockets, program } = bindings;
+  const binds = [
+    ...users(config),
+    writable(sockets, "/berth/sockets"),
+    ...(isSystemFolder(program) ? [] : [readOnly(program, program)]),
   ];
-  return { file: confinement.bwrap, args };
+  return lightCommand({ ...programsOf(confinement), binds }, command);
 }
 
-function namespaces(confinement: Confinement): string[] {
-  const user = confinement.uid === null ? ["--unshare-user", "--disable-userns"] : [];
-  return [...user, "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"];
-}
+const programsOf = ({ bwrap, uid }: Confinement) => ({
+  bwrap: bwrap as string,
+  user: uid === null ? null : { uid, setpriv: "/usr/bin/setpriv" },
+});
 
-function becoming(uid: number): string[] {
-  const drop = ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"];
-  return ["/usr/bin/setpriv", "--reuid", String(uid), "--regid", String(uid), ...drop, "--"];
-}
-
-// Parents that bubblewrap makes by itself as root are closed to others, so each is made first with its mode.
-function systemFolders(confinement: Confinement): string[] {
-  const folders = ["/etc", "/etc/ssl", "/berth", "/berth/postgres"].flatMap((path) => [
-    "--perms",
-    "0755",
-    "--dir",
-    path,
-  ]);
-  const system = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf"];
-  const shown = system.flatMap((path) => ["--ro-bind-try", path, path]);
-  const own = isSystemFolder(confinement.binDir) ? [] : ["--ro-bind", dirname(confinement.binDir), "/berth/postgres"];
-  return [...folders, ...shown, ...own, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"];
-}
-
-function ownFolders(bindings: Bindings): string[] {
-  const { data, config, sockets, initialPassword } = bindings;
-  const password = initialPassword === undefined ? [] : ["--ro-bind", initialPassword, "/berth/initial-password"];
-  const users = ["--ro-bind", `${config}/passwd`, "/etc/passwd", "--ro-bind", `${config}/group`, "/etc/group"];
-  return [
-    ...users,
-    "--bind",
-    data,
-    "/berth/data",
-    "--ro-bind",
-    config,
-    "/berth/config",
-    "--bind",
-    sockets,
-    "/berth/sockets",
-    ...password,
-  ];
-}
+const readOnly = (source: string, target: string) => ({ source, target, writable: false });
+const writable = (source: string, target: string) => ({ source, target, writable: true });
+const users = (config: string) => [
+  readOnly(`${config}/passwd`, "/etc/passwd"),
+  readOnly(`${config}/group`, "/etc/group"),
+];
 
 function isSystemFolder(path: string): boolean {
   return path.startsWith("/usr/");

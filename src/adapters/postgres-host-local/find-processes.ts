@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename } from "node:path";
-import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
+import { identify, isAlive, processIds, readProcessFile, type ProcessIdentity } from "../../kit/processes.ts";
 
 export interface ServerProcesses {
   readonly postmaster: ProcessIdentity | undefined;
@@ -15,10 +15,9 @@ export interface ServerProcesses {
 export function findProcesses(mark: string, uid: number): ServerProcesses {
   const others: ProcessIdentity[] = [];
   let postmaster: ProcessIdentity | undefined;
-  for (const name of readdirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const role = roleOf(name, mark, uid);
-    const identity = role && identify(Number(name));
+  for (const pid of processIds()) {
+    const role = roleOf(pid, mark, uid);
+    const identity = role && identify(pid);
     if (identity === undefined || !isAlive(identity)) continue;
     if (role === "postmaster") postmaster = identity;
     else others.push(identity);
@@ -26,10 +25,10 @@ export function findProcesses(mark: string, uid: number): ServerProcesses {
   return { postmaster, others };
 }
 
-function roleOf(pid: string, mark: string, uid: number): "postmaster" | "child" | undefined {
+function roleOf(pid: number, mark: string, uid: number): "postmaster" | "child" | undefined {
   try {
     if (statSync(`/proc/${pid}`).uid !== uid) return undefined;
-    const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    const line = readProcessFile(pid, "cmdline");
     if (line.startsWith(`postgres: ${mark}: `)) return "child";
     const [file, ...args] = line.split("\0");
     return basename(file as string) === "postgres" && args.includes(`cluster_name=${mark}`) ? "postmaster" : undefined;

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { processIds, readProcessFile } from "../../kit/processes.ts";
 
 export interface TreeProcess {
   readonly pid: number;
@@ -15,7 +15,7 @@ export interface ProcessTree {
   descendantsOf(pid: number): readonly TreeProcess[];
 }
 
-// sysconf(_SC_PAGESIZE) is asked of nobody: Node has no such call. 4 KiB holds on x86-64 and on nearly all arm64 kernels.
+// Node has no call of sysconf(_SC_PAGESIZE). 4 KiB holds on x86-64 and on nearly all arm64 kernels.
 const pageBytes = 4096;
 // sysconf(_SC_CLK_TCK), 100 on every Linux that Node runs on.
 const ticksPerSecond = 100;
@@ -23,8 +23,8 @@ const ticksPerSecond = 100;
 /** Reads /proc once. */
 export function readProcessTree(): ProcessTree {
   const children = new Map<number, TreeProcess[]>();
-  for (const name of readdirSync("/proc")) {
-    const found = /^\d+$/.test(name) ? readProcess(name) : undefined;
+  for (const pid of processIds()) {
+    const found = readProcess(pid);
     if (found) children.set(found.parent, [...(children.get(found.parent) ?? []), found]);
   }
   const childrenOf = (pid: number) => children.get(pid) ?? [];
@@ -34,13 +34,13 @@ export function readProcessTree(): ProcessTree {
 }
 
 /** proc(5): after the name come state (3), parent (4), … utime (14), stime (15), … rss in pages (24). */
-function readProcess(name: string): TreeProcess | undefined {
-  const text = readText(`/proc/${name}/stat`);
+function readProcess(pid: number): TreeProcess | undefined {
+  const text = readProcessFile(pid, "stat");
   const close = text.lastIndexOf(")");
   const fields = text.slice(close + 2).split(" ");
   if (close < 0 || "ZX".includes(fields[0] as string)) return undefined;
   return {
-    pid: Number(name),
+    pid,
     parent: Number(fields[1]),
     name: text.slice(text.indexOf("(") + 1, close),
     rssBytes: Number(fields[21]) * pageBytes,
@@ -79,7 +79,7 @@ const packageManagers = /^(npm|npx|yarn|pnpm|corepack)\b/;
 
 function isWrapper(process: TreeProcess): boolean {
   if (shells.includes(process.name)) return true;
-  const [program = "", script = ""] = readText(`/proc/${process.pid}/cmdline`).split("\0");
+  const [program = "", script = ""] = readProcessFile(process.pid, "cmdline").split("\0");
   return (
     packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)))
   );
@@ -115,21 +115,13 @@ function isOutermostOfApplication(process: TreeProcess, below: readonly TreeProc
 /** The last of `NSpid`, which has one number a pid namespace; undefined outside any. */
 function innermostPid(pid: number): number | undefined {
   const numbers =
-    readText(`/proc/${pid}/status`)
+    readProcessFile(pid, "status")
       .match(/^NSpid:\s+(.*)$/m)?.[1]
       ?.split(/\s+/) ?? [];
   return numbers.length > ownDepth() ? Number(numbers.at(-1)) : undefined;
 }
 
 const ownDepth = (): number =>
-  readText("/proc/self/status")
+  readProcessFile(globalThis.process.pid, "status")
     .match(/^NSpid:\s+(.*)$/m)?.[1]
     ?.split(/\s+/).length ?? 1;
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
