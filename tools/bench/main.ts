@@ -3,6 +3,7 @@ import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { crashBenchLacks, measureCrashes } from "./crashes.ts";
 import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
+import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
 import { measureGitPush } from "./git.ts";
@@ -19,6 +20,7 @@ interface Bench {
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
+  { name: "edge-attack", measure: measureEdgeUnderAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "crashes", lacks: crashBenchLacks, measure: measureCrashes },
