@@ -28,7 +28,11 @@ const hostile: readonly (readonly [what: string, bytes: string, outcome: Outcome
   ["a field without end", `${ok}X-A: ${"a".repeat(300_000)}`, { statuses: [502] }],
   ["fields without end", `${ok}${"a: b\r\n".repeat(60_000)}`, { statuses: [502] }],
   ["a flood of interim answers", "HTTP/1.1 103 Hint\r\n\r\n".repeat(20_000), { statuses: [502] }],
-  ["an upgrade nobody asked for", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", { statuses: [502] }],
+  [
+    "an upgrade without a request for it",
+    "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+    { statuses: [502] },
+  ],
   ["a status below 100", "HTTP/1.1 000 No\r\nContent-Length: 0\r\n\r\n", { statuses: [502] }],
   ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", { statuses: [502] }],
   ["two lengths", `${ok}Content-Length: 2\r\nContent-Length: 3\r\n\r\nokk`, { statuses: [502] }],

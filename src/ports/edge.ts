@@ -1,5 +1,5 @@
 /**
- * The door for traffic to applications. It is told the whole truth at once (`apply`) and keeps serving the last one when the
+ * Carries the traffic to applications. It receives the whole route table at once (`apply`) and keeps serving the last one while the
  * control plane is away. Changing one project's route never touches another project's connections.
  */
 export interface Edge {
@@ -12,9 +12,9 @@ export interface Edge {
    * replacement of the edge begins a new counter. What a project got is the sum over all counters.
    */
   measure(): Promise<readonly EdgeUsage[]>;
-  /** Where the platform itself may ask for an application's page without being counted as its traffic; null while the edge does not run. */
+  /** Where the platform's own requests for an application's page go, which are not counted as its traffic; null while the edge does not run. */
   entrance(): Promise<EdgeEntrance | null>;
-  /** Whether it answers, and where. */
+  /** Whether the edge answers, where it listens, and the version of the routes it serves by. */
   observe(): Promise<EdgeStatus>;
   /** Ends the edge: no new connections, waits up to `graceMs` for open ones. Idempotent. */
   stop(graceMs: number): Promise<void>;
@@ -43,7 +43,7 @@ export interface Target {
   readonly port: number;
 }
 
-/** A way in for the platform's own requests, which carry these headers beside their `Host`. */
+/** Where the platform's own requests go; they carry these headers beside their `Host`. */
 export interface EdgeEntrance {
   readonly host: string;
   readonly port: number;
@@ -51,7 +51,7 @@ export interface EdgeEntrance {
 }
 
 export interface EdgeUsage {
-  /** Names what counted: an edge from its start to its end. */
+  /** Identifies the edge that counted, from its start to its end. */
   readonly counter: string;
   readonly project_id: string;
   readonly requests: number;

@@ -20,7 +20,7 @@ export interface BuiltinEdgeOptions {
   readonly log: Log;
   /** The Node that runs the edge process; this process' own when left out. */
   readonly nodeBin?: string;
-  /** As root: the user that the edge process becomes once it listens, of nobody else's. Left out: it stays root's. */
+  /** As root: the user that the edge process becomes once it listens; nothing else runs under it. Left out: it stays root's. */
   readonly uid?: number;
   /** setpriv(1): what the edge process gave up it then never gets back. */
   readonly setpriv?: string | null;
@@ -30,7 +30,7 @@ export interface BuiltinEdgeOptions {
   readonly drainLimitMs?: number;
 }
 
-/** The built-in edge; `detach` stops minding the edge process and leaves it serving, as a control plane does that ends. */
+/** The built-in edge; `detach` stops watching the edge process and leaves it serving, for a control plane that ends. */
 export interface BuiltinEdge extends Edge {
   detach(): void;
 }
@@ -82,7 +82,7 @@ class ControlledEdge implements BuiltinEdge {
       try {
         this.#current = await this.#processes.ensure();
       } finally {
-        // Also when the process could not be replaced: the one that still serves must know the truth.
+        // Also when the process could not be replaced: the one that still serves must get the newest routes.
         if (this.#processes.current() !== undefined) await this.#push(this.#table);
       }
     });
@@ -158,7 +158,7 @@ class ControlledEdge implements BuiltinEdge {
     try {
       await callEdge(controlSocket(this.#options.stateDir, pid), "POST", "/drain", { limit_ms: graceMs, hurry: true });
     } catch {
-      // No edge listens there: the pid belongs to somebody else by now, or the process hangs and its record says that it is ours.
+      // No edge listens there: the pid belongs to another program by now, or the process hangs and its record proves that it is ours.
       if (this.#processes.current()?.identity.pid !== pid) return;
     }
     const ended = await until(() => (isAlive(identity) ? undefined : true), {
@@ -168,23 +168,23 @@ class ControlledEdge implements BuiltinEdge {
     if (ended === undefined) sendSignal(identity, "SIGKILL");
   }
 
-  /** Tells every edge process; those that end their last requests need the newest targets as well. */
+  /** Sends the table to every edge process; those that end their last requests need the newest targets as well. */
   async #push(table: RouteTable | undefined): Promise<void> {
     const current = this.#processes.current();
     if (table === undefined || current === undefined) return;
     const routes = JSON.stringify(table.routes);
     const sockets = await this.#processes.sockets();
-    const told = sockets.map(async (socket) => {
-      const confirmed = this.#tell(socket, table, routes);
+    const pushes = sockets.map(async (socket) => {
+      const confirmed = this.#pushTo(socket, table, routes);
       if (socket === this.#socket(current)) this.#confirm(table, routes, await confirmed);
       else await confirmed.catch(() => {});
     });
-    await Promise.all(told);
+    await Promise.all(pushes);
     this.#pushed = { sockets: new Set(sockets), version: table.version, routes };
   }
 
   /** A table of thousands of routes is renewed every few seconds and seldom differs: then its version is enough. */
-  async #tell(socket: string, table: RouteTable, routes: string): Promise<number> {
+  async #pushTo(socket: string, table: RouteTable, routes: string): Promise<number> {
     const last = this.#pushed;
     if (last?.routes === routes && last.sockets.has(socket)) {
       const renewal = { from: last.version, version: table.version };
@@ -194,7 +194,7 @@ class ControlledEdge implements BuiltinEdge {
     return ((await callEdge(socket, "PUT", "/routes", table)) as { version: number }).version;
   }
 
-  /** Keeps what is in force: an edge process that crashes is started again with it, also while nobody knows better. */
+  /** Saves the table in force: an edge process that crashes is started again with it, also while the database is away. */
   #confirm(table: RouteTable, routes: string, version: number): void {
     if (version > table.version) {
       this.#options.log.warn(

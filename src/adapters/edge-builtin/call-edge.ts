@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { request, type RequestOptions } from "node:http";
 import { connect, type Socket } from "node:net";
 
-// An answer takes milliseconds; a table of many thousands of routes takes a second to read.
+// An answer takes milliseconds; a table of many thousands of routes takes up to a second to read.
 const timeoutMs = 2000;
-const tableTimeoutMs = 10_000;
+const tableTimeoutMs = 4000;
 
 /**
  * Calls an edge process over its control socket, or over a connection made before, which serves one call. Rejects when it isn't there,

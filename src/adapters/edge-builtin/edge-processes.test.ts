@@ -204,9 +204,9 @@ describe("the edge process", () => {
     const ask = () => stage.ask({ host: "why.test", agent: new Agent() });
     for (let i = 0; i < 3; i += 1) assert.equal((await ask()).status, 502);
     const lines = (await readFile(join(stateDir, "edge.log"), "utf8")).split("\n");
-    const told = lines.filter((line) => line.includes("prj_why.test"));
-    assert.equal(told.length, 1, told.join("\n"));
-    assert.match(told[0] as string, new RegExp(`app_unreachable: ${dead.host}:${dead.port}: .*ECONNREFUSED`));
+    const named = lines.filter((line) => line.includes("prj_why.test"));
+    assert.equal(named.length, 1, named.join("\n"));
+    assert.match(named[0] as string, new RegExp(`app_unreachable: ${dead.host}:${dead.port}: .*ECONNREFUSED`));
   });
 
   test("the log does not grow without bound, and goes on after a cut", async () => {
@@ -268,7 +268,7 @@ function startControlPlane(stateDir: string, table: RouteTable) {
   return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
 }
 
-/** What an edge process did that was told how to start its successor and handed its counts over itself. */
+/** An edge process of an earlier version: it received the command for its successor and sent its counts itself. */
 function startEarlierEdge(stateDir: string) {
   const from = (name: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, name)));
   const code = `import { createServer } from "node:net"; import { mkdirSync } from "node:fs";

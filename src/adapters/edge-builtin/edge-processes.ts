@@ -113,9 +113,9 @@ export class EdgeProcesses {
     this.#prepare();
     const socket = controlSocket(state_dir, old.identity.pid);
     try {
-      // An edge process of an earlier version has to be told; later ones know it.
-      const told = { node_bin: this.#programs.node, inherit: true };
-      const started = await callEdge(socket, "POST", "/successor", told);
+      // Only an edge process of an earlier version reads this.
+      const hint = { node_bin: this.#programs.node, inherit: true };
+      const started = await callEdge(socket, "POST", "/successor", hint);
       return await this.#ready((started as { pid: number }).pid);
     } catch (error) {
       if (error instanceof EdgeStartFailed) throw error;

@@ -2,14 +2,14 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ProcessIdentity } from "../../kit/processes.ts";
 import { edgePaths } from "./edge-settings.ts";
 
-/** Who is the edge process that accepts connections. It writes this itself when it does, while its folder is open to it. */
+/** Identifies the edge process that accepts connections. The process writes this itself while it may still write to its folder. */
 export interface EdgeRecord {
   readonly identity: ProcessIdentity;
   readonly fingerprint: string;
   readonly listen_host: string;
-  /** As it was asked for: 0 means any. */
+  /** The requested port: 0 means any. */
   readonly listen_port: number;
-  /** As it is. */
+  /** The actual port. */
   readonly port: number;
   readonly started_at: string;
 }

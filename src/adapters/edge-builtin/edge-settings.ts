@@ -51,7 +51,7 @@ export function edgePaths(stateDir: string) {
   return {
     settings: join(stateDir, "settings.json"),
     routes: join(stateDir, "routes.json"),
-    /** Who is the present edge process: an `EdgeRecord`. */
+    /** The `EdgeRecord` of the present edge process. */
     current: join(stateDir, "current.json"),
     log: join(stateDir, "edge.log"),
     /** What start-successor.sh starts: node, program and settings file, a line each. */

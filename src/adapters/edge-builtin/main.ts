@@ -59,13 +59,13 @@ class EdgeProcess {
     const { state_dir } = this.#settings;
     await loadParser();
     this.#loadRoutes();
-    const others = await this.#meetOthers();
+    const others = await this.#connectToOthers();
     this.#control = await listenControl(controlSocket(state_dir, process.pid), this.#calls());
     const leaving = predecessor === undefined ? undefined : await this.#connect(predecessor);
     const port = await this.#server.listen(inherit ? inheritedFd : undefined);
     this.#settle(port);
     for (const other of others) void this.#inheritCounts(other);
-    if (leaving !== undefined) await this.#relieve(leaving);
+    if (leaving !== undefined) await this.#takeOverFrom(leaving);
   }
 
   /** Nothing here waits: no client is read before the privileges are gone. */
@@ -99,7 +99,7 @@ class EdgeProcess {
       "GET /open": () => this.#routes.open(),
       "GET /usage": () => this.#usage.show(),
       "GET /last-usage": () => this.#lastUsage.promise,
-      // So a process of an earlier version leaves its last counts.
+      // A process of an earlier version sends its last counts.
       "POST /usage": (body: unknown) => this.#usage.keep(body as EdgeUsage[]),
       "POST /successor": async () => ({ pid: await this.#successors?.start() }),
       "POST /drain": (body: unknown) => {
@@ -119,7 +119,7 @@ class EdgeProcess {
   }
 
   /** Connections to all that still end their requests, the predecessor among them. */
-  async #meetOthers(): Promise<Socket[]> {
+  async #connectToOthers(): Promise<Socket[]> {
     const names = readdirSync(edgePaths(this.#settings.state_dir).run).filter((name) => name.endsWith(".sock"));
     const met = await Promise.all(names.map((name) => this.#connect(Number.parseInt(name, 10))));
     return met.filter((socket) => socket !== undefined);
@@ -134,7 +134,7 @@ class EdgeProcess {
     this.#usage.keep(counts as EdgeUsage[]);
   }
 
-  async #relieve(predecessor: Socket): Promise<void> {
+  async #takeOverFrom(predecessor: Socket): Promise<void> {
     const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
     await callEdge(predecessor, "POST", "/drain", limit).catch((error: Error) => {
       writeLog(`The edge process that was replaced does not answer: ${error.message}`);
@@ -146,14 +146,14 @@ class EdgeProcess {
     this.#draining = true;
     const freed = this.#successors?.end();
     await this.#server.drain(limitMs, hurry);
-    // Until now this process could be asked itself; those that took over wait for what it counted last.
+    // Until now the control plane read the counts here; the processes that took over wait for the last ones.
     this.#lastUsage.resolve(this.#usage.show());
     await Promise.all([freed, this.#control?.settled()]);
     this.#removeSocket();
     process.exit(0);
   }
 
-  /** As an ordinary user it may not; the control plane then does when it looks again. */
+  /** An ordinary user may not remove it; the control plane then does. */
   #removeSocket(): void {
     try {
       rmSync(controlSocket(this.#settings.state_dir, process.pid), { force: true });

@@ -47,7 +47,7 @@ function increase(counts: Float64Array, at: number, by: number): void {
   counts[at] = (counts[at] ?? 0) + by;
 }
 
-// The control plane looks every few seconds; longer is for one that is away.
+// The control plane reads every few seconds; an hour covers one that is away.
 const keepEndedMs = 3_600_000;
 
 /** Counts of all projects since this edge process started, and the last ones of those that it replaced. */
@@ -62,7 +62,7 @@ export class UsageBook {
     return usage;
   }
 
-  /** Own counts and those of ended processes, without projects that nobody asked for. */
+  /** Own counts and those of ended processes, without projects that had no traffic. */
   show(): EdgeUsage[] {
     const own = Array.from(this.#projects.values(), (usage) => usage.show(this.#counter));
     const now = Date.now();
