@@ -218,6 +218,7 @@ CREATE TABLE public.deployment (
     image_pruned_at timestamp with time zone,
     variables_changed_at timestamp with time zone,
     database_name text,
+    restored_variables jsonb,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
     CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
 );

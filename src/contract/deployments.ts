@@ -78,12 +78,21 @@ export const rows = [
     access: "member",
     scope: "deployments:write",
     params: slugParam,
-    result: z.object({ status: z.literal("rolled_back"), deployment }),
+    body: z.strictObject({
+      /** A number; the last good earlier one if left out. */
+      deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+    }),
+    result: z.object({
+      status: z.literal("rolled_back"),
+      deployment,
+      /** The names of the project's variables that the rollback changed. */
+      changed_variables: z.array(z.string()),
+    }),
     success: [200],
     errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy"],
     activity: "deployment.rollback_requested",
     waits: true,
-    summary: "Go back to the last good earlier image and variables",
+    summary: "Go back to the image and variables of the last good earlier deployment, or of one by its number",
   }),
   row({
     name: "deployments.scale",

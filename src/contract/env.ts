@@ -33,6 +33,14 @@ export function isSystemVariable(name: string): boolean {
   return (systemVariables as readonly string[]).includes(name) || /^PG[A-Z]+$/.test(name);
 }
 
+const variableValue = z
+  .string()
+  .refine(
+    (value) => new TextEncoder().encode(value).length <= limits.variable_value_bytes,
+    `must be at most ${limits.variable_value_bytes / 1024} KiB`,
+  )
+  .refine((value) => !value.includes("\0"), "must not contain NUL");
+
 export const rows = [
   row({
     name: "env.list",
@@ -60,15 +68,16 @@ export const rows = [
     access: "member",
     scope: "env:write",
     params,
-    body: z.strictObject({
-      value: z
-        .string()
-        .refine(
-          (value) => new TextEncoder().encode(value).length <= limits.variable_value_bytes,
-          `must be at most ${limits.variable_value_bytes / 1024} KiB`,
-        )
-        .refine((value) => !value.includes("\0"), "must not contain NUL"),
-    }),
+    body: z
+      .strictObject({
+        value: variableValue.optional(),
+        /** Instead of a value: the number of a deployment, whose value of this variable is set without being shown. */
+        from_deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+      })
+      .refine(({ value, from_deployment }) => (value === undefined) !== (from_deployment === undefined), {
+        path: ["value"],
+        message: "is required, unless from_deployment names a deployment; give one of the two",
+      }),
     success: [204],
     errors: ["system_variable", "variables_too_large"],
     activity: "env.set",

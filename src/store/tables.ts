@@ -251,6 +251,7 @@ export interface DeploymentTable {
   image_pruned_at: Timestamp | null;
   variables_changed_at: Timestamp | null;
   database_name: string | null;
+  restored_variables: Json<unknown> | null;
 }
 
 export interface DiskUseTable {

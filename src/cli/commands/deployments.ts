@@ -100,16 +100,26 @@ async function followToTheEnd(
 
 function addRollback(program: Command, ctx: CliContext): void {
   addCommand(program, {
-    usage: "rollback",
-    summary: "Go back to the last good earlier image and variables",
-    examples: ["berth rollback", "berth rollback -p demo --json"],
-  }).action(async () => {
+    usage: "rollback [number]",
+    summary: "Go back to the image and variables of the last good earlier deployment, or of one by its number",
+    examples: ["berth rollback", "berth rollback 12", "berth rollback -p demo --json"],
+  }).action(async (given: string | undefined) => {
+    const target = given?.replace(/^#/, "");
+    const body =
+      target === undefined
+        ? {}
+        : { deployment: wholeNumber(target, "The deployment", { least: 1, most: 2_147_483_647 }) };
     const slug = await currentProject(ctx);
     const client = await ctx.client();
     const document = await withProgress(ctx, `Rolling ${slug} back`, () =>
-      client.call("deployments.rollback", { params: { slug }, signal: ctx.signal }),
+      client.call("deployments.rollback", { params: { slug }, body, signal: ctx.signal }),
     );
     const { number, commit } = document.deployment;
+    const { changed_variables: changed } = document;
+    if (changed.length > 0) ctx.output.note(() => `Variables that it changed: ${changed.join(", ")}`);
+    ctx.output.note(
+      () => "The repository still holds the newer commits: the next push or `berth deploy` deploys them.",
+    );
     ctx.output.result(
       document,
       (paint) => `${paint.green("Rolled back:")} deployment #${number} of ${slug} serves commit ${commit.slice(0, 8)}`,

@@ -6,16 +6,17 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
-import { readInput } from "../input.ts";
+import { readInput, wholeNumber } from "../input.ts";
 import { confirm } from "../prompts.ts";
 import { table } from "../render/table.ts";
 import { relativeTime } from "../render/text.ts";
 
 /** `berth env`: the variables of a project. No text printed here ever contains a value. */
 export function addEnv(program: Command, ctx: CliContext): void {
-  const env = addGroup(program, "env", "List, set and remove environment variables");
+  const env = addGroup(program, "env", "List, set, restore and remove environment variables");
   addList(env, ctx);
   addSet(env, ctx);
+  addRestore(env, ctx);
   addUnset(env, ctx);
 }
 
@@ -118,6 +119,23 @@ async function setAll(ctx: CliContext, slug: string, variables: Variables): Prom
     if (done.length > 0) ctx.output.note(() => `Set before the error: ${done.join(", ")}.`);
     throw fault;
   }
+}
+
+function addRestore(env: Command, ctx: CliContext): void {
+  addCommand(env, {
+    usage: "restore <key>",
+    summary: "Set a variable to the value that it had in an earlier deployment, without showing it",
+    examples: ["berth env restore API_KEY --from 12"],
+  })
+    .requiredOption("--from <number>", "the deployment's number; `berth deployments` lists them")
+    .action(async (key: string, options: { from: string }) => {
+      const from_deployment = wholeNumber(options.from.replace(/^#/, ""), "--from", { least: 1, most: 2_147_483_647 });
+      const slug = await currentProject(ctx);
+      await (await ctx.client()).call("env.set", { params: { slug, key }, body: { from_deployment } });
+      ctx.output.note(
+        () => `${key} has the value of deployment #${from_deployment} again. ${slug} restarts with it if it runs.`,
+      );
+    });
 }
 
 function addUnset(env: Command, ctx: CliContext): void {

@@ -5,19 +5,23 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { variablesOf } from "../env/env.ts";
+import { sealVariables, variablesOf } from "../env/env.ts";
 import {
   activeOf,
   comingDeployment,
   deployedCommit,
   goodBefore,
+  goodOf,
   insertDeployment,
   lockStanding,
   lockStarting,
   numberOf,
+  restoreVariables,
   setActive,
   setFailed,
+  setRestoredVariables,
   settleVariables,
+  variablesOfNumber,
   type DeploymentRow,
   type TakenDeployment,
 } from "./queries.ts";
@@ -55,6 +59,8 @@ interface MadeDeployment {
   readonly outcome: "made";
   readonly id: string;
   readonly number: number;
+  /** Of a rollback: the names of the project's variables that it changes. */
+  readonly changed_variables?: readonly string[];
 }
 
 /** A made deployment, or why there can be none now: what always may stand against it, and what only its maker knows. */
@@ -133,13 +139,15 @@ export async function restartWithVariables(
 }
 
 /**
- * Deploys what served before, image and variables. What a rollback brought back stands where it stood: a second rollback goes
+ * Deploys what served before, image and variables: the deployment of this number, or the last good earlier one. When it goes live, its
+ * variables become the project's. What a rollback brought back stands where it stood: a second rollback goes
  * one further back, and never to what the first one left behind.
  */
 export async function rollBack(
   making: Making,
   tx: Tx,
   project: { org_id: string; project_id: string },
+  number?: number,
 ): Promise<Made<"nothing">> {
   const { org_id, project_id } = project;
   const locked = await lockStanding(tx, org_id, project_id);
@@ -147,7 +155,10 @@ export async function rollBack(
   const active = await activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
   const standing = active.restored_from === null ? active.number : await numberOf(tx, org_id, active.restored_from);
-  const target = await goodBefore(tx, org_id, project_id, standing ?? active.number);
+  const target =
+    number === undefined
+      ? await goodBefore(tx, org_id, project_id, standing ?? active.number)
+      : await goodOf(tx, org_id, project_id, number);
   if (target === undefined) return { outcome: "nothing" };
   if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
   const variables = openVariables(making.vault, {
@@ -155,7 +166,7 @@ export async function rollBack(
     id: target.id,
     sealed_variables: target.sealed_variables,
   });
-  return make(making, tx, {
+  const made = await make(making, tx, {
     ...pick({ ...project, ...target }),
     trigger: "rollback",
     port: target.port,
@@ -165,6 +176,13 @@ export async function rollBack(
     restored_from: target.restored_from ?? target.id,
     lease_owner: null,
   });
+  await setRestoredVariables(tx, made.id, sealVariables(making.vault, project_id, variables));
+  return { ...made, changed_variables: differingKeys(await variablesOf(tx, making.vault, project), variables) };
+}
+
+/** The names of variables that are not the same in both. */
+function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): readonly string[] {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => a[key] !== b[key]).toSorted();
 }
 
 /** What became of a switch: `lease_lost` when somebody else has taken or ended the deployment. */
@@ -176,6 +194,7 @@ export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment
   if (standing !== "living") return standing;
   if (!(await lockStarting(tx, lease))) return "lease_lost";
   await setActive(tx, deployment);
+  await restoreVariables(tx, deployment);
   await settleVariables(tx, deployment);
   return "activated";
 }
@@ -207,6 +226,17 @@ export function openVariables(
   return JSON.parse(
     vault.open(deployment.project_id, `deployment:${deployment.id}`, deployment.sealed_variables),
   ) as Record<string, string>;
+}
+
+/** The variables that the deployment of this number was made with; undefined when there is none. */
+export async function variablesOfDeployment(
+  vault: Vault,
+  tx: Tx,
+  project: { org_id: string; project_id: string },
+  number: number,
+): Promise<Record<string, string> | undefined> {
+  const row = await variablesOfNumber(tx, project.org_id, project.project_id, number);
+  return row && openVariables(vault, row);
 }
 
 async function make(

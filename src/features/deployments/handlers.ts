@@ -3,7 +3,7 @@ import { awaitOutcome } from "../await-outcome.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
-import type { Context, Handlers } from "../context.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { rollBack, scaleProject } from "./deployments.ts";
 import { comingDeployment, getDeployment, isSwitching, listDeployments } from "./queries.ts";
@@ -37,8 +37,8 @@ export const deployments: Handlers<"deployments"> = {
     return { build_id: build.id, commit };
   },
 
-  async rollback(ctx) {
-    const made = await rollBack(ctx.platform, ctx.tx, ctx.project.key);
+  async rollback(ctx, { body }) {
+    const made = await rollBack(ctx.platform, ctx.tx, ctx.project.key, body.deployment);
     switch (made.outcome) {
       case "project_deleted":
       case "org_suspended":
@@ -46,15 +46,29 @@ export const deployments: Handlers<"deployments"> = {
       case "in_progress":
         return ctx.fail("deploy_in_progress");
       case "nothing":
-        return ctx.fail("nothing_to_roll_back");
-      case "made":
-        ctx.note({ target: made.id, detail: { number: made.number } });
-        return { outcome: (signal) => rollbackOutcome(ctx, made.id, signal) };
+        return ctx.fail("nothing_to_roll_back", textOfNothing(body.deployment));
+      case "made": {
+        const changed_variables = [...(made.changed_variables ?? [])];
+        ctx.note({ target: made.id, detail: { number: made.number, changed_variables } });
+        const outcome = async (signal: AbortSignal) => ({
+          ...(await rollbackOutcome(ctx, made.id, signal)),
+          changed_variables,
+        });
+        return { outcome };
+      }
     }
   },
 
   scale: (ctx, { body }) => scaleProject(ctx, body.replicas),
 };
+
+function textOfNothing(number: number | undefined): RefusalText {
+  if (number === undefined) return {};
+  return {
+    error: `Deployment ${number} is none to go back to: it never served, serves now, or its image is gone.`,
+    hint: "GET /v1/projects/:slug/deployments lists the deployments; retired ones served before.",
+  };
+}
 
 function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string, signal: AbortSignal) {
   return awaitOutcome(ctx.platform.wakeups, { id, signal }, async () => {

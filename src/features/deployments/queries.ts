@@ -262,6 +262,15 @@ export async function activeOf(db: Db | Tx, orgId: string, projectId: string) {
 
 /** The newest good deployment with a number below `number`; undefined when there is none. */
 export async function goodBefore(tx: Tx, orgId: string, projectId: string, number: number) {
+  return goodDeployments(tx, orgId, projectId).where("number", "<", number).executeTakeFirst();
+}
+
+/** The good deployment of this number; undefined when there is none that can serve again. */
+export async function goodOf(tx: Tx, orgId: string, projectId: string, number: number) {
+  return goodDeployments(tx, orgId, projectId).where("number", "=", number).executeTakeFirst();
+}
+
+function goodDeployments(tx: Tx, orgId: string, projectId: string) {
   return tx
     .selectFrom("deployment")
     .select(["id", "number", "build_id", "commit", "image", "restored_from", "port", "health_path", "sealed_variables"])
@@ -270,10 +279,43 @@ export async function goodBefore(tx: Tx, orgId: string, projectId: string, numbe
     .where("status", "=", "retired")
     .where("activated_at", "is not", null)
     .where("image_pruned_at", "is", null)
-    .where("number", "<", number)
     .orderBy("number", "desc")
-    .limit(1)
+    .limit(1);
+}
+
+/** The sealed variables of any deployment of the project, by its number. */
+export async function variablesOfNumber(db: Db | Tx, orgId: string, projectId: string, number: number) {
+  return db
+    .selectFrom("deployment")
+    .select(["id", "project_id", "sealed_variables"])
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("number", "=", number)
     .executeTakeFirst();
+}
+
+/** The variables that become the project's when this rollback goes live. */
+export async function setRestoredVariables(
+  tx: Tx,
+  id: string,
+  variables: readonly { readonly key: string; readonly sealed_value: Buffer; readonly size_bytes: number }[],
+): Promise<void> {
+  const rows = variables.map((each) => ({ ...each, sealed_value: each.sealed_value.toString("base64") }));
+  await tx
+    .updateTable("deployment")
+    .set({ restored_variables: JSON.stringify(rows) })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** Makes the variables of a rollback the project's. A variable that was set while the rollback was under way stays. */
+export async function restoreVariables(tx: Tx, { id }: { readonly id: string }): Promise<void> {
+  await sql`delete from project_variable v using deployment d where d.id = ${id} and d.restored_variables is not null
+    and v.org_id = d.org_id and v.project_id = d.project_id and v.updated_at <= d.created_at`.execute(tx);
+  await sql`insert into project_variable (org_id, project_id, key, sealed_value, size_bytes)
+    select d.org_id, d.project_id, r.key, decode(r.sealed_value, 'base64'), r.size_bytes
+    from deployment d, jsonb_to_recordset(d.restored_variables) r (key text, sealed_value text, size_bytes integer)
+    where d.id = ${id} on conflict (project_id, key) do nothing`.execute(tx);
 }
 
 export async function numberOf(tx: Tx, orgId: string, id: string): Promise<number | undefined> {

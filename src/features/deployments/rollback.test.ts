@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { restartWithVariables, rollBack } from "./deployments.ts";
+import { activate, restartWithVariables, rollBack, type TakenDeployment } from "./deployments.ts";
+import { variablesOf } from "../env/env.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -80,4 +81,46 @@ test("a push after a rollback is rolled back to what the rollback had brought ba
   assert.equal(await project.rollBack(), 1);
   await project.push();
   assert.deepEqual([await project.rollBack(), await project.rollBack()], [1, "nothing"]);
+});
+
+test("the variables of the chosen deployment become the project's when it goes live, and the answer names what changed", async () => {
+  const { db, platform } = { db: api.database.db, platform: api.platform };
+  const { id: project_id, slug } = await testProject(platform, org);
+  const owner = { org_id: org.id, project_id };
+  const set = (key: string, body: object) =>
+    api.call("PUT", `/v1/projects/${slug}/env/${key}`, { token: org.owner, body });
+  const goLive = async (id: string) => {
+    await db.updateTable("deployment").set({ status: "starting" }).where("id", "=", id).execute();
+    const lease = { table: "deployment", id, owner: "test", fence: 0 } as const;
+    const taken = { ...owner, id, branch: "main", trigger: "rollback" } as TakenDeployment;
+    await db.transaction().execute((tx) => activate(tx, lease, taken));
+  };
+  const build_id = await testBuild(platform, owner, { status: "succeeded" });
+  await goLive(await testDeployment(platform, owner, { build_id, number: 1, status: "pending" }));
+  for (const values of [
+    { COLOUR: "green", KEPT: "same" },
+    { COLOUR: "blue", SHAPE: "round" },
+  ]) {
+    for (const [key, value] of Object.entries(values)) assert.equal((await set(key, { value })).status, 204);
+    const made = await db.transaction().execute((tx) => restartWithVariables(platform, tx, owner));
+    assert.equal(made.outcome, "made");
+    if (made.outcome === "made") await goLive(made.id);
+  }
+  const back = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 2));
+  assert.ok(back.outcome === "made");
+  assert.deepEqual(back.changed_variables, ["COLOUR", "SHAPE"]);
+  assert.equal((await variablesOf(db, platform.vault, owner))["COLOUR"], "blue");
+  await set("LATER", { value: "set meanwhile" });
+  await goLive(back.id);
+  assert.deepEqual(await variablesOf(db, platform.vault, owner), {
+    COLOUR: "green",
+    KEPT: "same",
+    LATER: "set meanwhile",
+  });
+  assert.equal((await set("COLOUR", { from_deployment: 3 })).status, 204);
+  assert.equal((await variablesOf(db, platform.vault, owner))["COLOUR"], "blue");
+  assert.equal((await set("COLOUR", { from_deployment: 9 })).status, 404);
+  for (const body of [{}, { value: "x", from_deployment: 3 }]) assert.equal((await set("COLOUR", body)).status, 400);
+  const none = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 9));
+  assert.equal(none.outcome, "nothing");
 });

@@ -3,7 +3,7 @@ import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { selectVariables, setVariablesMark } from "./queries.ts";
-import { secretName } from "./rules.ts";
+import { secretName, sizeOf } from "./rules.ts";
 
 /** The project's own variables with their values. What the platform adds (`PORT`, `DATABASE_URL` …) is not among them. */
 export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey): Promise<Record<string, string>> {
@@ -11,6 +11,15 @@ export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey
   return Object.fromEntries(
     rows.map((row) => [row.key, vault.open(project.project_id, secretName(row.key), row.sealed_value)]),
   );
+}
+
+/** Variables as the project's are stored. */
+export function sealVariables(vault: Vault, projectId: string, variables: Readonly<Record<string, string>>) {
+  return Object.entries(variables).map(([key, value]) => ({
+    key,
+    size_bytes: sizeOf(key, value),
+    sealed_value: vault.seal(projectId, secretName(key), value),
+  }));
 }
 
 /** The application learns of changed variables, its database's included, by a restart with them; there is none to restart before its first deployment. */

@@ -1,6 +1,7 @@
 import { isSystemVariable, mask } from "../../contract/env.ts";
 import type { Context, Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
+import { variablesOfDeployment } from "../deployments/deployments.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { markVariablesChanged } from "./env.ts";
 import { deleteVariable, selectVariables, upsertVariable } from "./queries.ts";
@@ -20,18 +21,19 @@ export const env: Handlers<"env"> = {
     const { key } = params;
     const project = await lockChangeable(ctx, params.key);
     const others = await selectVariables(ctx.tx, project);
-    const size_bytes = sizeOf(key, body.value);
+    const value = body.value ?? (await valueOfDeployment(ctx, key, body.from_deployment ?? 0));
+    const size_bytes = sizeOf(key, value);
     if (!fits(others, key, size_bytes)) return ctx.fail("variables_too_large");
     const { vault } = ctx.platform;
     const old = others.find((other) => other.key === key);
-    const same = old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === body.value;
+    const same = old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === value;
     ctx.note({ silent: same });
     if (same) return undefined;
     await upsertVariable(ctx.tx, {
       ...project,
       key,
       size_bytes,
-      sealed_value: vault.seal(project.project_id, secretName(key), body.value),
+      sealed_value: vault.seal(project.project_id, secretName(key), value),
     });
     return announce(ctx, project, key);
   },
@@ -49,6 +51,12 @@ async function lockChangeable(ctx: ChangeContext, key: string): Promise<ProjectK
   if (isSystemVariable(key)) return ctx.fail("system_variable", { error: `The platform sets ${key} itself.` });
   await lockProject(ctx.tx, ctx.project.key);
   return ctx.project.key;
+}
+
+/** The value that a variable had in a deployment. It leaves the platform in no answer. */
+async function valueOfDeployment(ctx: Context<"env.set">, key: string, number: number): Promise<string> {
+  const value = (await variablesOfDeployment(ctx.platform.vault, ctx.tx, ctx.project.key, number))?.[key];
+  return value ?? ctx.fail("not_found", { error: `Deployment ${number} has no variable ${key}.` });
 }
 
 async function announce(ctx: ChangeContext, project: ProjectKey, key: string): Promise<undefined> {
