@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { systemPath, type Command } from "../kit/exec.ts";
 import { certificateVariables } from "./certificates.ts";
 import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
-import { hiddenFile } from "./hidden-file.ts";
-import type { Marks } from "./marks.ts";
+import { anonymousFile } from "./anonymous-file.ts";
+import type { ProcessMarkers } from "./process-markers.ts";
 import type { OpenedNetwork } from "./network.ts";
 import type { ReachedService, SandboxApp, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
@@ -31,7 +31,7 @@ export interface Composition {
   readonly layerBytes: number;
   readonly nodeBin: string;
   readonly hide: readonly string[];
-  readonly marks: Marks;
+  readonly markers: ProcessMarkers;
   readonly certificates: string | null;
   readonly resolvConf: string;
   readonly seccompProgram: Buffer | undefined;
@@ -77,7 +77,7 @@ class Descriptors {
     this.#fallbackDir = fallbackDir;
   }
   add(bytes: Uint8Array | string): number {
-    this.list.push(hiddenFile(bytes, this.#fallbackDir));
+    this.list.push(anonymousFile(bytes, this.#fallbackDir));
     return this.list.length + 2;
   }
   addArguments(args: readonly string[]): number {
@@ -148,7 +148,7 @@ function bubblewrapWords(plan: Composition, fds: Descriptors, binds: readonly Sa
     "--clearenv",
     ...Object.entries(environment(plan)).flatMap(([name, value]) => ["--setenv", name, value]),
   ];
-  const mark = plan.marks.option(plan.spec.id);
+  const mark = plan.markers.option(plan.spec.id);
   return [bwrap(plan), ...mark, "--args", String(fds.addArguments(args)), "--", ...limitedArgv(plan)];
 }
 
@@ -226,11 +226,11 @@ function environment(plan: Composition): Record<string, string> {
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
     ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),
-    ...(isMounted(plan) ? {} : plan.marks.variable(spec.id)),
+    ...(isMounted(plan) ? {} : plan.markers.variable(spec.id)),
   };
 }
 
-/** In a namespace of its own every address is the sandbox's; on the host's network all but the loopback are other people's. */
+/** In a network namespace every address belongs to the sandbox; on the host's network only the loopback is safe to listen on. */
 const listenAddress = (network: OpenedNetwork): string => (network.ownLoopback ? "0.0.0.0" : "127.0.0.1");
 
 const isMounted = (plan: Composition): boolean => plan.containment.level === "isolated";

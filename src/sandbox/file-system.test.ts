@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-test("nothing is mounted over a link that whoever writes there has put on the way", () => {
+test("a mount never follows a link that code of the sandbox may have planted", () => {
   const mount = (target: string, writable = true) =>
     refuseLinkedTargets([
       { source: root, target: "/tmp", writable },

@@ -99,8 +99,8 @@ function binds(list: readonly SandboxBind[]): string[] {
 }
 
 /**
- * Throws when a target below a writable bind leads over a link: whoever may write there has chosen where it leads, and bubblewrap would
- * follow it. What is missing it makes itself.
+ * Throws when the path to a target below a writable bind contains a link: code of the sandbox may have planted it, and bubblewrap would
+ * follow it. bubblewrap makes missing folders itself.
  */
 export function refuseLinkedTargets(list: readonly SandboxBind[]): void {
   for (const { target } of list) {

@@ -50,7 +50,7 @@ function take(folder: string, number: number, owner: string): boolean {
   return true;
 }
 
-/** Empty between the making of the folder and of the file, and after a crash there: then nobody's. */
+/** Empty while the folder has no file yet, and after a crash at that point: the lease then has no owner. */
 function ownerOf(folder: string, name: string): string {
   try {
     return readFileSync(join(folder, name, "owner"), "utf8");

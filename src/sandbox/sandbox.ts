@@ -6,7 +6,7 @@ import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
 import { trustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
-import { openMarks, type Marks } from "./marks.ts";
+import { openProcessMarkers, type ProcessMarkers } from "./process-markers.ts";
 import { openPrivateLayers, type PrivateLayers } from "./private-layers.ts";
 import { noNetwork, type NetworkDriver, type OpenedNetwork } from "./network.ts";
 import { probeContainment, type ContainmentFindings } from "./probe-containment.ts";
@@ -17,8 +17,8 @@ import { describeSandbox } from "./describe-sandbox.ts";
 import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpec } from "./spec.ts";
 
 /**
- * The one way in which Berth runs code of its users, for applications and for builds. Tries out at once what this machine allows
- * and uses the strongest of it; `describe` says what is missing. Throws only when the state folder cannot be used.
+ * Runs code of tenants: applications, builds and commands. Tests what this machine allows and uses the strongest isolation that works;
+ * `describe` lists what is missing. Throws only when the state folder cannot be used.
  */
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   closeInheritedDescriptors();
@@ -37,7 +37,7 @@ interface Context {
   readonly layers: PrivateLayers;
   readonly layerBytes: number;
   readonly cgroups: Cgroups;
-  readonly marks: Marks;
+  readonly markers: ProcessMarkers;
   readonly certificates: string | null;
   readonly resolvers: Resolvers;
   readonly program: Buffer | undefined;
@@ -54,7 +54,7 @@ async function prepare(options: SandboxOptions): Promise<Omit<Context, "containm
     layerBytes,
     layers: await openPrivateLayers(join(options.stateDir, "layers"), layerBytes),
     cgroups: openCgroups(`berth-${tag}`),
-    marks: openMarks(tag),
+    markers: openProcessMarkers(tag),
     certificates: trustedCertificates(options.stateDir, options.caFile),
     resolvers: readResolvers(),
     program: seccompProgram(),
@@ -62,15 +62,15 @@ async function prepare(options: SandboxOptions): Promise<Omit<Context, "containm
 }
 
 function assemble(context: Context, containment: ContainmentFindings, network: NetworkFindings): Sandbox {
-  const { cgroups, layers, marks } = context;
+  const { cgroups, layers, markers } = context;
   const { driver } = network;
   const command = (spec: SandboxSpec) => open(context, driver, spec);
-  // Where no control group holds them together, the sandbox's processes are found by their mark.
+  // Without control groups, the processes of a sandbox are found by their marker.
   const hasGroups = cgroups.parts.includes("process_limit");
-  const kill = (id: string, sparedPid?: number) => (hasGroups ? cgroups.kill(id) : marks.kill(id, sparedPid));
+  const kill = (id: string, sparedPid?: number) => (hasGroups ? cgroups.kill(id) : markers.kill(id, sparedPid));
   const end = async (id: string) => {
     await cgroups.remove(id);
-    if (!hasGroups) await marks.end(id);
+    if (!hasGroups) await markers.end(id);
   };
   const remove = async (id: string) => {
     await end(id);
@@ -99,7 +99,7 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
     kill,
     remove,
     sweep: async (family, keep) => {
-      const ids = new Set([...cgroups.ids(), ...driver.ids(), ...layers.ids(), ...(hasGroups ? [] : marks.ids())]);
+      const ids = new Set([...cgroups.ids(), ...driver.ids(), ...layers.ids(), ...(hasGroups ? [] : markers.ids())]);
       const left: string[] = [];
       for (const id of ids)
         if (id.startsWith(`${family}-`) && !keep.includes(id)) await remove(id).catch(() => left.push(id));
@@ -115,8 +115,8 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
 const reapEveryMs = 250;
 
 /**
- * Kills everything in the sandbox from the moment its time is over or it is called off. The signal that the command gets may come
- * while bubblewrap is still making the sandbox; what is inside then has nobody to die with, and holds the output open.
+ * Kills all processes of the sandbox once it times out or is aborted. The command's signal may arrive while bubblewrap is still making
+ * the sandbox; the processes in it then outlive bubblewrap and hold the output open.
  */
 function reapWhenOver(kill: () => void, options: Pick<RunOptions, "signal" | "timeoutMs">): { end(): void } {
   let reaping: NodeJS.Timeout | undefined;
@@ -159,7 +159,7 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
     ...{ spec, containment, network },
     ...{ parts: options.parts, stateDir: options.stateDir, nodeBin: options.nodeBin, hide: options.hide ?? [] },
     ...{ layerTemplate: context.layers.template, layerBytes: context.layerBytes },
-    marks: context.marks,
+    markers: context.markers,
     certificates: context.certificates,
     resolvConf: network.ownLoopback ? resolvers.isolated : resolvers.shared,
     seccompProgram: context.program,

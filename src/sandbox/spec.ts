@@ -88,11 +88,11 @@ export interface SandboxUsage {
 export interface Sandbox {
   /** The host's user that a sandbox with this `uid` runs as: folders it shall write must belong to it. */
   hostUid(uid: number): number;
-  /** What was really tried on this machine when the sandbox was made. */
+  /** The isolation that worked on this machine when the sandbox was made. */
   describe(): SandboxDescription;
   /** Makes the control group and network of one sandbox and the command that enters it. `remove` frees them. Faults are thrown. */
   command(spec: SandboxSpec): Promise<SandboxCommand>;
-  /** Begins with the network of a sandbox that will soon be run with outgoing connections, so that it need not wait for it. */
+  /** Makes the network of a sandbox ahead of its run, which then does not wait for it. */
   prepare(id: string): Promise<void>;
   /**
    * Runs a sandbox to its end and removes it. Abort or time-out kills everything in it at once. With `keepNetwork` its network stays for
@@ -101,18 +101,15 @@ export interface Sandbox {
   run(spec: SandboxSpec, options?: SandboxRunOptions): Promise<SandboxResult>;
   /** CPU, memory and process counts; undefined where control groups cannot be written. */
   usage(id: string): SandboxUsage | undefined;
-  /** Whether the kernel killed something in it for want of memory. */
+  /** Whether the OOM killer ended a process of the sandbox. */
   outOfMemory(id: string): boolean;
-  /**
-   * Kills everything that is in it now, but `sparedPid`, who waits for its end. What is being born at that moment may be missed, so call
-   * it until nothing is left.
-   */
+  /** Kills all processes that are in the sandbox now, except `sparedPid`. A process that is just being forked may be missed: repeat until none is left. */
   kill(id: string, sparedPid?: number): void;
   /** Frees the control group and the network of an ended sandbox, killing what is left. Idempotent. */
   remove(id: string): Promise<void>;
-  /** Removes every sandbox of a family (`run`, `build` …) but those named: what a crash left behind. Answers with those that would not go. */
+  /** Removes the sandboxes of a family (`run`, `build` …) that a crash left, except those in `keep`. Returns those that could not be removed. */
   sweep(family: string, keep: readonly string[]): Promise<readonly string[]>;
-  /** Takes back the rules and groups made for all sandboxes. Only when none lives. */
+  /** Removes the rules, routes and groups that all sandboxes share. Call it when no sandbox runs. */
   dismantle(): Promise<void>;
 }
 

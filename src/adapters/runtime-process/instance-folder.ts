@@ -83,7 +83,7 @@ export class InstanceFolder {
     return { ...exit, at: new Date(exit.at) };
   }
 
-  /** Writes down how it ended. Does nothing where the disk doesn't take it: whoever looks next tries again. */
+  /** Records how the attempt ended. Does nothing on a full disk: the next look tries again. */
   settle(exit: InstanceExit): void {
     const file = join(this.path, "ended.json");
     try {

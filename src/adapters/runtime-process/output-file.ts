@@ -65,7 +65,7 @@ export class OutputFile {
     if (end - floor > maxBytes) await this.#free(end - Math.floor(maxBytes / 2));
   }
 
-  /** A file this long tells more of a program that stretched it than of output: it counts as truncated by the program. */
+  /** A longer file was stretched by the program (truncate, seek), not filled with output: it counts as truncated. */
   #dropTooLong(): void {
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > longestBytes) truncateSync(this.#path, 0);

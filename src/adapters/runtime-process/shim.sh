@@ -1,6 +1,6 @@
 #!/bin/sh
 # shim.sh <instance folder> <command> [argument]...
-# Outlives whoever started it, waits for the application and writes how it ended. Its own stat line goes first, so that it can be found
+# Outlives the control plane that started it, waits for the application and writes how it ended. Its own stat line goes first, so that it can be found
 # again; the file exists already when the start was given up. Signals are caught, not ignored: the application gets the defaults.
 trap : HUP INT TERM
 folder=$1
@@ -11,7 +11,7 @@ set -C
 set +C
 exec 2>/dev/null
 "$@" 2>&1
-# One small write, by no other program: whoever kills the application's processes may come by here. The file's time is the exit's.
+# One small write by the shell itself: a program could be killed together with the application. The file's time is the time of the exit.
 echo "$?" >"$folder/exit"
 # Whatever is left in this process group is of no use any more. Written as POSIX has it: dash takes no `--` after `-KILL`.
 kill -s KILL -- "-$$"

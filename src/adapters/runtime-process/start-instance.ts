@@ -11,7 +11,7 @@ import { sandboxSpec, shellWords, uidOf, type ProcessRuntimeOptions } from "./se
 const shim = join(import.meta.dirname, "shim.sh");
 
 /**
- * Starts one attempt of an ordinal and resolves once its shim has written its pid. Undefined when somebody else claimed the attempt.
+ * Starts one attempt of an ordinal and resolves once its shim has written its pid. Undefined when another caller claimed the attempt.
  * When it cannot be started it is as if it never was, and the fault is thrown.
  */
 export async function startInstance(

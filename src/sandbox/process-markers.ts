@@ -2,26 +2,26 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { processIds, readProcessFile } from "../kit/processes.ts";
 
 /**
- * Makes the processes of each sandbox known by its id, also those whose parents have died. Marks of one state folder are not those of another.
- * Where a pid namespace holds a sandbox together, bubblewrap's command line carries the mark: its end is the end of all of them.
- * Without one, the environment carries it, which every child inherits.
+ * Finds the processes of a sandbox by a marker, also those whose parents have died. Each state folder has markers of its own.
+ * With a pid namespace the marker is in bubblewrap's command line, because its end ends all processes of the namespace.
+ * Without one it is in the environment, which every child inherits.
  */
-export interface Marks {
+export interface ProcessMarkers {
   /** An option of bubblewrap that does nothing else. */
   option(id: string): string[];
   variable(id: string): Readonly<Record<string, string>>;
-  /** Kills every process that carries the mark now, but one, and tells how many there were. */
+  /** Kills every process that carries the marker now, except `sparedPid`, and returns how many there were. */
   kill(id: string, sparedPid?: number): number;
-  /** Kills again and again until none is found: one that was being made when its parent was killed is no child of anybody we know. */
+  /** Kills repeatedly until no process is found: a process that is forked while its parent is killed has no known parent. */
   end(id: string): Promise<void>;
-  /** The sandboxes of which something runs. */
+  /** The sandboxes that have running processes. */
   ids(): readonly string[];
 }
 
 const variableName = "BERTH_SANDBOX";
 
 /** `tag` names the state folder: lower-case hexadecimal. */
-export function openMarks(tag: string): Marks {
+export function openProcessMarkers(tag: string): ProcessMarkers {
   const optionOf = (id: string) => ["--unsetenv", `berth-${tag}-${id}`];
   const found = new RegExp(`\0--unsetenv\0berth-${tag}-([a-z0-9_-]+)\0|(?:^|\0)${variableName}=${tag}-([a-z0-9_-]+)\0`);
   const idOf = (pid: number) => {

@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 
 /**
- * A readable descriptor at offset 0 with these bytes, of a file without a name: nobody else can open it, and it is gone with
- * its last descriptor. It lives in memory where the machine has /dev/shm. The caller closes it.
+ * A descriptor at offset 0 of a file without a name that holds these bytes: no other process can open the file, and the kernel frees it with
+ * the last descriptor. The file is in memory where the machine has /dev/shm. The caller closes the descriptor.
  */
-export function hiddenFile(bytes: Uint8Array | string, fallbackDir: string): number {
+export function anonymousFile(bytes: Uint8Array | string, fallbackDir: string): number {
   const content = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
   const fd = openNameless("/dev/shm") ?? openNameless(fallbackDir) ?? openUnlinked(fallbackDir);
   try {
