@@ -670,6 +670,8 @@ ALTER TABLE ONLY public.ssh_key
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
 
+CREATE INDEX activity_by_time ON public.activity USING btree (created_at);
+
 CREATE INDEX activity_crashed ON public.activity USING btree (created_at) WHERE (action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text]));
 
 CREATE INDEX activity_of_org ON public.activity USING btree (org_id, id DESC);
@@ -690,6 +692,8 @@ CREATE INDEX api_token_of_org ON public.api_token USING btree (org_id, created_a
 
 CREATE INDEX approval_denied ON public.approval USING btree (token_id, route, resource, decided_at) WHERE (status = 'denied'::text);
 
+CREATE INDEX approval_ended ON public.approval USING btree (created_at) WHERE (status <> ALL (ARRAY['pending'::text, 'approved'::text]));
+
 CREATE INDEX approval_ending ON public.approval USING btree (expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'approved'::text]));
 
 CREATE INDEX approval_of_org ON public.approval USING btree (org_id, id DESC);
@@ -703,6 +707,8 @@ CREATE INDEX backup_operation_of_backup ON public.backup_operation USING btree (
 CREATE UNIQUE INDEX backup_operation_one_running ON public.backup_operation USING btree (project_id) WHERE (status = 'running'::text);
 
 CREATE INDEX backup_operation_open ON public.backup_operation USING btree (created_at) WHERE (status = 'running'::text);
+
+CREATE INDEX build_by_time ON public.build USING btree (created_at);
 
 CREATE INDEX build_failed ON public.build USING btree (project_id, finished_at DESC, id DESC) WHERE ((status = 'failed'::text) AND (finished_at IS NOT NULL));
 
@@ -749,6 +755,10 @@ CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (proj
 CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (project_id) WHERE (status = ANY (ARRAY['pending'::text, 'starting'::text]));
 
 CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = 'push'::text) AND (activated_at IS NOT NULL));
+
+CREATE INDEX deployment_restored_from ON public.deployment USING btree (restored_from) WHERE (restored_from IS NOT NULL);
+
+CREATE INDEX deployment_rolled_back_from ON public.deployment USING btree (rolled_back_from) WHERE (rolled_back_from IS NOT NULL);
 
 CREATE INDEX disk_use_due ON public.disk_use USING btree (next_at);
 

@@ -1,6 +1,6 @@
 import { wholeNumber } from "./settings.ts";
 
-/** The settings about the disk, of which there is one for all. */
+/** The settings about what takes space on the disk. */
 export const diskSettings = {
   storageMib: wholeNumber(
     "BERTH_STORAGE_MIB",
@@ -33,4 +33,10 @@ export const diskSettings = {
     "From which use of the disk on there is a warning.",
   ),
   diskFullPercent: wholeNumber("BERTH_DISK_FULL_PERCENT", 95, [1, 100], "From which use on the disk counts as full."),
+  historyDays: wholeNumber(
+    "BERTH_HISTORY_DAYS",
+    400,
+    [30, 36_500],
+    "How long activity, ended approvals, builds with their logs and deployments are kept; each project keeps its newest 100 builds and deployments, and all that a rollback can use.",
+  ),
 } as const;

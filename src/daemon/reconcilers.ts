@@ -16,6 +16,7 @@ import { metricsTask } from "../reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
 import { purgesTask } from "../reconcile/purges/purges-task.ts";
 import { releasesTask } from "../reconcile/releases/releases-task.ts";
+import { retentionTask } from "../reconcile/retention/retention-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
@@ -39,6 +40,7 @@ export function createReconcilers(
       metricsTask(platform),
       pageProbesTask(platform),
       imagesTask(platform),
+      retentionTask(platform),
       cronTask(platform),
       repositoriesTask(platform),
       purgesTask(platform, () => wake("purges")),

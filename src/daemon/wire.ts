@@ -224,6 +224,7 @@ function settingsOf(config: Config): Platform["settings"] {
     purgeDays: config.purgeDays,
     logLines: { burst: config.logLinesBurst, perSecond: config.logLinesPerSecond },
     disk: diskLimitsOf(config),
+    history: { days: config.historyDays, perProject: 100 },
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),
       concurrent: config.concurrentCronCalls,

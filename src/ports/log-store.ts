@@ -27,6 +27,8 @@ export interface LogStore {
   forgetPositions(workloadId: string): Promise<void>;
   /** Deletes a project's runtime log and the logs of these builds for good. Idempotent. */
   remove(projectId: string, buildIds: readonly string[]): Promise<void>;
+  /** Deletes the logs of builds. Idempotent. */
+  removeBuilds(buildIds: readonly string[]): Promise<void>;
 }
 
 /** Up to where an instance's output has been stored. */

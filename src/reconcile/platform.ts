@@ -1,4 +1,5 @@
 import type { DomainSettings } from "../features/domains/domains.ts";
+import type { HistoryRetention } from "../features/activity/activity.ts";
 import type { DiskLimits } from "../features/disk/disk.ts";
 import type { MetricRetention } from "../features/metrics/metrics.ts";
 import type { Log } from "../kit/log.ts";
@@ -70,6 +71,7 @@ export interface ReconcileSettings {
   readonly logLines: { readonly burst: number; readonly perSecond: number };
   /** What one project may take of the disk unless its own limits say otherwise. */
   readonly disk: DiskLimits;
+  readonly history: HistoryRetention;
 }
 
 export interface MetricsSettings {

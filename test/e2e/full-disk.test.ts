@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -116,7 +116,9 @@ describe(
     });
 
     it("leaves a platform that names a full disk, starts on it, and goes on when there is room", async () => {
-      await run({ file: "dd", args: ["if=/dev/zero", `of=${join(dataDir, "ballast")}`, "bs=1M", "count=1500"] });
+      const { bavail, bsize } = statfsSync(dataDir);
+      const ballast = String(bavail * bsize - 10 * mib);
+      await runOk({ file: "fallocate", args: ["--length", ballast, join(dataDir, "ballast")] });
       const { status, body } = await platform.call<{ code: string }>("POST", "/v1/projects/greedy/deployments");
       assert.deepEqual([status, body.code], [507, "storage_full"]);
       await greedy.commit({ more: "more" });

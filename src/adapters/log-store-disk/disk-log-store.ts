@@ -27,6 +27,9 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const positionsDir = (workloadId: string) => join(positions, safe(workloadId));
   const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
   const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
+  const removeBuilds = async (ids: readonly string[]) => {
+    for (const id of ids) await rm(buildFile(id), { force: true });
+  };
   const runExclusive = createKeyedMutex();
 
   return {
@@ -54,8 +57,9 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
       (await readPositionState(positionsDir(instance.workload_id), instance, logDir)).cursor,
     remove: async (projectId, buildIds) => {
       await runExclusive(projectId, () => rm(logDir(projectId), { recursive: true, force: true }));
-      for (const id of buildIds) await rm(buildFile(id), { force: true });
+      await removeBuilds(buildIds);
     },
+    removeBuilds,
     forgetPositions: (workloadId) => rm(positionsDir(workloadId), { recursive: true, force: true }),
   };
 }

@@ -69,7 +69,9 @@ export async function takeDueProject(
 ): Promise<{ readonly project_id: string; readonly project_number: number } | undefined> {
   await sql`
     insert into disk_use (project_id, org_id, next_at) select p.id, p.org_id, now() from project p
-    where not exists (select 1 from disk_use u where u.project_id = p.id) on conflict do nothing`.execute(db);
+    where p.purged_at is null and not exists (select 1 from disk_use u where u.project_id = p.id) on conflict do nothing`.execute(
+    db,
+  );
   const { rows } = await sql<{ project_id: string; project_number: number }>`
     update disk_use u set next_at = now() + interval '10 minutes' from project p
     where p.id = u.project_id and u.project_id = (select project_id from disk_use where next_at <= now() order by next_at limit 1 for update skip locked)
@@ -85,10 +87,11 @@ export async function saveMeasured(
 ): Promise<void> {
   const { storage_bytes, images_bytes, limits, tookMs } = measured;
   await sql`
-    update disk_use u set storage_bytes = coalesce(${storage_bytes}, u.storage_bytes), images_bytes = coalesce(${images_bytes}, u.images_bytes), measured_at = now(),
-      next_at = now() + make_interval(secs => greatest(${tookMs / 50}, case
-        when ${storage_bytes} * 2 > coalesce(p.storage_limit_bytes, ${limits.storage_bytes}) then 15 when ${storage_bytes} * 10 > ${limits.storage_bytes} then 60 else 600 end))
-    from project p where p.id = u.project_id and u.project_id = ${projectId}`.execute(db);
+    update disk_use u set storage_bytes = coalesce(m.storage, u.storage_bytes), images_bytes = coalesce(m.images, u.images_bytes), measured_at = now(),
+      next_at = now() + make_interval(secs => greatest(${tookMs / 50}::double precision, case when m.storage * 2 > m.most then 15 when m.storage * 10 > m.most then 60 else 600 end))
+    from (select ${storage_bytes}::bigint as storage, ${images_bytes}::bigint as images, coalesce(p.storage_limit_bytes, ${limits.storage_bytes}::bigint) as most
+      from project p where p.id = ${projectId}) m
+    where u.project_id = ${projectId}`.execute(db);
 }
 
 /** Writes down what a storage folder takes after something of it was deleted. */

@@ -1,0 +1,55 @@
+import { sql } from "kysely";
+import type { Db } from "../../store/database.ts";
+
+/** How much history is kept. */
+export interface HistoryRetention {
+  readonly days: number;
+  /** So many deployments and builds of a project stay whatever their age. */
+  readonly perProject: number;
+}
+
+// Small enough that nobody waits for the locks of a deletion.
+const batch = 500;
+
+/** Deletes one batch of activity and of ended approvals that are older; resolves with how many rows. */
+export async function deleteOldActivity(db: Db, { days }: HistoryRetention): Promise<number> {
+  const activity = await sql`delete from activity where id in (
+    select id from activity where created_at < now() - make_interval(days => ${days}) order by created_at limit ${batch})`.execute(
+    db,
+  );
+  const approvals = await sql`delete from approval where id in (
+    select id from approval where status not in ('pending', 'approved') and created_at < now() - make_interval(days => ${days})
+    order by created_at limit ${batch})`.execute(db);
+  return Number(activity.numAffectedRows) + Number(approvals.numAffectedRows);
+}
+
+/**
+ * Deletes one batch of old deployments that nothing can go back to: their image is gone, none of those that are kept came from
+ * them, and the project has enough newer ones.
+ */
+export async function deleteOldDeployments(db: Db, { days, perProject }: HistoryRetention): Promise<number> {
+  return db.transaction().execute(async (tx) => {
+    const { rows } = await sql<{ id: string }>`
+      select d.id from deployment d where d.created_at < now() - make_interval(days => ${days})
+        and d.status in ('retired', 'failed', 'superseded') and (d.image_pruned_at is not null or d.activated_at is null)
+        and d.number <= (select max(number) - ${perProject} from deployment n where n.org_id = d.org_id and n.project_id = d.project_id)
+        and not exists (select from deployment c where c.rolled_back_from = d.id) and not exists (select from deployment c where c.restored_from = d.id)
+      order by d.created_at limit ${batch} for update skip locked`.execute(tx);
+    const ids = rows.map(({ id }) => id);
+    if (ids.length === 0) return 0;
+    await tx.deleteFrom("replica").where("deployment_id", "in", ids).execute();
+    await tx.deleteFrom("deployment").where("id", "in", ids).execute();
+    return ids.length;
+  });
+}
+
+/** Deletes one batch of old builds that no deployment names; resolves with their ids, whose logs are to go as well. */
+export async function deleteOldBuilds(db: Db, { days, perProject }: HistoryRetention): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    delete from build where id in (
+      select b.id from build b where b.created_at < now() - make_interval(days => ${days}) and b.finished_at is not null
+        and b.number <= (select max(number) - ${perProject} from build n where n.org_id = b.org_id and n.project_id = b.project_id)
+        and not exists (select from deployment d where d.build_id = b.id)
+      order by b.created_at limit ${batch} for update skip locked) returning id`.execute(db);
+  return rows.map(({ id }) => id);
+}

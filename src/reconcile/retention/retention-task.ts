@@ -1,0 +1,23 @@
+import { deleteOldActivity, deleteOldBuilds, deleteOldDeployments } from "../../features/activity/activity.ts";
+import type { Task } from "../driver.ts";
+import type { Platform } from "../platform.ts";
+
+const periodMs = 3_600_000;
+const soonMs = 5000;
+
+/** Deletes history that is older than the installation keeps it, a batch of each kind at a time. */
+export function retentionTask({ db, ports, settings }: Platform): Task {
+  return {
+    name: "retention",
+    periodMs,
+    topics: [],
+    async run() {
+      const rows = await deleteOldActivity(db, settings.history);
+      const deployments = await deleteOldDeployments(db, settings.history);
+      const builds = await deleteOldBuilds(db, settings.history);
+      await ports.logStore.removeBuilds(builds);
+      const deleted = rows + deployments + builds.length;
+      return { detail: `${deleted} old rows deleted`, ...(deleted > 0 ? { againMs: soonMs } : {}) };
+    },
+  };
+}
