@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
-import type { Context, Handlers } from "../context.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import { purgeState, requestPurge, runningPurge } from "../purges/purges.ts";
 import { presentProject } from "./projects.ts";
 import * as queries from "./queries.ts";
@@ -106,7 +106,8 @@ async function insert(
   for (const hostname of hostnames) {
     if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret }))
       return id;
-    if (await queries.selectProject(tx, caller.org_id, body.slug)) return ctx.fail("slug_taken");
+    const other = await queries.selectProject(tx, caller.org_id, body.slug);
+    if (other !== undefined) return ctx.fail("slug_taken", textOfTaken(other));
   }
   throw new Error("no hostname was free for a new project");
 }
@@ -127,5 +128,14 @@ function given(body: {
   return {
     ...(body.port === undefined ? {} : { port: body.port }),
     ...(body.health_path === undefined ? {} : { health_path: body.health_path }),
+  };
+}
+
+function textOfTaken({ slug, deleted_at }: queries.ProjectRow): RefusalText {
+  if (deleted_at === null) return { error: `Your organization already has a project ${slug}.` };
+  return {
+    error: `A deleted project of your organization has the slug ${slug}.`,
+    hint: "Undelete it, purge it to free the slug, or choose another slug.",
+    next: { route: "projects.undelete", method: "POST", path: `/v1/projects/${slug}/undelete` },
   };
 }

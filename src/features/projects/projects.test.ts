@@ -86,7 +86,8 @@ test("a deleted project still answers, is hidden from the list, keeps its slug, 
     ((await api.call("GET", "/v1/projects?deleted=true", { token })).body["projects"] as unknown[]).length,
     1,
   );
-  assert.equal((await create(token, "gone")).body["code"], "slug_taken");
+  const taken = (await create(token, "gone")).body as { code: string; next: { route: string } };
+  assert.deepEqual([taken.code, taken.next.route], ["slug_taken", "projects.undelete"]);
   const refused = [
     await api.call("DELETE", "/v1/projects/gone", { token }),
     await api.call("PUT", "/v1/projects/gone/settings", { token, body: { port: 1 } }),
