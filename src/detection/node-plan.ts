@@ -38,6 +38,7 @@ export function nodePlan(tree: SourceTree): BuildPlan {
           folder: "node_modules",
           inputs: installInputs(facts, isFull),
           steps: [installStep(facts, isFull)],
+          npmLockFile: facts.manager.name === "npm" ? facts.manager.lockFile : null,
           again: ownScripts(facts.manifest).map((name) => scriptStep(facts.manager, name, "install")),
         },
     build: buildSteps(facts),

@@ -65,6 +65,8 @@ export interface Install {
   /** What decides the folder's content besides the tools. Null: the content depends on more than can be listed. */
   readonly inputs: readonly unknown[] | null;
   readonly steps: readonly Step[];
+  /** npm's lock file, when other projects may have fetched the packages that it names. */
+  readonly npmLockFile: string | null;
   /** The application's own install scripts, which run also when a kept folder replaces the steps. */
   readonly again: readonly Step[];
 }

@@ -33,6 +33,7 @@ export function pythonPlan(facts: PythonFacts): BuildPlan {
       inputs: installInputs(facts, dependencies),
       steps: installSteps(facts, dependencies),
       again: [],
+      npmLockFile: null,
     },
     build: collectStatic(facts),
     prune: [],

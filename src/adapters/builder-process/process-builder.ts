@@ -30,6 +30,7 @@ import { openTrash, type Trash } from "./steps/trash.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { home, isBelowTmp, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
+import { openPackageStore, type PackageStore } from "./tools/package-store.ts";
 import { machineFor, provideTools, type ProvidedTools } from "./tools/provide-tools.ts";
 
 export type { ProcessBuilderOptions } from "./options.ts";
@@ -53,10 +54,11 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   await sweepLeftovers(options, trash);
   const upkeep = createUpkeep();
   const spares = await openSpares(options.cachesDir, trash);
+  const packages = await openPackageStore(join(options.toolsDir, "packages"), trash);
   const { sandbox, uidBase, log = silentLog } = options;
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
   return {
-    build: (request) => build(options, request, { upkeep, spares, trash, code }),
+    build: (request) => build(options, request, { upkeep, spares, trash, packages, code }),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
@@ -86,6 +88,7 @@ interface Shared {
   readonly upkeep: Upkeep;
   readonly spares: Spares;
   readonly trash: Trash;
+  readonly packages: PackageStore;
   readonly code: CompiledCode;
 }
 
@@ -237,7 +240,14 @@ async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<Instal
     ...{ sandbox: options.sandbox, workspace, buildId: request.build_id, tools: inBuild, compiledCode: compiled },
     ...{ packageDirs: options.packageDirs, env: { ...options.packageEnv, ...request.env }, reach: request.reach },
     ...{ limits: request.limits, time: run.time, log: run.log, projectCacheDir: run.projectCacheDir },
-    ...{ spares: run.spares, trash: run.trash, hashing: run.hashing, upkeep: run.upkeep.signal, after: run.after },
+    ...{
+      spares: run.spares,
+      packages: run.packages,
+      trash: run.trash,
+      hashing: run.hashing,
+      upkeep: run.upkeep.signal,
+      after: run.after,
+    },
     imageLimits: options.imageLimits ?? defaultImageLimits,
   };
 }

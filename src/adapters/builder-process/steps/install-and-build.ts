@@ -2,6 +2,7 @@ import { lstat, opendir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import { installKey, type BuildPlan, type Install } from "../../../detection/plan.ts";
+import type { PackageStore } from "../tools/package-store.ts";
 import type { HashedFolder, Hashing, TreeLimits } from "../release/hash-tree.ts";
 import { keepBuildCaches, restoreBuildCaches } from "./build-caches.ts";
 import { keptInstalls, type KeptInstalls } from "./installs.ts";
@@ -13,6 +14,7 @@ import { isPlain } from "./workspace.ts";
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;
   readonly spares: Spares;
+  readonly packages: PackageStore;
   readonly trash: Trash;
   readonly hashing: Hashing;
   readonly imageLimits: TreeLimits;
@@ -92,6 +94,10 @@ async function install(context: InstallContext, plan: BuildPlan): Promise<Instal
     }
   }
   context.hashing.expectMuch();
+  if (wanted.npmLockFile !== null) {
+    const { packages, workspace } = context;
+    context.after.unshift(await packages.provide({ workspace, lockFile: wanted.npmLockFile }));
+  }
   for (const step of wanted.steps) await runStep(context, step);
   if (key !== null && changes && (await isThere(target))) {
     await context.hashing.measure({ root: target, known: new Map(), limits: context.imageLimits });
