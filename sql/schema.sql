@@ -6,6 +6,55 @@ CREATE FUNCTION public.add_counts(a bigint[], b bigint[]) RETURNS bigint[]
   select array_agg(coalesce(x, 0) + coalesce(y, 0) order by n) from unnest(a, b) with ordinality as t(x, y, n)
 $$;
 
+CREATE FUNCTION public.mark_route_changed(id text) RETURNS void
+    LANGUAGE sql
+    AS $$
+  insert into route_change (project_id, changed_by) values (id, pg_current_xact_id())
+  on conflict (project_id) do update set changed_by = excluded.changed_by
+$$;
+
+CREATE FUNCTION public.route_of_deployment_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if new.status = 'active' or new.switching or old.status = 'active' or old.switching then
+    perform mark_route_changed(new.project_id);
+  end if;
+  return null;
+end $$;
+
+CREATE FUNCTION public.route_of_domain_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform mark_route_changed(coalesce(new.project_id, old.project_id));
+  return null;
+end $$;
+
+CREATE FUNCTION public.route_of_organization_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform mark_route_changed(id) from project where org_id = new.id;
+  return null;
+end $$;
+
+CREATE FUNCTION public.route_of_project_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform mark_route_changed(coalesce(new.id, old.id));
+  return null;
+end $$;
+
+CREATE FUNCTION public.route_of_replica_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform mark_route_changed(project_id) from deployment where id = coalesce(new.deployment_id, old.deployment_id);
+  return null;
+end $$;
+
 CREATE AGGREGATE public.sum_counts(bigint[]) (
     SFUNC = public.add_counts,
     STYPE = bigint[],
@@ -219,6 +268,7 @@ CREATE TABLE public.deployment (
     variables_changed_at timestamp with time zone,
     database_name text,
     restored_variables jsonb,
+    switching boolean DEFAULT false NOT NULL,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
     CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
 );
@@ -271,6 +321,15 @@ CREATE TABLE public.domain_claim (
     held_at timestamp with time zone,
     verified_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.edge (
+    id text NOT NULL,
+    machine text NOT NULL,
+    kind text NOT NULL,
+    route_version bigint NOT NULL,
+    open_requests jsonb NOT NULL,
+    seen_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.edge_counter (
@@ -476,12 +535,18 @@ CREATE TABLE public.replica (
     deployment_id text NOT NULL,
     ordinal integer NOT NULL,
     ready_attempt integer DEFAULT 0 NOT NULL,
-    crashed_attempt integer DEFAULT 0 NOT NULL,
     restarts integer DEFAULT 0 NOT NULL,
     exit_code integer,
     out_of_memory boolean DEFAULT false NOT NULL,
     exited_at timestamp with time zone,
-    next_start_at timestamp with time zone
+    next_start_at timestamp with time zone,
+    attempt integer DEFAULT 0 NOT NULL,
+    state text DEFAULT 'stopped'::text NOT NULL,
+    machine text,
+    host text,
+    port integer,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT replica_state_check CHECK ((state = ANY (ARRAY['starting'::text, 'running'::text, 'draining'::text, 'exited'::text, 'stopped'::text])))
 );
 
 CREATE TABLE public.replica_metric (
@@ -519,6 +584,11 @@ CREATE TABLE public.restored_database (
     backup_id text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     dropped_at timestamp with time zone
+);
+
+CREATE TABLE public.route_change (
+    project_id text NOT NULL,
+    changed_by xid8 NOT NULL
 );
 
 CREATE SEQUENCE public.route_version
@@ -604,6 +674,9 @@ ALTER TABLE ONLY public.domain
 ALTER TABLE ONLY public.edge_counter
     ADD CONSTRAINT edge_counter_pkey PRIMARY KEY (counter, project_id);
 
+ALTER TABLE ONLY public.edge
+    ADD CONSTRAINT edge_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (token_id, key);
 
@@ -660,6 +733,9 @@ ALTER TABLE ONLY public.replica_usage
 
 ALTER TABLE ONLY public.restored_database
     ADD CONSTRAINT restored_database_pkey PRIMARY KEY (project_id, name);
+
+ALTER TABLE ONLY public.route_change
+    ADD CONSTRAINT route_change_pkey PRIMARY KEY (project_id);
 
 ALTER TABLE ONLY public.schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (name);
@@ -792,11 +868,27 @@ CREATE UNIQUE INDEX project_of_slug ON public.project USING btree (org_id, slug)
 
 CREATE UNIQUE INDEX project_purge_running ON public.project_purge USING btree (project_id) WHERE (status = 'running'::text);
 
+CREATE INDEX replica_draining ON public.replica USING btree (deployment_id) WHERE (state = 'draining'::text);
+
 CREATE INDEX replica_metric_old ON public.replica_metric USING btree (bucket_seconds, at);
+
+CREATE INDEX replica_present ON public.replica USING btree (machine) WHERE (state <> 'stopped'::text);
 
 CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (project_id);
 
+CREATE INDEX route_change_order ON public.route_change USING btree (changed_by);
+
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
+
+CREATE TRIGGER route_changed AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.route_of_deployment_changed();
+
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, verified_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
+
+CREATE TRIGGER route_changed AFTER UPDATE OF suspended_at ON public.organization FOR EACH ROW EXECUTE FUNCTION public.route_of_organization_changed();
+
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
+
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF state, attempt, ready_attempt, host, port ON public.replica FOR EACH ROW EXECUTE FUNCTION public.route_of_replica_changed();
 
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

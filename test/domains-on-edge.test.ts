@@ -7,20 +7,21 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
-import { markReady } from "../src/features/deployments/deployments.ts";
 import { checkDueDomains } from "../src/features/domains/domains.ts";
 import { silentLog } from "../src/kit/log.ts";
 import type { Edge } from "../src/ports/edge.ts";
-import { syncEdge } from "../src/reconcile/edge/edge-sync.ts";
+import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
+import type { Task } from "../src/reconcile/driver.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
-import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let dns: TestDnsServer;
 let api: TestApi;
 let org: TestOrganization;
 let edge: Edge;
+let edges: Task;
 let app: Server;
 let platform: Platform;
 let folder: string;
@@ -35,11 +36,9 @@ before(async () => {
   edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: folder, log: silentLog });
   app = createServer((incoming, response) => response.end(`the shop, for ${incoming.headers.host}`));
   await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
-  const deployment = await deployedProject();
-  const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
-  const running = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running", address };
-  const runtime = { observe: async () => [running] };
-  platform = { ...api.platform, ports: { ...api.platform.ports, edge, runtime } } as unknown as Platform;
+  await deployedProject();
+  platform = { ...api.platform, machine: "test", ports: { ...api.platform.ports, edge } } as unknown as Platform;
+  edges = edgeTask(platform);
 });
 after(async () => {
   await edge.stop(0);
@@ -50,19 +49,19 @@ after(async () => {
 });
 
 /** A project whose one replica is the application above. */
-async function deployedProject(): Promise<string> {
+async function deployedProject(): Promise<void> {
   const project = await testProject(api.platform, org);
   slug = project.slug;
   const owner = { org_id: org.id, project_id: project.id };
   const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
   const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
-  await markReady(api.platform.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
-  return id;
+  const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
+  await readyReplica(api.platform.db, { org_id: org.id, deployment_id: id, address });
 }
 
 /** What the edge answers for a hostname once it knows all that the rows say. */
 async function visit(host: string): Promise<string> {
-  await syncEdge(platform);
+  await edges.run(new AbortController().signal);
   const { listen } = await edge.observe();
   const port = Number(listen?.split(":").at(-1));
   return new Promise((resolve, reject) => {

@@ -9,6 +9,7 @@ import { redactor } from "../src/kit/redact.ts";
 import { systemClock } from "../src/ports/clock.ts";
 import { readLineBytes } from "../src/kit/log-lines.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
+import type { Instance } from "../src/ports/runtime.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import type { LineRate } from "../src/reconcile/logs/line-budget.ts";
 import { createIngest } from "../src/reconcile/logs/ingest.ts";
@@ -25,13 +26,12 @@ after(() => rm(folder, { recursive: true, force: true }));
 /** An application that has written these lines, which come in chunks of a hundred. */
 function application(lines: readonly string[], state: "running" | "exited", logLines: LineRate) {
   const workload_id = newId("dep");
-  const observe = async () => [{ workload_id, ordinal: 0, attempt: 1, state }];
   const readOutput = async (_: unknown, cursor: string | null) => {
     const from = Number(cursor ?? 0);
     const chunk = lines.slice(from, from + 100);
     return { lines: chunk, cursor: String(from + chunk.length), dropped_bytes: 0 };
   };
-  const runtime = { observe, readOutput, discardOutput: async () => {} };
+  const runtime = { readOutput, discardOutput: async () => {} };
   const settings = { logLines };
   const platform = { clock: systemClock, ports: { runtime, logStore }, settings } as unknown as Platform;
   const ingestOutput = createIngest(platform);
@@ -39,6 +39,7 @@ function application(lines: readonly string[], state: "running" | "exited", logL
     workload_id,
     project_id: newId("prj"),
     deployment: 3,
+    instances: [{ workload_id, ordinal: 0, attempt: 1, state } as Instance],
     redactor: async () => redactor(["hunter2-hunter2"]),
   };
   const read = async () =>

@@ -7,17 +7,16 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
 import type { Result } from "../src/contract/routes.ts";
-import { markReady } from "../src/features/deployments/deployments.ts";
 import { prometheusText } from "../src/daemon/prometheus.ts";
 import { createHttpServer } from "../src/http/server.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
-import { syncEdge } from "../src/reconcile/edge/edge-sync.ts";
+import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
-import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let api: TestApi;
@@ -42,19 +41,19 @@ before(async () => {
   });
   await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
   const deployment = await deployedProject();
-  const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
-  const instance = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running", address };
+  const instance = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running" };
   const used = { workload_id: deployment, ordinal: 0, attempt: 1, cpu_seconds: 1, memory_bytes: 2e6, processes: 2 };
-  const runtime = { observe: async () => [instance], list: async () => [deployment], measure: async () => [used] };
+  const runtime = { observe: async () => [instance], measure: async () => [used] };
   const retention = { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 };
   const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 } };
   platform = {
     ...api.platform,
     log: silentLog,
+    machine: "test",
     settings: { metrics },
     ports: { ...api.platform.ports, edge, runtime },
   } as unknown as Platform;
-  await syncEdge(platform);
+  await edgeTask(platform).run(running);
 });
 after(async () => {
   await edge.stop(0);
@@ -75,7 +74,8 @@ async function deployedProject(): Promise<string> {
   const owner = { org_id: org.id, project_id: project.id };
   const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
   const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
-  await markReady(api.platform.db, { org_id: org.id, deployment_id: id, ordinal: 0, attempt: 1 });
+  const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
+  await readyReplica(api.platform.db, { org_id: org.id, deployment_id: id, address });
   return id;
 }
 
@@ -117,7 +117,7 @@ test("an edge that is replaced without a lost request loses no count either, and
   edge.detach();
   edge = makeEdge(1000);
   platform = { ...platform, ports: { ...platform.ports, edge } };
-  await syncEdge(platform);
+  await edgeTask(platform).run(running);
   for (let i = 0; i < 3; i += 1) await visit();
   await task.run(running);
   await metricsTask(platform).run(running);

@@ -7,7 +7,9 @@ import { sql } from "kysely";
 import { closeInterrupted, progressOf, takeQueued } from "../src/features/builds/lifecycle-queries.ts";
 import { hasComingDeployment } from "../src/features/builds/queries.ts";
 import { projectsToRestart, takeDeployment } from "../src/features/deployments/queries.ts";
-import { pushedDeployments, servedProjects, workloadRows } from "../src/features/deployments/serving.ts";
+import { workloadRows } from "../src/features/deployments/replicas.ts";
+import { changedRoutes } from "../src/features/deployments/routes.ts";
+import { pushedDeployments } from "../src/features/deployments/serving.ts";
 import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
 import { crashes, openWork } from "../src/features/status/evidence.ts";
 import type { HandlerPlatform } from "../src/features/context.ts";
@@ -74,8 +76,8 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
     closeInterrupted(tx, { stage: "build", code: "x", summary: "", hint: "", log_tail: [] }, []),
   "deployments to take": (tx) => takeDeployment(tx, "me", []),
   "projects to restart": (tx) => projectsToRestart(tx),
-  "what the edge serves": (tx) => servedProjects(tx),
-  "what ought to run": (tx) => workloadRows(tx, []),
+  "what the edge serves": (tx) => changedRoutes(tx, null),
+  "what ought to run": (tx) => workloadRows(tx, "here", []),
   "crashes of what serves": (tx) => crashes(tx),
   "work that is open": (tx) => openWork(tx),
   "the operator's projects": (tx) => countProjects(tx),

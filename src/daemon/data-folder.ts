@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
 import { formatIdentity, isKnownDead, ownIdentity } from "../kit/processes.ts";
 import { pathsIn } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -27,6 +29,21 @@ export function holdDataFolder(dataDir: string): { release(): void } {
 export function isDataFolderHeld(dataDir: string): boolean {
   const holder = readHolder(pathsIn(dataDir).lock);
   return holder !== undefined && !isAbandoned(holder);
+}
+
+/**
+ * The name in the rows of what runs here: the machine's at the first start, which later ones keep, with some letters for a second folder
+ * on the same machine.
+ */
+export function machineName(dataDir: string): string {
+  const file = join(dataDir, "machine-name");
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    const name = `${hostname()}-${randomBytes(3).toString("hex")}`;
+    writeFileSync(file, `${name}\n`, { mode: 0o600 });
+    return name;
+  }
 }
 
 function makeFolder(dataDir: string): void {

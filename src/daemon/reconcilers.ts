@@ -30,7 +30,7 @@ export function createReconcilers(
     tasks: [
       diskTask(platform),
       databasesTask(platform),
-      appsTask(platform),
+      appsTask(platform, () => wake("apps")),
       edgeTask(platform),
       domainsTask(platform),
       releasesTask(platform, () => wake("releases")),

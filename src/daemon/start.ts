@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
-import { raiseRouteVersion } from "../features/deployments/deployments.ts";
+import { raiseRouteVersion, removeEdge } from "../features/deployments/deployments.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import { endApplications } from "../reconcile/apps/apps-task.ts";
+import { edgeId } from "../reconcile/edge/edge-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Confinement } from "../sandbox/confine.ts";
 import { openDatabase } from "../store/database.ts";
@@ -170,6 +171,7 @@ async function endWorld(config: Config, platform: Platform): Promise<void> {
   if (config.onStop === "keep") return;
   const { edge, postgresHost } = platform.ports;
   await edge.stop(1000);
+  await removeEdge(platform.db, edgeId(platform.machine));
   await endApplications(platform);
   await Promise.all((await postgresHost.list()).map((id) => postgresHost.stop(id)));
 }

@@ -22,6 +22,7 @@ import type { Platform } from "../reconcile/platform.ts";
 import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
+import { machineName } from "./data-folder.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -58,6 +59,7 @@ export async function wire(ground: Ground): Promise<Wired> {
     clock: systemClock,
     log,
     owner: formatIdentity(ownIdentity()),
+    machine: machineName(config.dataDir),
     ports: {
       builder,
       runtime,
@@ -207,6 +209,7 @@ function settingsOf(config: Config): Platform["settings"] {
       budgetMs: seconds(config.healthBudgetSeconds),
     },
     releaseTimeoutMs: seconds(config.releaseSeconds),
+    edgeConfirmMs: 15_000,
     backups: {
       daily: config.backupDaily,
       window: { startHour: config.backupStartHour, hours: config.backupWindowHours },

@@ -50,8 +50,12 @@ function readStat(pid: number): { state: string; startTime: string } | undefined
   }
 }
 
+// It stays the same for as long as this process lives.
+let boot: string | undefined;
+
 function bootId(): string {
-  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return boot;
 }
 
 /** The identity of this process. */

@@ -46,7 +46,6 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       project_id: project,
       project_number: 901,
       image_ref: image,
-      replicas: 1,
       port: 3000,
       env: { GREETING: "hello" },
       limits: { memoryBytes: 256 * 1024 * 1024, processes: 64, cpus: 1 },
@@ -62,15 +61,19 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       runtime = fixture.runtime;
       image = await fixture.makeImage(project, { "server.js": server }, "node server.js");
     });
+    /** Starts these ordinals for the first time. */
+    const startAll = (wanted: Workload, ordinals: readonly number[] = [0]) =>
+      Promise.all(ordinals.map(async (ordinal) => withoutMark(await runtime.start(wanted, { ordinal, attempt: 1 }))));
+    const instancesOf = (id: string) => instancesIn(runtime, id);
     after(async () => {
-      for (const id of await runtime.list()) await runtime.remove(id);
+      for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
       await fixture.close();
     });
 
-    it("starts as many instances as the workload has replicas, each reachable at its address with the environment given", async () => {
-      const wanted = workload({ replicas: 2 });
-      await runtime.apply(wanted);
-      const instances = await runtime.observe(wanted.id);
+    it("starts replicas, each reachable at its address with the environment given", async () => {
+      const wanted = workload();
+      const instances = await startAll(wanted, [0, 1]);
+      assert.deepEqual(await instancesOf(wanted.id), instances);
       assert.deepEqual(
         instances.map((each) => [each.ordinal, each.attempt, each.state, each.exit]),
         [
@@ -88,49 +91,69 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
           ["hello", everywhere],
         ],
       );
-      assert.ok((await runtime.list()).includes(wanted.id));
       await runtime.remove(wanted.id);
     });
 
-    it("changes nothing when the same workload is applied again, even twice at once", async () => {
-      const wanted = workload({ replicas: 2 });
-      await Promise.all([runtime.apply(wanted), runtime.apply(wanted)]);
-      const first = await runtime.observe(wanted.id);
-      await runtime.apply(wanted);
-      assert.deepEqual(await runtime.observe(wanted.id), first);
-      assert.equal(first.length, 2);
-      await runtime.remove(wanted.id);
-    });
-
-    it("adds and ends replicas without touching the others, and never gives a start's number twice", async () => {
-      const wanted = workload({ replicas: 2 });
-      await runtime.apply(wanted);
-      const [kept] = await runtime.observe(wanted.id);
-      await runtime.apply({ ...wanted, replicas: 1 });
-      assert.deepEqual(await runtime.observe(wanted.id), [kept]);
-      await runtime.apply({ ...wanted, replicas: 2 });
-      const [same, added] = await runtime.observe(wanted.id);
-      assert.deepEqual(same, kept);
-      assert.deepEqual([added?.ordinal, added?.attempt], [1, 2]);
-      await runtime.remove(wanted.id);
-    });
-
-    it("reports an exit with its code, leaves the instance exited, and restarts it only when told to", async () => {
+    it("changes nothing when the same attempt is started again, even twice at once", async () => {
       const wanted = workload();
-      await runtime.apply(wanted);
-      const [instance] = await runtime.observe(wanted.id);
+      const [[first]] = await Promise.all([startAll(wanted), startAll(wanted)]);
+      assert.equal(first?.state, "running");
+      assert.deepEqual(await startAll(wanted), [first]);
+      assert.deepEqual(await instancesOf(wanted.id), [first]);
+      await runtime.remove(wanted.id);
+    });
+
+    it("stops and removes some replicas without touching the others", async () => {
+      const wanted = workload();
+      const [kept] = await startAll(wanted, [0, 1]);
+      await runtime.stop(wanted.id, graceMs, [1]);
+      assert.deepEqual(
+        (await instancesOf(wanted.id)).map(({ state }) => state),
+        ["running", "exited"],
+      );
+      await runtime.remove(wanted.id, [1]);
+      assert.deepEqual(await instancesOf(wanted.id), [kept]);
+      await runtime.remove(wanted.id);
+    });
+
+    it("ends an older attempt that runs when a newer one of the ordinal is started", async () => {
+      const wanted = workload();
+      const [older] = await startAll(wanted);
+      const before = await answerOf(older);
+      const newer = await runtime.start(wanted, { ordinal: 0, attempt: 3 });
+      assert.deepEqual([newer.state, newer.attempt], ["running", 3]);
+      assert.notEqual((await answerOf(newer)).pid, before.pid);
+      assert.deepEqual(await instancesOf(wanted.id), [withoutMark(newer)]);
+      await runtime.remove(wanted.id);
+    });
+
+    it("reports an exit with its code, leaves the instance exited, and starts it again only as a new attempt", async () => {
+      const wanted = workload();
+      const [instance] = await startAll(wanted);
       await answerOf(instance);
       await answerOf(instance, "/crash").catch(() => {});
       const ended = await exited(runtime, wanted.id);
       assert.deepEqual([ended.exit?.code, ended.exit?.out_of_memory, ended.address], [42, false, null]);
-      await runtime.apply(wanted);
-      assert.equal((await runtime.observe(wanted.id))[0]?.state, "exited");
-      await runtime.restart(wanted, 0);
-      const [again] = await runtime.observe(wanted.id);
-      assert.deepEqual([again?.state, again?.attempt], ["running", 2]);
+      assert.deepEqual(
+        (await startAll(wanted)).map(({ state }) => state),
+        ["exited"],
+      );
+      const again = await runtime.start(wanted, { ordinal: 0, attempt: 2 });
+      assert.deepEqual([again.state, again.attempt], ["running", 2]);
       await answerOf(again);
-      await runtime.restart(wanted, 0);
-      assert.equal((await runtime.observe(wanted.id))[0]?.attempt, 2, "a living instance is left alone");
+      await runtime.remove(wanted.id);
+    });
+
+    it("marks output that may be new", async () => {
+      const wanted = workload();
+      const [instance] = await startAll(wanted);
+      await answerOf(instance);
+      const markOf = async () =>
+        (await runtime.observe()).find(({ workload_id }) => workload_id === wanted.id)?.output_mark;
+      const mark = await markOf();
+      assert.equal(await markOf(), mark);
+      await answerOf(instance, "/line", { "x-line": "more" });
+      assert.ok(await until(async () => (await markOf()) !== mark || undefined, { timeoutMs: waitMs }));
       await runtime.remove(wanted.id);
     });
 
@@ -138,8 +161,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const wanted = workload();
       const told: string[] = [];
       const stopListening = runtime.onChange((id) => told.push(id));
-      await runtime.apply(wanted);
-      const [instance] = await runtime.observe(wanted.id);
+      const [instance] = await startAll(wanted);
       await answerOf(instance);
       told.length = 0;
       await answerOf(instance, "/crash").catch(() => {});
@@ -150,39 +172,33 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 
     it("lets an application finish on SIGTERM and keeps its last words until the workload is removed", async () => {
       const wanted = workload();
-      await runtime.apply(wanted);
-      const [instance] = await runtime.observe(wanted.id);
+      const [instance] = await startAll(wanted);
       await answerOf(instance);
       await runtime.stop(wanted.id, graceMs);
-      const [ended] = await runtime.observe(wanted.id);
+      const [ended] = await instancesOf(wanted.id);
       assert.deepEqual([ended?.state, ended?.exit?.code], ["exited", 0]);
-      assert.deepEqual((await runtime.readOutput(instance as Instance, null)).lines, [
-        "started with hello",
-        "got TERM",
-      ]);
+      assert.deepEqual((await runtime.readOutput(instance as Seen, null)).lines, ["started with hello", "got TERM"]);
       await runtime.stop(wanted.id, graceMs);
       await runtime.remove(wanted.id);
-      assert.deepEqual(await runtime.observe(wanted.id), []);
-      assert.ok(!(await runtime.list()).includes(wanted.id));
+      assert.deepEqual(await instancesOf(wanted.id), []);
     });
 
     it("kills an application that ignores SIGTERM", async () => {
       const image_ref = await fixture.makeImage(project, { "server.js": stubborn }, "node server.js");
       const wanted = workload({ image_ref });
-      await runtime.apply(wanted);
-      await answerOf((await runtime.observe(wanted.id))[0]);
+      await startAll(wanted);
+      await answerOf((await instancesOf(wanted.id))[0]);
       await runtime.stop(wanted.id, 200);
-      assert.equal((await runtime.observe(wanted.id))[0]?.exit?.code, 137);
+      assert.equal((await instancesOf(wanted.id))[0]?.exit?.code, 137);
       await runtime.remove(wanted.id);
     });
 
     it("leaves nothing running of an application that ended, not even what left its process group", async () => {
       const image_ref = await fixture.makeImage(project, { "server.js": daemon }, "node server.js");
       const wanted = workload({ image_ref });
-      await runtime.apply(wanted);
-      const [instance] = await runtime.observe(wanted.id);
+      const [instance] = await startAll(wanted);
       await answerOf(instance);
-      const linesSince = async (cursor: string | null) => runtime.readOutput(instance as Instance, cursor);
+      const linesSince = async (cursor: string | null) => runtime.readOutput(instance as Seen, cursor);
       assert.ok(await until(async () => (await linesSince(null)).lines.length > 0 || undefined, { timeoutMs: waitMs }));
       await runtime.stop(wanted.id, 200);
       const { cursor } = await linesSince(null);
@@ -194,16 +210,16 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     it("ends and removes what does not exist without complaint", async () => {
       await runtime.stop("dep_unknown", graceMs);
       await runtime.remove("dep_unknown");
-      assert.deepEqual(await runtime.observe("dep_unknown"), []);
+      assert.deepEqual(await instancesOf("dep_unknown"), []);
     });
 
     it("finds its instances again after a restart of the control plane, and learns what ended meanwhile", async () => {
-      const wanted = workload({ replicas: 2 });
-      await runtime.apply(wanted);
-      const before = await runtime.observe(wanted.id);
+      const wanted = workload();
+      await startAll(wanted, [0, 1]);
+      const before = await instancesOf(wanted.id);
       const pids = await Promise.all(before.map(async (each) => (await answerOf(each)).pid));
       runtime = await fixture.reopen();
-      assert.deepEqual(await runtime.observe(wanted.id), before);
+      assert.deepEqual(await instancesOf(wanted.id), before);
       assert.deepEqual(await Promise.all(before.map(async (each) => (await answerOf(each)).pid)), pids);
       await answerOf(before[1], "/crash").catch(() => {});
       const ended = await exited(runtime, wanted.id);
@@ -213,28 +229,27 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 
     it("keeps the project's storage over workloads", async () => {
       const [first, second] = [workload(), workload()];
-      await runtime.apply(first);
-      const visited = await answerOf((await runtime.observe(first.id))[0], "/storage");
+      await startAll(first);
+      const visited = await answerOf((await instancesOf(first.id))[0], "/storage");
       await runtime.remove(first.id);
-      await runtime.apply(second);
-      assert.equal((await answerOf((await runtime.observe(second.id))[0])).storage, visited.storage);
+      await startAll(second);
+      assert.equal((await answerOf((await instancesOf(second.id))[0])).storage, visited.storage);
       assert.match(visited.storage, /x$/);
       await runtime.remove(second.id);
     });
 
     it("gives output line by line from a cursor on, over restarts of the control plane, and frees what was stored", async () => {
       const wanted = workload();
-      await runtime.apply(wanted);
-      const [instance] = await runtime.observe(wanted.id);
+      const [instance] = await startAll(wanted);
       await answerOf(instance);
-      const first = await runtime.readOutput(instance as Instance, null);
+      const first = await runtime.readOutput(instance as Seen, null);
       assert.deepEqual([first.lines, first.dropped_bytes], [["started with hello"], 0]);
-      await runtime.discardOutput(instance as Instance, first.cursor);
+      await runtime.discardOutput(instance as Seen, first.cursor);
       await answerOf(instance, "/line", { "x-line": "later" });
       runtime = await fixture.reopen();
-      const second = await runtime.readOutput(instance as Instance, first.cursor);
+      const second = await runtime.readOutput(instance as Seen, first.cursor);
       assert.deepEqual([second.lines, second.dropped_bytes], [["later"], 0]);
-      assert.deepEqual((await runtime.readOutput(instance as Instance, second.cursor)).lines, []);
+      assert.deepEqual((await runtime.readOutput(instance as Seen, second.cursor)).lines, []);
       await runtime.remove(wanted.id);
     });
 
@@ -320,8 +335,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const elsewhere = `${server}\nrequire("node:net").createServer().listen(0, "127.0.0.1");`;
       const image_ref = await fixture.makeImage(project, { "server.js": elsewhere }, "node server.js");
       const wanted = workload({ image_ref });
-      await runtime.apply(wanted);
-      const [instance] = await runtime.observe(wanted.id);
+      const [instance] = await startAll(wanted);
       await answerOf(instance);
       const ports = await until(
         async () => ((await runtime.listening(wanted.id)).length === 2 ? runtime.listening(wanted.id) : undefined),
@@ -335,8 +349,8 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 
     it("measures living instances", async () => {
       const wanted = workload();
-      await runtime.apply(wanted);
-      await answerOf((await runtime.observe(wanted.id))[0]);
+      await startAll(wanted);
+      await answerOf((await instancesOf(wanted.id))[0]);
       const [usage] = await runtime.measure(wanted.id);
       assert.ok(
         usage && usage.memory_bytes > 1024 * 1024 && usage.processes >= 1 && usage.cpu_seconds > 0,
@@ -349,12 +363,12 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     it("does not delete an image in use, and deletes an unused one, twice if asked", async () => {
       const image_ref = await fixture.makeImage(project, { "server.js": `${server}// another\n` }, "node server.js");
       const wanted = workload({ image_ref });
-      await runtime.apply(wanted);
+      await startAll(wanted);
       await assert.rejects(runtime.removeImage({ project_id: wanted.project_id, image_ref }));
       await runtime.remove(wanted.id);
       await runtime.removeImage({ project_id: wanted.project_id, image_ref });
       await runtime.removeImage({ project_id: wanted.project_id, image_ref });
-      await assert.rejects(runtime.apply(wanted));
+      await assert.rejects(startAll(wanted));
       await runtime.remove(wanted.id);
     });
 
@@ -373,11 +387,7 @@ interface Answer {
 }
 
 /** Asks an instance, for as long as it has not begun to listen. */
-async function answerOf(
-  instance: Instance | undefined,
-  path = "/",
-  headers: Record<string, string> = {},
-): Promise<Answer> {
+async function answerOf(instance: Seen | undefined, path = "/", headers: Record<string, string> = {}): Promise<Answer> {
   assert.ok(instance?.address, "the instance has an address");
   const url = `http://${instance.address.host}:${instance.address.port}${path}`;
   const ask = () => fetch(url, { headers }).then((response) => response.json() as Promise<Answer>);
@@ -393,10 +403,23 @@ async function answerOf(
   return ask();
 }
 
-async function exited(runtime: Runtime, workloadId: string): Promise<Instance> {
-  const found = await until(async () => (await runtime.observe(workloadId)).find((each) => each.state === "exited"), {
-    timeoutMs: waitMs,
-  });
+/** A workload's instances by their ordinals. */
+async function instancesIn(runtime: Runtime, workloadId: string): Promise<readonly Seen[]> {
+  const found = (await runtime.observe()).filter(({ workload_id }) => workload_id === workloadId);
+  return found.toSorted((one, other) => one.ordinal - other.ordinal).map(withoutMark);
+}
+
+type Seen = Omit<Instance, "output_mark">;
+
+function withoutMark({ output_mark: _, ...instance }: Instance): Seen {
+  return instance;
+}
+
+async function exited(runtime: Runtime, workloadId: string): Promise<Seen> {
+  const found = await until(
+    async () => (await instancesIn(runtime, workloadId)).find((each) => each.state === "exited"),
+    { timeoutMs: waitMs },
+  );
   assert.ok(found, "the instance has ended");
   return found;
 }

@@ -1,7 +1,7 @@
 /**
- * Runs released images. A workload is one deployment: some replicas of one image with one environment.
- * It says what ought to run; the runtime makes it so and reports what really runs.
- * Instances outlive the process that started them: after a restart, `list` finds them again.
+ * Runs released images on this machine. A workload is one deployment: an image with an environment. The caller decides which replicas
+ * run and numbers their starts; the runtime starts, reports and ends them.
+ * Instances outlive the process that started them: after a restart, `observe` reports them again.
  *
  * Every method may be called again after a crash at any point. Faults are thrown; what an application does
  * (exit, crash, refuse to start) is reported by `observe`, never thrown.
@@ -10,24 +10,19 @@ export interface Runtime {
   /** What this runtime isolates on this machine, and which parts are missing. Probed once, really tried. */
   describe(): Promise<RuntimeDescription>;
   /**
-   * Makes `replicas` instances of the workload exist, with ordinals from 0. Starts the ordinals that were never started, never touches a living one,
-   * stops surplus ordinals. An exited instance stays as it is (seen by `observe`) until `restart`.
-   * Resolves when processes are started; whether they are healthy is the caller's question.
+   * Starts this attempt of a replica and resolves when its process is started; health is the caller's question. An attempt that exists
+   * already, running or exited, is returned as it is. An older attempt of the ordinal is ended first and its network is freed.
    */
-  apply(workload: Workload): Promise<void>;
-  /** Starts an exited replica of the workload anew. A living one is left alone. */
-  restart(workload: Workload, ordinal: number): Promise<void>;
-  /** All instances of a workload, exited ones too; empty when there are none. */
-  observe(workloadId: string): Promise<readonly Instance[]>;
-  /** The ids of all workloads that have instances here, exited ones too. */
-  list(): Promise<readonly string[]>;
-  /** SIGTERM, up to `graceMs`, SIGKILL. The instances stay as exited ones, so that their last output can be read. Idempotent; a missing workload is fine. */
-  stop(workloadId: string, graceMs: number): Promise<void>;
+  start(workload: Workload, replica: ReplicaStart): Promise<Instance>;
+  /** The newest attempt of each replica that exists on this machine, exited ones included. One cheap call for all workloads. */
+  observe(): Promise<readonly Instance[]>;
   /**
-   * Forgets a stopped workload: its instances and what is left of their output. Ends it first if it still runs. Idempotent.
-   * With `forGood` it never comes back, so that not even the numbers of its attempts are remembered.
+   * SIGTERM, up to `graceMs`, SIGKILL: for these ordinals, or for all of the workload. The instances stay as exited ones, so that their
+   * last output can be read and no other instance gets their address. Idempotent; a missing workload is fine.
    */
-  remove(workloadId: string, options?: { readonly forGood: boolean }): Promise<void>;
+  stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void>;
+  /** Forgets these ordinals, or the whole workload: ends what still runs, frees networks, deletes output. Idempotent. */
+  remove(workloadId: string, ordinals?: readonly number[]): Promise<void>;
   /** Runs one command in the image (a release command) with the workload's environment and waits for its end. */
   runOnce(workload: Workload, task: OneOffCommand): Promise<OneOffResult>;
   /** What an instance wrote since `cursor` (null: from its first byte still kept). Complete lines only; when it has ended, also a last one without a line feed. Of a line beyond 128 KiB only the beginning comes, uncut below. */
@@ -60,7 +55,6 @@ export interface Workload {
   /** Small, unique and never reused: uids and addresses are made from it. */
   readonly project_number: number;
   readonly image_ref: string;
-  readonly replicas: number;
   /** The port inside the sandbox that the application is asked to listen on (its `PORT`). */
   readonly port: number;
   /** The whole environment but `PORT` and `HOST`, which the runtime sets. May hold secrets. */
@@ -98,9 +92,12 @@ export interface LocalService {
 export interface InstanceKey {
   readonly workload_id: string;
   readonly ordinal: number;
-  /** Which start of this ordinal: 1, 2, 3 … No number comes twice, not even after the workload was removed, unless that was for good. */
+  /** Which start of this ordinal: 1, 2, 3 … */
   readonly attempt: number;
 }
+
+/** Which replica is started, and the number of this start. */
+export type ReplicaStart = Omit<InstanceKey, "workload_id">;
 
 export interface Instance extends InstanceKey {
   readonly project_id: string;
@@ -109,6 +106,8 @@ export interface Instance extends InstanceKey {
   /** Where the edge reaches it. Null when it runs no more. */
   readonly address: InstanceAddress | null;
   readonly started_at: Date;
+  /** Changes whenever the instance may have written output. */
+  readonly output_mark: string;
   readonly exit: InstanceExit | null;
 }
 

@@ -28,8 +28,10 @@ export interface Platform {
   readonly wakeups: Wakeups;
   readonly clock: Clock;
   readonly log: Log;
-  /** This control plane, see `formatIdentity`; it stands in the leases it takes. */
+  /** This control plane, see `formatIdentity`; it stands in the leases it claims. */
   readonly owner: string;
+  /** This machine and its data folder; it stands in the rows of what runs here. */
+  readonly machine: string;
   readonly ports: {
     readonly runtime: Runtime;
     readonly builder: Builder;
@@ -58,6 +60,8 @@ export interface ReconcileSettings {
   readonly health: HealthSettings;
   readonly backups: BackupSettings;
   readonly releaseTimeoutMs: number;
+  /** How long a switch waits for the edges. */
+  readonly edgeConfirmMs: number;
   readonly drainMs: number;
   readonly stopGraceMs: number;
   /** The port that applications are asked to listen on when their project sets none. */

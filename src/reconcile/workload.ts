@@ -1,27 +1,9 @@
 import { storageAccessOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
-import { openVariables } from "../features/deployments/deployments.ts";
+import { openVariables, type WorkloadSource } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
-import type { Image } from "../ports/builder.ts";
 import type { LocalService, Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
-
-/** A deployment row with what its project adds to it. */
-export interface WorkloadSource {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly project_number: number;
-  readonly slug: string;
-  readonly hostname: string;
-  readonly replicas: number;
-  readonly number: number;
-  readonly commit: string;
-  readonly image: Image;
-  readonly port: number | null;
-  readonly sealed_variables: Buffer;
-  readonly sealed_cron_secret: Buffer;
-}
 
 /** What the runtime runs for a deployment: its pinned image and variables, and what the platform adds. */
 export async function workloadOf(platform: Platform, source: WorkloadSource): Promise<Workload> {
@@ -31,7 +13,6 @@ export async function workloadOf(platform: Platform, source: WorkloadSource): Pr
     project_id: source.project_id,
     project_number: source.project_number,
     image_ref: source.image.image_ref,
-    replicas: source.replicas,
     port: source.port ?? platform.settings.appPort,
     env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,

@@ -38,6 +38,7 @@ export interface Tables {
   disk_use: DiskUseTable;
   domain: DomainTable;
   domain_claim: DomainClaimTable;
+  edge: EdgeTable;
   edge_counter: EdgeCounterTable;
   idempotency_key: IdempotencyKeyTable;
   machine: MachineTable;
@@ -55,6 +56,7 @@ export interface Tables {
   replica_metric: ReplicaMetricTable;
   replica_usage: ReplicaUsageTable;
   restored_database: RestoredDatabaseTable;
+  route_change: RouteChangeTable;
   ssh_key: SshKeyTable;
 }
 
@@ -252,6 +254,7 @@ export interface DeploymentTable {
   variables_changed_at: Timestamp | null;
   database_name: string | null;
   restored_variables: Json<unknown> | null;
+  switching: Generated<boolean>;
 }
 
 export interface DiskUseTable {
@@ -298,6 +301,15 @@ export interface DomainClaimTable {
   held_at: Timestamp | null;
   verified_at: Timestamp | null;
   created_at: Generated<Timestamp>;
+}
+
+export interface EdgeTable {
+  id: string;
+  machine: string;
+  kind: string;
+  route_version: number;
+  open_requests: Json<unknown>;
+  seen_at: Timestamp;
 }
 
 export interface EdgeCounterTable {
@@ -485,12 +497,17 @@ export interface ReplicaTable {
   deployment_id: string;
   ordinal: number;
   ready_attempt: Generated<number>;
-  crashed_attempt: Generated<number>;
   restarts: Generated<number>;
   exit_code: number | null;
   out_of_memory: Generated<boolean>;
   exited_at: Timestamp | null;
   next_start_at: Timestamp | null;
+  attempt: Generated<number>;
+  state: Generated<"starting" | "running" | "draining" | "exited" | "stopped">;
+  machine: string | null;
+  host: string | null;
+  port: number | null;
+  since: Generated<Timestamp>;
 }
 
 export interface ReplicaMetricTable {
@@ -526,6 +543,11 @@ export interface RestoredDatabaseTable {
   backup_id: string | null;
   created_at: Generated<Timestamp>;
   dropped_at: Timestamp | null;
+}
+
+export interface RouteChangeTable {
+  project_id: string;
+  changed_by: string;
 }
 
 export interface SshKeyTable {

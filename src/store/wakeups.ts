@@ -10,6 +10,7 @@ export type Topic =
   | "releases"
   | "apps"
   | "edge"
+  | "edges"
   | "databases"
   | "backups"
   | "domains"

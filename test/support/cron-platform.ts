@@ -9,29 +9,26 @@ import type { InstanceAddress } from "../../src/ports/runtime.ts";
 import type { CronSettings, Platform } from "../../src/reconcile/platform.ts";
 import type { Db } from "../../src/store/database.ts";
 import type { Vault } from "../../src/store/vault.ts";
-import { testBuild, testDeployment, testProject } from "./things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./things.ts";
 import { testOrganization } from "./test-platform.ts";
 
-/** What the cron task needs of a world: a store, a clock, and where each deployment's replica listens. */
+/** What the cron task needs of a platform: a store and a clock. */
 export interface CronWorldOptions {
   readonly db: Db;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly owner: string;
-  readonly addressOf: (deploymentId: string) => InstanceAddress | null;
   readonly settings?: Partial<CronSettings>;
 }
 
 /** A world for the cron task alone; whatever else it reaches for is missing. */
 export function cronWorld(options: CronWorldOptions): Platform {
-  const { addressOf, settings, ...given } = options;
-  const observe = async (id: string) => [{ state: "running", ordinal: 0, attempt: 1, address: addressOf(id) }];
+  const { settings, ...given } = options;
   const cron = { timeoutMs: 10_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
   const platform = {
     ...given,
     log: silentLog,
     appUrl: (hostname: string) => `http://${hostname}`,
-    ports: { runtime: { observe } },
     settings: { cron, appPort: 3000, workloadLimits: { memoryBytes: 1, processes: 1, cpus: 1 } },
   };
   return platform as unknown as Platform;
@@ -44,18 +41,18 @@ export interface CronProject {
   readonly deployment_id: string;
 }
 
-/** A project with an active deployment whose one replica is ready. */
-export async function deployedProject(store: { db: Db; vault: Vault }): Promise<CronProject> {
+/** A project with an active deployment whose one replica is ready at the address. */
+export async function deployedProject(
+  store: { db: Db; vault: Vault },
+  address: InstanceAddress | null = null,
+): Promise<CronProject> {
   const platform = store as unknown as HandlerPlatform;
   const org = await testOrganization(store.db, `o-${randomBytes(5).toString("hex")}`);
   const project = await testProject(platform, org);
   const owner = { org_id: org.id, project_id: project.id };
   const build_id = await testBuild(platform, owner, { status: "succeeded" });
   const deployment_id = await testDeployment(platform, owner, { build_id, number: 1, status: "active" });
-  await store.db
-    .insertInto("replica")
-    .values({ org_id: org.id, deployment_id, ordinal: 0, ready_attempt: 1 })
-    .execute();
+  if (address !== null) await readyReplica(store.db, { org_id: org.id, deployment_id, address });
   return { ...owner, slug: project.slug, deployment_id };
 }
 

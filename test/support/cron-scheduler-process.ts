@@ -4,7 +4,6 @@ import { json } from "node:stream/consumers";
 import type pg from "pg";
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
-import type { InstanceAddress } from "../../src/ports/runtime.ts";
 import { cronTask } from "../../src/reconcile/cron/cron-task.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { openVault } from "../../src/store/vault.ts";
@@ -14,19 +13,16 @@ import { cronWorld, fastClock, type FastClock } from "./cron-platform.ts";
 export interface CronSchedulerInput {
   readonly connection: pg.ClientConfig;
   readonly keyFile: string;
-  readonly address: InstanceAddress;
   readonly clock: FastClock;
 }
 
 const pollMs = 5;
 
 if (import.meta.main) {
-  const { connection, keyFile, address, clock } = (await json(process.stdin)) as CronSchedulerInput;
+  const { connection, keyFile, clock } = (await json(process.stdin)) as CronSchedulerInput;
   const { db } = openDatabase({ connection: { ...connection, max: 3 }, log: silentLog });
   const owner = formatIdentity(ownIdentity());
-  const task = cronTask(
-    cronWorld({ db, vault: openVault({ keyFile }), clock: fastClock(clock), owner, addressOf: () => address }),
-  );
+  const task = cronTask(cronWorld({ db, vault: openVault({ keyFile }), clock: fastClock(clock), owner }));
   const stopping = new AbortController();
   process.once("SIGTERM", () => stopping.abort());
   process.stdout.write("ready\n");

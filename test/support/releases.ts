@@ -12,10 +12,11 @@ import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
 import type { RouteState, RouteTable } from "../../src/ports/edge.ts";
-import type { Instance, Runtime, Workload } from "../../src/ports/runtime.ts";
+import type { Instance, ReplicaStart, Runtime, Workload } from "../../src/ports/runtime.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { appsTask } from "../../src/reconcile/apps/apps-task.ts";
 import { buildsTask } from "../../src/reconcile/builds/builds-task.ts";
+import { edgeTask } from "../../src/reconcile/edge/edge-task.ts";
 import { createIngest } from "../../src/reconcile/logs/ingest.ts";
 import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
@@ -89,6 +90,7 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
   const edge = {
     apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
     openRequests: async () => new Map(),
+    measure: async () => [],
   };
   const postgresHost = {
     ensure: async () => ({ port: 5432, socket_path: "/nowhere/.s.PGSQL.5432", engine_version: "17" }),
@@ -100,7 +102,7 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
   const builder = { build: async () => ({ outcome: "built", image: built() }) };
   const { db, vault, wakeups, clock } = api.platform;
   const rows = {
-    ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()) },
+    ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
     ports: { runtime, logStore, edge, repositories, builder, postgresHost, dataDisk },
     settings: releaseTestSettings,
     appUrl: api.platform.addresses.appUrl,
@@ -118,7 +120,8 @@ export async function startReleasePlatform(): Promise<ReleasePlatform> {
     drivers = [];
   };
   const resume = async () => {
-    await startTask(() => appsTask(platform));
+    await startTask(() => edgeTask(platform));
+    await startTask((wake) => appsTask(platform, wake));
     await startTask((wake) => releasesTask(platform, wake));
     await startTask((wake) => buildsTask(platform, wake));
   };
@@ -157,6 +160,7 @@ const releaseTestSettings = {
   workloadLimits: {},
   health: { everyMs: 50, timeoutMs: 1000, budgetMs: 60_000 },
   releaseTimeoutMs: 10_000,
+  edgeConfirmMs: 5000,
   drainMs: 0,
   stopGraceMs: 0,
   appPort: 3000,
@@ -249,10 +253,9 @@ function createApps() {
     started.set(workload.id, workload);
     if (apps.start === "fault") throw new Error("the machine is full");
     const kind = workload.image_ref === broken ? "crash" : apps.start;
-    running.set(
-      workload.id,
-      await startApp({ workload, attempt, kind }, () => running.get(workload.id)?.status ?? 500),
-    );
+    const app = await startApp({ workload, attempt, kind }, () => running.get(workload.id)?.status ?? 500);
+    running.set(workload.id, app);
+    return app.instance;
   };
   const end = async (id: string) => {
     running.get(id)?.server.close();
@@ -260,16 +263,13 @@ function createApps() {
     running.delete(id);
   };
   const runtime = {
-    apply: async (workload: Workload) => void (running.has(workload.id) || (await start(workload, 1))),
-    async restart(workload: Workload) {
-      const attempt = running.get(workload.id)?.instance.attempt ?? 0;
+    async start(workload: Workload, { attempt }: ReplicaStart) {
       await end(workload.id);
-      await start(workload, attempt + 1);
+      return start(workload, attempt);
     },
-    observe: async (id: string) => [running.get(id)?.instance].filter((instance) => instance !== undefined),
-    list: async () => [...running.keys()],
+    observe: async () => [...running.values()].map(({ instance }) => instance),
     stop: async () => {},
-    remove: end,
+    remove: (id: string) => end(id),
     readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
     listening: async () => [],
   } as unknown as Runtime;
@@ -292,6 +292,7 @@ async function startApp({ workload, attempt, kind }: Starting, status: () => num
       ordinal: 0,
       attempt,
       started_at: new Date(),
+      output_mark: "",
       state: "running",
       address: { host: "127.0.0.1", port },
       exit: null,

@@ -5,6 +5,8 @@ import { newId } from "../../src/kit/ids.ts";
 import type { Image } from "../../src/ports/builder.ts";
 import type { TestOrganization } from "./test-platform.ts";
 import { testToken } from "./test-platform.ts";
+import { markReady, markRunning } from "../../src/features/deployments/deployments.ts";
+import type { Db } from "../../src/store/database.ts";
 
 /** What an organization may own, one of each. */
 export interface Things {
@@ -167,6 +169,17 @@ export async function testDeployment(
     .values({ id, ...owner, ...fixed, sealed_variables, ...deployment })
     .execute();
   return id;
+}
+
+/** The first start of a replica, ready at this address. */
+export async function readyReplica(
+  db: Db,
+  replica: { org_id: string; deployment_id: string; ordinal?: number; address: { host: string; port: number } },
+): Promise<void> {
+  const { address, ordinal = 0, ...owner } = replica;
+  const key = { ...owner, ordinal, attempt: 1 };
+  await markRunning(db, { ...key, ...address, machine: "test" });
+  await markReady(db, key);
 }
 
 /** Makes an approval that was denied an hour ago directly in the database and returns its id. */

@@ -68,7 +68,7 @@ async function scheduled(): Promise<number[]> {
   const wakeups = await openWakeups({ connection: database.connection, log: silentLog });
   try {
     const vault = openVault({ keyFile: join(folder, "key") });
-    await fill(database, vault);
+    await fill(database, vault, { host: "127.0.0.1", port: app.port });
     // The clock is put to a little before a full minute, instead of waiting for one.
     const offsetMs = 60_000 - (Date.now() % 60_000) - beforeMs;
     const dueMs = Date.now() + offsetMs + beforeMs;
@@ -76,14 +76,12 @@ async function scheduled(): Promise<number[]> {
       .updateTable("cron_job")
       .set({ next_run_at: new Date(dueMs) })
       .execute();
-    const address = { host: "127.0.0.1", port: app.port };
     const clock = { now: () => new Date(Date.now() + offsetMs) };
     const platform: Platform = cronWorld({
       db: database.db,
       vault,
       clock,
       owner: "bench",
-      addressOf: () => address,
       settings: { concurrent: 1000, concurrentPerProject: 50 },
     });
     const driver = createDriver({ tasks: [cronTask(platform)], wakeups, log: silentLog });
@@ -98,9 +96,13 @@ async function scheduled(): Promise<number[]> {
   }
 }
 
-async function fill({ db }: TestDatabase, vault: Platform["vault"]): Promise<void> {
+async function fill(
+  { db }: TestDatabase,
+  vault: Platform["vault"],
+  address: { host: string; port: number },
+): Promise<void> {
   for (let i = 0; i < projects; i += 1) {
-    const { org_id, project_id } = await deployedProject({ db, vault });
+    const { org_id, project_id } = await deployedProject({ db, vault }, address);
     const rows = Array.from({ length: jobsPerProject }, (_, j) => {
       return {
         id: newId("job"),

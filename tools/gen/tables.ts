@@ -65,6 +65,7 @@ const jsonColumns: Readonly<Record<string, string>> = {
 
 const typesOfColumns: Readonly<Record<string, string>> = {
   text: "string",
+  xid8: "string",
   integer: "number",
   bigint: "number",
   smallint: "number",

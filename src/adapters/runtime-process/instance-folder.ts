@@ -1,8 +1,8 @@
 import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { InstanceAddress, InstanceExit, InstanceKey, LocalService, WorkloadLimits } from "../../ports/runtime.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
-import { readObject, readText, replaceFile, syncFolders } from "./state-files.ts";
+import { readObject, readText } from "./state-files.ts";
 
 /** What is written of an instance before it starts. No secrets: its environment is nowhere but in the process. */
 export interface InstanceRecord extends InstanceKey {
@@ -20,6 +20,8 @@ export interface InstanceRecord extends InstanceKey {
 export class InstanceFolder {
   readonly path: string;
   readonly record: InstanceRecord;
+  #shim: ProcessIdentity | undefined;
+  #exit: InstanceExit | undefined;
 
   constructor(path: string, record: InstanceRecord) {
     this.path = path;
@@ -32,21 +34,22 @@ export class InstanceFolder {
     return record ? new InstanceFolder(path, record as InstanceRecord) : undefined;
   }
 
-  /**
-   * Completes the record, and makes it durable: the database will know this attempt's number, so no power cut may make the number
-   * free again.
-   */
-  async withAddress(address: InstanceAddress | null): Promise<InstanceFolder> {
+  /** Completes the record. It needs no flush to the disk: after a power cut nothing of it runs. */
+  withAddress(address: InstanceAddress | null): InstanceFolder {
     const record = { ...this.record, address };
-    await replaceFile(join(this.path, "instance.json"), JSON.stringify(record));
-    // The attempt, its ordinal, its workload, and the folder of all workloads, where any of these may be new.
-    const ordinal = dirname(this.path);
-    await syncFolders(ordinal, dirname(dirname(ordinal)));
+    const file = join(this.path, "instance.json");
+    writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
+    renameSync(`${file}.new`, file);
     return new InstanceFolder(this.path, record);
   }
 
   /** The shim, if it has started: proc(5) field 1 is the pid, field 22 the start time. */
   shim(): ProcessIdentity | undefined {
+    this.#shim ??= this.#readShim();
+    return this.#shim;
+  }
+
+  #readShim(): ProcessIdentity | undefined {
     const text = readText(join(this.path, "pid"));
     if (!text?.endsWith("\n")) return undefined;
     const pid = Number.parseInt(text, 10);
@@ -75,6 +78,11 @@ export class InstanceFolder {
 
   /** How it ended, where that was written down. */
   settledExit(): InstanceExit | undefined {
+    this.#exit ??= this.#readExit();
+    return this.#exit;
+  }
+
+  #readExit(): InstanceExit | undefined {
     const file = join(this.path, "ended.json");
     const exit = readObject(file) as { code: number | null; out_of_memory: boolean; at: string } | null | undefined;
     if (exit === undefined) return undefined;

@@ -1,24 +1,24 @@
-import { chownSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, closeSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InstanceKey } from "../../ports/runtime.ts";
 import { InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
-import { namesIn, numbersIn, readObject, readText, replaceFile } from "./state-files.ts";
+import { namesIn, numbersIn } from "./state-files.ts";
+
+const keptAttempts = 3;
 
 /**
  * `<root>/live/<workload>/<ordinal>/<attempt>/` holds `instance.json`, `pid` (the shim's stat line), `exit` (its code), `ended.json`
- * (how it ended, settled) and `output`. A surplus ordinal moves to `<root>/ended`, where its output can still be read for a while.
- * `<root>/attempts/<workload>` has the highest attempt of each ordinal whose folders are gone, so that no number comes twice.
+ * (how it ended, settled) and `output`. The newest attempts are read once and then kept in memory: one process uses the folder.
  */
 export class InstanceFolders {
   readonly #live: string;
-  readonly #ended: string;
-  readonly #attempts: string;
+  /** The newest attempt of each ordinal that has a record, by workload. */
+  readonly #latest = new Map<string, Map<number, InstanceFolder>>();
 
   constructor(root: string) {
     this.#live = join(root, "live");
-    this.#ended = join(root, "ended");
-    this.#attempts = join(root, "attempts");
-    for (const folder of [this.#live, this.#ended, this.#attempts]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    mkdirSync(this.#live, { recursive: true, mode: 0o700 });
+    for (const workloadId of this.workloads()) this.#read(workloadId);
   }
 
   /** All with a folder, be it an empty one. */
@@ -26,42 +26,30 @@ export class InstanceFolders {
     return namesIn(this.#live);
   }
 
-  hasAttempts(workloadId: string): boolean {
-    return this.ordinals(workloadId).some((ordinal) => numbersIn(this.#live, workloadId, String(ordinal)).length > 0);
+  /** The newest attempts of all workloads. */
+  all(): InstanceFolder[] {
+    return [...this.#latest.values()].flatMap((ordinals) => [...ordinals.values()]);
   }
 
-  ordinals(workloadId: string): number[] {
-    return numbersIn(this.#live, workloadId);
+  /** The newest attempt of each ordinal, or of these ordinals. */
+  latest(workloadId: string, ordinals?: readonly number[]): InstanceFolder[] {
+    const known = [...(this.#latest.get(workloadId)?.values() ?? [])];
+    return known.filter(({ record }) => ordinals === undefined || ordinals.includes(record.ordinal));
   }
 
-  /** The newest attempt of each ordinal. */
-  latest(workloadId: string): InstanceFolder[] {
-    return this.ordinals(workloadId).flatMap((ordinal) => this.latestOf(workloadId, ordinal) ?? []);
-  }
-
-  /** The newest attempt that there is a record of. */
   latestOf(workloadId: string, ordinal: number): InstanceFolder | undefined {
-    const parent = join(this.#live, workloadId, String(ordinal));
-    for (const attempt of numbersIn(parent).sort((a, b) => b - a)) {
-      const folder = InstanceFolder.read(join(parent, String(attempt)));
-      if (folder !== undefined) return folder;
-    }
-    return undefined;
+    return this.#latest.get(workloadId)?.get(ordinal);
   }
 
-  /** The number of the ordinal's next start. */
-  nextAttempt(workloadId: string, ordinal: number): number {
-    return (this.#counted(workloadId)[ordinal] ?? 0) + 1;
+  /** Where the instance's files are; undefined when it is forgotten. */
+  find(key: InstanceKey): InstanceFolder | undefined {
+    const latest = this.latestOf(key.workload_id, key.ordinal);
+    if (latest?.record.attempt === key.attempt) return latest;
+    return InstanceFolder.read(join(this.#live, key.workload_id, String(key.ordinal), String(key.attempt)));
   }
 
-  /** Where the instance's files are, live or ended; undefined when it is forgotten. */
-  find(key: InstanceKey): string | undefined {
-    const name = join(key.workload_id, String(key.ordinal), String(key.attempt));
-    return [join(this.#live, name), join(this.#ended, name)].find((path) => existsSync(path));
-  }
-
-  /** Claims an attempt with all its files in one rename; undefined when somebody else has it. `owner` may append to its output. */
-  claim(record: InstanceRecord, owner: number): InstanceFolder | undefined {
+  /** Creates an attempt with all its files in one rename. `owner` may append to its output. */
+  claim(record: InstanceRecord, owner: number): InstanceFolder {
     const parent = join(this.#live, record.workload_id, String(record.ordinal));
     const draft = join(parent, `draft-${process.pid}-${Math.random().toString(36).slice(2)}`);
     const path = join(parent, String(record.attempt));
@@ -71,73 +59,57 @@ export class InstanceFolders {
       closeSync(openSync(output, "wx", 0o600));
       if (process.geteuid?.() === 0) chownSync(output, owner, owner);
       writeFileSync(join(draft, "instance.json"), JSON.stringify(record), { mode: 0o600 });
+      // A power cut may have left a folder without a record.
+      if (InstanceFolder.read(path) === undefined) rmSync(path, { recursive: true, force: true });
       renameSync(draft, path);
-      return new InstanceFolder(path, record);
     } catch (error) {
       rmSync(draft, { recursive: true, force: true });
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === "ENOTEMPTY" || code === "EEXIST") return undefined;
       throw error;
     }
+    return this.keep(new InstanceFolder(path, record));
   }
 
-  /** Attempts before the last three are forgotten with their output. */
-  forgetOldAttempts(workloadId: string, ordinal: number): void {
-    const folder = join(this.#live, workloadId, String(ordinal));
-    const old = numbersIn(folder)
-      .sort((a, b) => b - a)
-      .slice(3);
-    for (const attempt of old) rmSync(join(folder, String(attempt)), { recursive: true, force: true });
+  /** Makes it the newest attempt of its ordinal, and deletes all but the last three. */
+  keep(folder: InstanceFolder): InstanceFolder {
+    const { workload_id, ordinal } = folder.record;
+    const ordinals = this.#latest.get(workload_id) ?? new Map<number, InstanceFolder>();
+    this.#latest.set(workload_id, ordinals.set(ordinal, folder));
+    const parent = join(this.#live, workload_id, String(ordinal));
+    const old = numbersIn(parent).sort((a, b) => b - a);
+    for (const attempt of old.slice(keptAttempts))
+      rmSync(join(parent, String(attempt)), { recursive: true, force: true });
+    return folder;
   }
 
-  /** Throws one attempt's files away. */
-  async forget({ path, record }: InstanceFolder): Promise<void> {
-    await this.#keepCounts(record.workload_id);
+  /** Deletes one attempt's files. */
+  forgetAttempt({ path, record }: InstanceFolder): void {
     rmSync(path, { recursive: true, force: true });
+    this.#read(record.workload_id);
   }
 
-  async retire(workloadId: string, ordinal: number): Promise<void> {
-    const name = join(workloadId, String(ordinal));
-    const target = join(this.#ended, name);
-    if (!existsSync(join(this.#live, name))) return;
-    await this.#keepCounts(workloadId);
-    rmSync(target, { recursive: true, force: true });
-    mkdirSync(join(this.#ended, workloadId), { recursive: true, mode: 0o700 });
-    renameSync(join(this.#live, name), target);
-    writeFileSync(join(this.#ended, workloadId, "retired_at"), String(Date.now()));
+  /** Deletes everything of a workload, or of these ordinals. */
+  forget(workloadId: string, ordinals?: readonly number[]): void {
+    const folder = join(this.#live, workloadId);
+    for (const path of ordinals?.map((ordinal) => join(folder, String(ordinal))) ?? [folder])
+      rmSync(path, { recursive: true, force: true });
+    this.#read(workloadId);
+    if (this.latest(workloadId).length > 0) return;
+    rmSync(folder, { recursive: true, force: true });
+    this.#latest.delete(workloadId);
   }
 
-  /** Throws everything of a workload away; its counts too when it never comes back. */
-  async forgetWorkload(workloadId: string, forGood: boolean): Promise<void> {
-    // The folders tell the counts until they are gone, so a crash in between does no harm.
-    if (forGood) rmSync(join(this.#attempts, workloadId), { force: true });
-    else await this.#keepCounts(workloadId);
-    for (const folder of [this.#live, this.#ended]) rmSync(join(folder, workloadId), { recursive: true, force: true });
+  #read(workloadId: string): void {
+    const found = numbersIn(this.#live, workloadId).flatMap((ordinal) => this.#newest(workloadId, ordinal) ?? []);
+    this.#latest.set(workloadId, new Map(found.map((folder) => [folder.record.ordinal, folder])));
   }
 
-  /** Throws the files of surplus ordinals away that were stopped before `beforeMs`. */
-  sweepEnded(beforeMs: number): void {
-    for (const workloadId of namesIn(this.#ended)) {
-      const folder = join(this.#ended, workloadId);
-      // `retire` has kept the counts of what lies here.
-      if (Number(readText(join(folder, "retired_at")) ?? 0) < beforeMs)
-        rmSync(folder, { recursive: true, force: true });
+  /** The newest attempt that there is a record of. */
+  #newest(workloadId: string, ordinal: number): InstanceFolder | undefined {
+    const parent = join(this.#live, workloadId, String(ordinal));
+    for (const attempt of numbersIn(parent).sort((a, b) => b - a)) {
+      const folder = InstanceFolder.read(join(parent, String(attempt)));
+      if (folder !== undefined) return folder;
     }
-  }
-
-  async #keepCounts(workloadId: string): Promise<void> {
-    const counted = JSON.stringify(this.#counted(workloadId));
-    const file = join(this.#attempts, workloadId);
-    if (counted !== "{}" && counted !== readText(file)) await replaceFile(file, counted);
-  }
-
-  /** The highest attempt of each ordinal there ever was, by what is written down and by what lies here. */
-  #counted(workloadId: string): Readonly<Record<number, number>> {
-    const counted: Record<number, number> = { ...readObject(join(this.#attempts, workloadId)) };
-    for (const root of [this.#live, this.#ended])
-      for (const ordinal of numbersIn(root, workloadId))
-        counted[ordinal] = Math.max(counted[ordinal] ?? 0, ...numbersIn(root, workloadId, String(ordinal)));
-    // An ordinal whose folder is empty was never started.
-    return Object.fromEntries(Object.entries(counted).filter(([, attempt]) => attempt > 0));
+    return undefined;
   }
 }

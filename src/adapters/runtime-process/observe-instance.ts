@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { isAlive } from "../../kit/processes.ts";
 import type { Sandbox } from "../../sandbox/spec.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
@@ -39,6 +41,8 @@ export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceEx
 /** The port's view of an attempt. */
 export function toInstance(folder: InstanceFolder, exit: InstanceExit | undefined): Instance {
   const { workload_id, ordinal, attempt, project_id, image_ref, address, started_at } = folder.record;
-  const base = { workload_id, ordinal, attempt, project_id, image_ref, started_at: new Date(started_at) };
+  const output = statSync(join(folder.path, "output"), { throwIfNoEntry: false });
+  const output_mark = `${output?.size ?? 0}:${output?.mtimeMs ?? 0}:${exit === undefined}`;
+  const base = { workload_id, ordinal, attempt, project_id, image_ref, started_at: new Date(started_at), output_mark };
   return exit ? { ...base, state: "exited", address: null, exit } : { ...base, state: "running", address, exit: null };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it, type TestContext } from "node:test";
@@ -34,12 +34,11 @@ describe("the files of applications", () => {
   let count = 0;
   const start = (workload_id: string, more: Partial<InstanceRecord> = {}): InstanceFolder => {
     const ordinal = more.ordinal ?? 0;
-    const attempt = folders.nextAttempt(workload_id, ordinal);
+    const attempt = (folders.latestOf(workload_id, ordinal)?.record.attempt ?? 0) + 1;
     const place = { workload_id, ordinal, attempt, project_id: "prj_a", image_ref: "i", sandbox_id: `run-${attempt}` };
     const time = { boot_id: currentBoot(), started_at: new Date(Date.now() - 60_000).toISOString() };
     const limits = { memoryBytes: 1, processes: 1, cpus: 1 };
     const folder = folders.claim({ ...place, ...time, limits, reach: [], address: null, ...more }, 0);
-    assert.ok(folder);
     return folder;
   };
   const emptied = (folder: InstanceFolder, name: string) => writeFileSync(join(folder.path, name), "");
@@ -60,31 +59,12 @@ describe("the files of applications", () => {
   });
   after(() => rmSync(root, { recursive: true, force: true }));
 
-  it("of an attempt without a record count as none, and its number is not used again", () => {
+  it("of an attempt without a record count as none, and the attempt can be started", () => {
     const first = start("dep_a");
     emptied(start("dep_a"), "instance.json");
+    folders = new InstanceFolders(stateDir);
     assert.equal(folders.latestOf("dep_a", 0)?.path, first.path);
-    assert.equal(start("dep_a").record.attempt, 3);
-  });
-
-  it("never give a number twice, whether they or the counts are lost, until the workload is gone for good", async () => {
-    start("dep_a");
-    start("dep_a");
-    start("dep_a", { ordinal: 1 });
-    await folders.retire("dep_a", 1);
-    folders.sweepEnded(Date.now() + 1000);
-    await folders.forgetWorkload("dep_a", false);
-    assert.deepEqual([folders.nextAttempt("dep_a", 0), folders.nextAttempt("dep_a", 1)], [3, 2]);
-    start("dep_a");
-    truncateSync(join(stateDir, "attempts", "dep_a"));
-    assert.equal(folders.nextAttempt("dep_a", 0), 4);
-    await folders.forgetWorkload("dep_a", true);
-    assert.equal(folders.nextAttempt("dep_a", 0), 1);
-  });
-
-  it("of an attempt that could not be started keep its number taken", async () => {
-    await folders.forget(start("dep_a"));
-    assert.equal(folders.nextAttempt("dep_a", 0), 2);
+    assert.equal(start("dep_a").record.attempt, 2);
   });
 
   it("tell that an application has ended also when how it ended is lost", () => {
@@ -113,23 +93,21 @@ describe("the files of applications", () => {
     assert.equal(folder.settledExit()?.code, 3);
   });
 
-  it("keep nobody from starting the platform, and nothing is ended while one's sandbox is not known", async (t) => {
-    emptied(start("dep_a"), "instance.json");
-    // It cannot be thrown away, because its counts cannot be kept.
-    mkdirSync(join(stateDir, "attempts", "dep_a.new"));
+  it("that cannot be read keep the platform from nothing, and count as running", async (t) => {
+    const unread = start("dep_a", { sandbox_id: "run-broken", boot_id: "another" });
     const ended = start("dep_b", { boot_id: "another" });
     const runtime = await open(t);
-    assert.deepEqual((await runtime.list()).toSorted(), ["dep_a", "dep_b"]);
-    assert.equal((await runtime.observe("dep_b"))[0]?.state, "exited");
-    assert.ok(ended.settledExit());
-    assert.deepEqual(swept.splice(0), []);
+    const states = (await runtime.observe()).map(({ workload_id, state }) => `${workload_id} ${state}`);
+    assert.deepEqual(states.toSorted(), ["dep_a running", "dep_b exited"]);
+    assert.deepEqual([unread.settledExit() === undefined, ended.settledExit() === undefined], [true, false]);
+    assert.deepEqual(swept.splice(0), [], "sandboxes of unknown owners stay");
   });
 
-  it("without a single record are thrown away when the platform starts", async (t) => {
+  it("without a single record are deleted when the platform starts", async (t) => {
     emptied(start("dep_a"), "instance.json");
     const runtime = await open(t);
-    assert.deepEqual(await runtime.list(), []);
-    assert.equal(folders.nextAttempt("dep_a", 0), 2);
+    assert.deepEqual(await runtime.observe(), []);
+    assert.deepEqual(folders.workloads(), []);
     assert.deepEqual(swept.splice(0), [[]]);
   });
 
@@ -137,6 +115,7 @@ describe("the files of applications", () => {
     const first = start("dep_a", { boot_id: "another" });
     broken(start("dep_a"), "instance.json");
     broken(first, "exit");
+    folders = new InstanceFolders(stateDir);
     assert.equal(folders.latestOf("dep_a", 0)?.path, first.path);
     assert.equal(settleExit(first, sandbox)?.code, null);
   });

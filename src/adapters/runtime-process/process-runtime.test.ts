@@ -6,7 +6,7 @@ function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
   runtimeSuite(name, async () => {
     const ground = await makeGround(options);
     return {
-      runtime: await ground.open({ surplusGraceMs: 5000 }),
+      runtime: await ground.open(),
       makeImage: ground.makeImage,
       reopen: () => ground.open(),
       close: ground.close,

@@ -8,6 +8,7 @@ import type {
   MissingPart,
   OutputChunk,
   ProjectImage,
+  ReplicaStart,
   Runtime,
   StorageOwner,
   Workload,
@@ -45,20 +46,15 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   const runtime = new SandboxedProcesses(options, folders, watch);
   await runtime.adopt();
   watch.start();
-  runtime.sweepHourly();
   return runtime;
 }
-
-const endedKeptMs = 60 * 60 * 1000;
-const defaultSurplusGraceMs = 10_000;
 
 class SandboxedProcesses implements ProcessRuntime {
   readonly #options: ProcessRuntimeOptions;
   readonly #folders: InstanceFolders;
   readonly #watch: InstanceWatch;
-  // One action at a time for each workload.
-  readonly #locked = createKeyedMutex();
-  #sweeping: NodeJS.Timeout | undefined;
+  // One action at a time for each replica.
+  readonly #runExclusive = createKeyedMutex();
 
   constructor(options: ProcessRuntimeOptions, folders: InstanceFolders, watch: InstanceWatch) {
     this.#options = options;
@@ -66,37 +62,26 @@ class SandboxedProcesses implements ProcessRuntime {
     this.#watch = watch;
   }
 
-  /** Settles what ended while nobody looked, and frees what a crash left without an owner. */
+  /** Settles what ended while no control plane ran, and frees sandboxes that a crash left without a record. */
   async adopt(): Promise<void> {
     const log = this.#options.log ?? silentLog;
-    const running: string[] = [];
+    const kept: string[] = [];
     let isComplete = true;
     const runIsolated = createFaultIsolation(log, "an application could not be adopted");
     for (const workloadId of this.#folders.workloads())
-      if (!(await runIsolated(workloadId, () => this.#adoptWorkload(workloadId, running)))) isComplete = false;
-    // Nobody knows the sandboxes of what could not be read, and they may be in use.
-    const left = isComplete ? await this.#options.sandbox.sweep("run", running) : [];
+      if (!(await runIsolated(workloadId, () => this.#adoptWorkload(workloadId, kept)))) isComplete = false;
+    // The sandboxes of what could not be read are unknown, and they may be in use.
+    const left = isComplete ? await this.#options.sandbox.sweep("run", kept) : [];
     if (left.length > 0) log.warn({ sandboxes: left }, "what a crash left of applications could not be removed");
-    log.info({ adopted: running.length }, "adopted running applications");
+    log.info({ adopted: this.#folders.all().filter(isRunning).length }, "adopted running applications");
   }
 
-  async #adoptWorkload(workloadId: string, running: string[]): Promise<void> {
+  #adoptWorkload(workloadId: string, kept: string[]): void {
     const latest = this.#folders.latest(workloadId);
-    // A crash between the making or emptying of a workload's folder and the next step.
-    if (latest.length === 0) await this.#folders.forgetWorkload(workloadId, false);
-    for (const folder of latest)
-      if (settleExit(folder, this.#options.sandbox) === undefined) running.push(folder.record.sandbox_id);
-  }
-
-  /** Throws away what surplus replicas left, once it was there long enough to be read. */
-  sweepHourly(): void {
-    const runIsolated = createFaultIsolation(
-      this.#options.log ?? silentLog,
-      "what surplus replicas left could not be swept",
-    );
-    const sweep = () => void runIsolated("ended", () => this.#folders.sweepEnded(Date.now() - endedKeptMs));
-    sweep();
-    this.#sweeping = setInterval(sweep, endedKeptMs).unref();
+    // A crash left a folder between two steps.
+    if (latest.length === 0) this.#folders.forget(workloadId);
+    for (const folder of latest) settleExit(folder, this.#options.sandbox);
+    kept.push(...latest.map(({ record }) => record.sandbox_id));
   }
 
   async describe() {
@@ -104,68 +89,64 @@ class SandboxedProcesses implements ProcessRuntime {
     return { name: "process", network, isolation, missing: missing satisfies readonly MissingPart[] };
   }
 
-  async apply(workload: Workload): Promise<void> {
-    await this.#locked(workload.id, async () => {
-      const known = this.#folders.ordinals(workload.id);
-      const wanted = Array.from({ length: workload.replicas }, (_, ordinal) => ordinal);
-      const absent = wanted.filter((ordinal) => this.#folders.latestOf(workload.id, ordinal) === undefined);
-      const surplus = known.filter((ordinal) => ordinal >= workload.replicas);
-      await allOrFirstFault([
-        ...absent.map((ordinal) => this.#start(workload, ordinal)),
-        ...surplus.map((ordinal) =>
-          this.#retire(workload.id, ordinal, this.#options.surplusGraceMs ?? defaultSurplusGraceMs),
-        ),
-      ]);
+  start(workload: Workload, replica: ReplicaStart): Promise<Instance> {
+    return this.#runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
+      const latest = this.#folders.latestOf(workload.id, replica.ordinal);
+      if (latest !== undefined && latest.record.attempt >= replica.attempt) return this.#toInstance(latest);
+      if (latest !== undefined) await this.#end(latest, 0);
+      const folder = this.#folders.keep(await startInstance(this.#options, this.#folders, workload, replica));
+      this.#watch.add(folder);
+      return this.#toInstance(folder);
     });
   }
 
-  async restart(workload: Workload, ordinal: number): Promise<void> {
-    await this.#locked(workload.id, async () => {
-      const latest = this.#folders.latestOf(workload.id, ordinal);
-      if (latest && isRunning(latest)) return;
-      if (latest) await this.#free(latest);
-      await this.#start(workload, ordinal);
-      this.#folders.forgetOldAttempts(workload.id, ordinal);
+  async observe(): Promise<readonly Instance[]> {
+    return this.#folders.all().map((folder) => this.#toInstance(folder));
+  }
+
+  /** One whose end cannot be read now counts as running, until it can: taken for missing it would be started twice. */
+  #toInstance(folder: InstanceFolder): Instance {
+    try {
+      return toInstance(folder, settleExit(folder, this.#options.sandbox));
+    } catch {
+      return toInstance(folder, undefined);
+    }
+  }
+
+  stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void> {
+    return this.#each(workloadId, ordinals, async (folder) => {
+      await stopInstance(folder, this.#options.sandbox, graceMs);
+      settleExit(folder, this.#options.sandbox);
     });
   }
 
-  async observe(workloadId: string): Promise<readonly Instance[]> {
-    return this.#folders
-      .latest(workloadId)
-      .map((folder) => toInstance(folder, settleExit(folder, this.#options.sandbox)));
+  async remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
+    await this.#each(workloadId, ordinals, (folder) => this.#end(folder, 0));
+    this.#folders.forget(workloadId, ordinals);
   }
 
-  async list(): Promise<readonly string[]> {
-    return this.#folders.workloads().filter((workloadId) => this.#folders.hasAttempts(workloadId));
+  #each(workloadId: string, ordinals: readonly number[] | undefined, work: (folder: InstanceFolder) => Promise<void>) {
+    const works = this.#folders.latest(workloadId, ordinals).map(({ record: { ordinal } }) =>
+      this.#runExclusive(`${workloadId}/${ordinal}`, async () => {
+        const folder = this.#folders.latestOf(workloadId, ordinal);
+        if (folder !== undefined) await work(folder);
+      }),
+    );
+    return allOrFirstFault(works);
   }
-
-  async stop(workloadId: string, graceMs: number): Promise<void> {
-    await this.#locked(workloadId, async () => {
-      await allOrFirstFault(this.#folders.latest(workloadId).map((folder) => this.#end(folder, graceMs)));
-    });
-    this.#watch.tell(workloadId);
-  }
-
-  remove: Runtime["remove"] = async (workloadId, options) => {
-    await this.#locked(workloadId, async () => {
-      await allOrFirstFault(this.#folders.latest(workloadId).map((folder) => this.#end(folder, 0)));
-      await this.#folders.forgetWorkload(workloadId, options?.forGood ?? false);
-    });
-  };
 
   runOnce: Runtime["runOnce"] = (workload, task) => runOnce(this.#options, workload, task);
 
   async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
-    const path = this.#folders.find(key);
-    if (path === undefined) return { lines: [], cursor: cursor ?? "0", dropped_bytes: 0 };
-    const latest = this.#folders.latestOf(key.workload_id, key.ordinal);
-    const isEnded = latest?.path !== path || !isRunning(latest);
-    return new OutputFile(path).read(cursor, isEnded);
+    const folder = this.#folders.find(key);
+    if (folder === undefined) return { lines: [], cursor: cursor ?? "0", dropped_bytes: 0 };
+    const isNewest = folder === this.#folders.latestOf(key.workload_id, key.ordinal);
+    return new OutputFile(folder.path).read(cursor, !isNewest || !isRunning(folder));
   }
 
   async discardOutput(key: InstanceKey, cursor: string): Promise<void> {
-    const path = this.#folders.find(key);
-    if (path !== undefined) await new OutputFile(path).discard(cursor);
+    const folder = this.#folders.find(key);
+    if (folder !== undefined) await new OutputFile(folder.path).discard(cursor);
   }
 
   onChange(listener: (workloadId: string) => void): () => void {
@@ -173,13 +154,14 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 
   async removeImage(image: ProjectImage): Promise<void> {
-    const users = this.#folders.workloads().flatMap((workloadId) => this.#folders.latest(workloadId));
-    const user = users.find(
-      (folder) =>
-        folder.record.image_ref === image.image_ref &&
-        folder.record.project_id === image.project_id &&
-        isRunning(folder),
-    );
+    const user = this.#folders
+      .all()
+      .find(
+        (folder) =>
+          folder.record.image_ref === image.image_ref &&
+          folder.record.project_id === image.project_id &&
+          isRunning(folder),
+      );
     if (user) throw new Error(`the image is in use by ${user.record.workload_id}`);
     removeRelease(this.#options.releasesDir, image);
   }
@@ -214,30 +196,12 @@ class SandboxedProcesses implements ProcessRuntime {
   removeStored: Runtime["removeStored"] = (project, path, signal) => removeStored(this.#options, project, path, signal);
 
   close(): void {
-    clearInterval(this.#sweeping);
     this.#watch.stop();
   }
 
-  async #start(workload: Workload, ordinal: number): Promise<void> {
-    const place = { ordinal, attempt: this.#folders.nextAttempt(workload.id, ordinal) };
-    const folder = await startInstance(this.#options, this.#folders, workload, place);
-    if (!folder) return;
-    this.#watch.add(folder);
-    this.#watch.tell(workload.id);
-  }
-
-  async #retire(workloadId: string, ordinal: number, graceMs: number): Promise<void> {
-    const latest = this.#folders.latestOf(workloadId, ordinal);
-    if (latest) await this.#end(latest, graceMs);
-    await this.#folders.retire(workloadId, ordinal);
-  }
-
+  /** Ends it and frees its network for others. */
   async #end(folder: InstanceFolder, graceMs: number): Promise<void> {
     await stopInstance(folder, this.#options.sandbox, graceMs);
-    await this.#free(folder);
-  }
-
-  async #free(folder: InstanceFolder): Promise<void> {
     settleExit(folder, this.#options.sandbox);
     await this.#options.sandbox.remove(folder.record.sandbox_id);
   }
@@ -265,7 +229,7 @@ function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
   };
 }
 
-/** Lets all of them end before a fault of one is thrown, so that nothing goes on behind the caller's back. */
+/** Waits for all before it throws the first fault, so that nothing goes on after the caller has continued. */
 async function allOrFirstFault(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find((result) => result.status === "rejected");
   if (failed) throw failed.reason;

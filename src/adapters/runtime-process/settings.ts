@@ -18,8 +18,6 @@ export interface ProcessRuntimeOptions {
   readonly uidBase?: number;
   /** How much unread output an instance keeps; older output is dropped. Default 32 MiB. */
   readonly maxOutputBytes?: number;
-  /** How long a surplus instance gets between SIGTERM and SIGKILL. Default 10 s. */
-  readonly surplusGraceMs?: number;
   readonly log?: Log;
 }
 

@@ -3,43 +3,39 @@ import { join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
 import type { SandboxCommand } from "../../sandbox/spec.ts";
-import type { Workload } from "../../ports/runtime.ts";
+import type { ReplicaStart, Workload } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
 import type { InstanceFolders } from "./instance-folders.ts";
 import { sandboxSpec, shellWords, uidOf, type ProcessRuntimeOptions } from "./settings.ts";
 
 const shim = join(import.meta.dirname, "shim.sh");
 
-/**
- * Starts one attempt of an ordinal and resolves once its shim has written its pid. Undefined when another caller claimed the attempt.
- * When it cannot be started it is as if it never was, and the fault is thrown.
- */
+/** Starts one attempt of an ordinal and resolves once its shim has written its pid. A fault leaves nothing of the attempt behind. */
 export async function startInstance(
   options: ProcessRuntimeOptions,
   folders: InstanceFolders,
   workload: Workload,
-  place: { readonly ordinal: number; readonly attempt: number },
-): Promise<InstanceFolder | undefined> {
+  place: ReplicaStart,
+): Promise<InstanceFolder> {
   const spec = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
   const owner = options.sandbox.hostUid(uidOf(options, workload));
   const claimed = folders.claim(recordOf(workload, place, spec.id), owner);
-  if (!claimed) return undefined;
   try {
     const network = { kind: "serve", port: workload.port, reach: workload.reach } as const;
     const command = await options.sandbox.command({ ...spec, network, argv: shellWords(spec.webCommand) });
-    const folder = await claimed.withAddress(command.address);
+    const folder = claimed.withAddress(command.address);
     await launch(folder, command);
     return folder;
   } catch (fault) {
     claimed.giveUp();
     claimed.settle({ code: null, out_of_memory: false, at: new Date() });
     await options.sandbox.remove(spec.id);
-    await folders.forget(claimed);
+    folders.forgetAttempt(claimed);
     throw fault;
   }
 }
 
-function recordOf(workload: Workload, place: { ordinal: number; attempt: number }, sandboxId: string): InstanceRecord {
+function recordOf(workload: Workload, place: ReplicaStart, sandboxId: string): InstanceRecord {
   return {
     ...{ workload_id: workload.id, project_id: workload.project_id, image_ref: workload.image_ref, ...place },
     ...{ sandbox_id: sandboxId, boot_id: currentBoot(), started_at: new Date().toISOString() },

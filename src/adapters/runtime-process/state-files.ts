@@ -1,29 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { open, rename } from "node:fs/promises";
-import { dirname, join } from "node:path";
-
-/** Replaces a file so that after a power cut the old text or the new one is there, whole. Without a flush it may be an empty one. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.new`;
-  const file = await open(draft, "w", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
-  await syncFolders(dirname(path), dirname(path));
-}
-
-/** Makes the names in these folders durable, from the inner one up to the outer one. */
-export async function syncFolders(inner: string, outer: string): Promise<void> {
-  for (let folder = inner; ; folder = dirname(folder)) {
-    const handle = await open(folder, "r");
-    await handle.sync().finally(() => handle.close());
-    if (folder === outer || folder === dirname(folder)) return;
-  }
-}
+import { join } from "node:path";
 
 /** Undefined when there is none, empty when it cannot be read ever again. */
 export function readText(path: string): string | undefined {

@@ -25,6 +25,7 @@ http.createServer((request, response) => {
   response.end(String(process.pid));
 }).listen(process.env.PORT);`;
 const waitMs = 30_000;
+const first = { ordinal: 0, attempt: 1 };
 
 describe("applications of the process runtime", () => {
   const root = mkdtempSync(join(tmpdir(), "berth-survival-"));
@@ -38,7 +39,6 @@ describe("applications of the process runtime", () => {
       project_id: "prj_survival",
       project_number: 902,
       image_ref: image,
-      replicas: 1,
       port: 3000,
       env: {},
     },
@@ -78,15 +78,14 @@ describe("applications of the process runtime", () => {
     await ask(instance, "/crash").catch(() => {});
     await until(() => (isAlive(shimOf(wanted.id)) ? undefined : true), { timeoutMs: waitMs });
     runtime = await ground.open();
-    const [ended] = await runtime.observe(wanted.id);
+    const [ended] = await instancesOf(runtime, wanted.id);
     assert.deepEqual([ended?.state, ended?.exit?.code, ended?.attempt], ["exited", 42, 1]);
     await runtime.remove(wanted.id);
   });
 
   it("die with their shim, are reported as vanished, and can be started again", async () => {
     const wanted = workload();
-    await runtime.apply(wanted);
-    await ask((await runtime.observe(wanted.id))[0]);
+    await ask(await runtime.start(wanted, first));
     const shim = shimOf(wanted.id);
     const below = readProcessTree()
       .descendantsOf(shim.pid)
@@ -94,8 +93,7 @@ describe("applications of the process runtime", () => {
     process.kill(shim.pid, "SIGKILL");
     const ended = await exited(runtime, wanted.id);
     assert.deepEqual([ended.exit?.code, ended.exit?.out_of_memory], [null, false]);
-    await runtime.restart(wanted, 0);
-    await ask((await runtime.observe(wanted.id))[0]);
+    await ask(await runtime.start(wanted, { ordinal: 0, attempt: 2 }));
     const alive = new Set(
       readProcessTree()
         .descendantsOf(1)
@@ -110,12 +108,10 @@ describe("applications of the process runtime", () => {
 
   it("are reported as out of memory when they take more than their limit", async () => {
     const wanted = workload();
-    await runtime.apply(wanted);
-    await ask((await runtime.observe(wanted.id))[0], "/eat").catch(() => {});
+    await ask(await runtime.start(wanted, first), "/eat").catch(() => {});
     const ended = await exited(runtime, wanted.id);
     assert.equal(ended.exit?.out_of_memory, true);
-    await runtime.restart(wanted, 0);
-    await ask((await runtime.observe(wanted.id))[0], "/crash").catch(() => {});
+    await ask(await runtime.start(wanted, { ordinal: 0, attempt: 2 }), "/crash").catch(() => {});
     assert.deepEqual(
       [(await exited(runtime, wanted.id)).exit?.code, (await exited(runtime, wanted.id)).exit?.out_of_memory],
       [42, false],
@@ -126,8 +122,7 @@ describe("applications of the process runtime", () => {
   it("cannot fill the disk with output that nobody reads", async () => {
     runtime = await ground.open({ maxOutputBytes: 4_000_000 });
     const wanted = workload();
-    await runtime.apply(wanted);
-    const [instance] = await runtime.observe(wanted.id);
+    const instance = await runtime.start(wanted, first);
     await ask(instance, "/flood");
     const output = join(stateDir, "live", wanted.id, "0", "1", "output");
     const capped = await until(
@@ -135,7 +130,7 @@ describe("applications of the process runtime", () => {
       { timeoutMs: waitMs },
     );
     assert.ok(capped, "old output is freed");
-    const chunk = await runtime.readOutput(instance as Instance, "0");
+    const chunk = await runtime.readOutput(instance, "0");
     assert.ok(chunk.dropped_bytes > 0 && (chunk.lines.at(-1) as string).startsWith("y"));
     await runtime.remove(wanted.id);
   });
@@ -149,11 +144,10 @@ describe("applications of the process runtime", () => {
         "cd . && node server.js; echo shell ended with $?",
       ),
     });
-    await runtime.apply(wanted);
-    const [instance] = await runtime.observe(wanted.id);
+    const instance = await runtime.start(wanted, first);
     await ask(instance);
     await runtime.stop(wanted.id, waitMs);
-    assert.deepEqual((await runtime.readOutput(instance as Instance, null)).lines, ["finished", "shell ended with 0"]);
+    assert.deepEqual((await runtime.readOutput(instance, null)).lines, ["finished", "shell ended with 0"]);
     await runtime.remove(wanted.id);
   });
 
@@ -167,8 +161,7 @@ describe("applications of the process runtime", () => {
       reach: [{ port, socket_path }],
       image_ref: await ground.makeImage("prj_survival", { "server.js": script }, "node server.js"),
     });
-    await runtime.apply(wanted);
-    assert.equal(await ask((await runtime.observe(wanted.id))[0]), "a service");
+    assert.equal(await ask(await runtime.start(wanted, first)), "a service");
     await runtime.remove(wanted.id);
   });
 
@@ -192,18 +185,18 @@ describe("applications of the process runtime", () => {
       boot_id: currentBoot(),
     };
     const folder = folders.claim({ ...record, started_at, limits: workload().limits, reach: [], address: null }, 0);
-    const [half] = await runtime.observe("dep_half");
+    runtime = await ground.open();
+    const [half] = await instancesOf(runtime, "dep_half");
     assert.deepEqual([half?.state, half?.exit?.code], ["exited", null]);
     const shim = start({
       file: join(import.meta.dirname, "shim.sh"),
-      args: [folder?.path ?? "", "/bin/echo", "started"],
+      args: [folder.path, "/bin/echo", "started"],
     });
     const said: Buffer[] = [];
     shim.stdout.on("data", (chunk: Buffer) => said.push(chunk));
     await once(shim, "close");
     assert.deepEqual(said, []);
-    await runtime.restart(workload({ id: "dep_half" }), 0);
-    assert.equal((await runtime.observe("dep_half"))[0]?.attempt, 2);
+    assert.equal((await runtime.start(workload({ id: "dep_half" }), { ordinal: 0, attempt: 2 })).state, "running");
     await runtime.remove("dep_half");
   });
 });
@@ -212,7 +205,7 @@ describe("applications of the process runtime", () => {
 async function ask(instance: Instance | undefined, path = "/"): Promise<string> {
   assert.ok(instance?.address, "the instance has an address");
   const origin = `http://${instance.address.host}:${instance.address.port}`;
-  const first = await until(
+  const answer = await until(
     () =>
       fetch(origin).then(
         (response) => response.text(),
@@ -220,14 +213,21 @@ async function ask(instance: Instance | undefined, path = "/"): Promise<string> 
       ),
     { timeoutMs: waitMs },
   );
-  assert.ok(first !== undefined, "the instance answers");
-  return path === "/" ? first : (await fetch(origin + path)).text();
+  assert.ok(answer !== undefined, "the instance answers");
+  return path === "/" ? answer : (await fetch(origin + path)).text();
+}
+
+async function instancesOf(runtime: ProcessRuntime, workloadId: string): Promise<readonly Instance[]> {
+  return (await runtime.observe()).filter(({ workload_id }) => workload_id === workloadId);
 }
 
 async function exited(runtime: ProcessRuntime, workloadId: string): Promise<Instance> {
-  const found = await until(async () => (await runtime.observe(workloadId)).find((each) => each.state === "exited"), {
-    timeoutMs: waitMs,
-  });
+  const found = await until(
+    async () => (await instancesOf(runtime, workloadId)).find((each) => each.state === "exited"),
+    {
+      timeoutMs: waitMs,
+    },
+  );
   assert.ok(found, "the instance has ended");
   return found;
 }

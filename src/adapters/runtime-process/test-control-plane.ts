@@ -5,6 +5,6 @@ import { makeGround } from "./test-ground.ts";
 const [root, workload] = process.argv.slice(2) as [string, string];
 const ground = await makeGround({ root });
 const runtime = await ground.open();
-await runtime.apply(JSON.parse(workload) as Workload);
+await runtime.start(JSON.parse(workload) as Workload, { ordinal: 0, attempt: 1 });
 process.stdout.write("applied\n");
 setInterval(() => {}, 60_000);

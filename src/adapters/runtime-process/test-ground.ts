@@ -72,7 +72,7 @@ export async function makeGround(
       writeRelease(join(data, "releases", projectId), files, webCommand),
     async close() {
       for (const runtime of runtimes.splice(0)) {
-        for (const id of await runtime.list()) await runtime.remove(id);
+        for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
         runtime.close();
       }
       await sandbox.dismantle();

@@ -9,13 +9,12 @@ import { applicationProcesses, readProcessTree, type ProcessTree } from "./proce
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
-/** Looks at living instances four times a second: who ended, who wrote too much, and once a second who takes too much memory. */
+/** Probes living instances four times a second for their end and for the size of their output, and once a second for their memory. */
 export interface InstanceWatch {
   start(): void;
   stop(): void;
   add(folder: InstanceFolder): void;
   listen(listener: (workloadId: string) => void): () => void;
-  tell(workloadId: string): void;
 }
 
 const lookMs = 250;
@@ -27,17 +26,14 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   const living = new Map<string, InstanceFolder>();
   const listeners = new Set<(workloadId: string) => void>();
   const log = options.log ?? silentLog;
-  const tell = (workloadId: string) => listeners.forEach((listener) => listener(workloadId));
+  const notify = (workloadId: string) => listeners.forEach((listener) => listener(workloadId));
   // Also when the disk is full, and when one application's folder is broken, the control plane and the other applications go on.
   const runIsolated = createFaultIsolation(log, "an application could not be watched");
   const look = (folder: InstanceFolder) => {
     if (isRunning(folder)) return;
     if (!settleExit(folder, options.sandbox)) return;
     living.delete(folder.path);
-    tell(folder.record.workload_id);
-    options.sandbox
-      .remove(folder.record.sandbox_id)
-      .catch((fault: unknown) => log.warn({ fault: String(fault) }, "an ended sandbox could not be removed"));
+    notify(folder.record.workload_id);
   };
   let looks = 0;
   let isLimiting = false;
@@ -53,10 +49,8 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
   let timer: NodeJS.Timeout | undefined;
   return {
     start() {
-      for (const workloadId of folders.workloads())
-        void runIsolated(workloadId, () => {
-          for (const folder of folders.latest(workloadId)) if (isRunning(folder)) living.set(folder.path, folder);
-        });
+      for (const folder of folders.all())
+        void runIsolated(folder.path, () => void (isRunning(folder) && living.set(folder.path, folder)));
       timer = setInterval(tick, lookMs).unref();
     },
     stop: () => clearInterval(timer),
@@ -65,7 +59,6 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    tell,
   };
 }
 

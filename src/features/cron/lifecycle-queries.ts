@@ -109,15 +109,15 @@ export async function adoptRuns(db: Db, owner: string, limit: number): Promise<r
 
 export interface ActiveDeployment {
   readonly id: string;
-  readonly replicas: number;
-  /** Pairs of a replica's ordinal and which start of it passed its health check. */
-  readonly ready: readonly (readonly [ordinal: number, attempt: number])[];
+  /** The addresses of its ready replicas. */
+  readonly targets: readonly { readonly host: string; readonly port: number }[];
 }
 
 /** What these projects serve with; no rows for those that serve nothing. */
 export async function activeDeployments(db: Db, projectIds: readonly string[]): Promise<readonly ActiveDeployment[]> {
-  const found = await sql<ActiveDeployment>`select d.id, p.replicas, (
-      select coalesce(jsonb_agg(jsonb_build_array(r.ordinal, r.ready_attempt)), '[]') from replica r where r.deployment_id = d.id) as ready
+  const found = await sql<ActiveDeployment>`select d.id, (
+      select coalesce(jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal), '[]') from replica r
+      where r.deployment_id = d.id and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
     from deployment d join project p on p.id = d.project_id
     where d.project_id = any(${projectIds}) and d.status = 'active'`.execute(db);
   return found.rows;

@@ -20,6 +20,7 @@ import {
   setActive,
   setFailed,
   setRestoredVariables,
+  setSwitching,
   settleVariables,
   variablesOfNumber,
   type DeploymentRow,
@@ -33,21 +34,22 @@ export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { scaleProject } from "./scale-project.ts";
 export { giveUpImages, projectsWithImages } from "./images.ts";
 export {
+  claimAttempt,
   markCrashed,
+  markDraining,
+  markKept,
   markReady,
-  markWithdrawn,
-  nextRouteVersion,
-  outputOwners,
-  pushedDeployments,
-  raiseRouteVersion,
-  readyReplicas,
-  replicasOf,
-  sealedSecretsOf,
-  servedProjects,
+  markRunning,
+  markStopped,
+  releasedReplicas,
   workloadRows,
+  type ReplicaKey,
   type ReplicaRow,
   type WorkloadRow,
-} from "./serving.ts";
+} from "./replicas.ts";
+export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes } from "./routes.ts";
+export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
+export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
 /** What making a deployment needs of the world. */
 export interface Making {
@@ -185,18 +187,34 @@ function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<s
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => a[key] !== b[key]).toSorted();
 }
 
-/** What became of a switch: `lease_lost` when somebody else has taken or ended the deployment. */
-export type Activated = "activated" | "project_deleted" | "org_suspended" | "lease_lost";
+/** What became of a step of a switch: `lease_lost` when another worker has claimed or ended the deployment. */
+export type Switched = "done" | "project_deleted" | "org_suspended" | "lease_lost";
 
-/** Lets the deployment serve in place of the active one, if its project may be served at this moment. */
-export async function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Activated> {
-  const { standing } = await lockStanding(tx, deployment.org_id, deployment.project_id);
+/** Routes the project's requests to the deployment, if the project may be served now. The active one stays as it is. */
+export function routeTo(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
+  return switchStep(tx, lease, deployment, () => setSwitching(tx, deployment));
+}
+
+/** Lets the deployment take the active one's place. */
+export function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
+  return switchStep(tx, lease, deployment, async () => {
+    await setActive(tx, deployment);
+    await restoreVariables(tx, deployment);
+    await settleVariables(tx, deployment);
+  });
+}
+
+async function switchStep(
+  tx: Tx,
+  lease: Lease,
+  { org_id, project_id }: TakenDeployment,
+  step: () => Promise<void>,
+): Promise<Switched> {
+  const { standing } = await lockStanding(tx, org_id, project_id);
   if (standing !== "living") return standing;
   if (!(await lockStarting(tx, lease))) return "lease_lost";
-  await setActive(tx, deployment);
-  await restoreVariables(tx, deployment);
-  await settleVariables(tx, deployment);
-  return "activated";
+  await step();
+  return "done";
 }
 
 /**

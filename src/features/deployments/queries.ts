@@ -195,7 +195,17 @@ export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
   return row !== undefined;
 }
 
-/** The old one retires, the new one serves. Its lease stays until the edge knows (`endSwitch`). */
+/** The project's requests go to a deployment that is still starting; when it fails they go to the active one again. */
+export async function setSwitching(tx: Tx, { id, org_id }: TakenDeployment): Promise<void> {
+  await tx
+    .updateTable("deployment")
+    .set({ switching: true })
+    .where("org_id", "=", org_id)
+    .where("id", "=", id)
+    .execute();
+}
+
+/** The old one retires, the new one is active. Its lease stays until its log is complete (`endSwitch`). */
 export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<void> {
   const { id, org_id, project_id, branch } = deployment;
   await tx
@@ -207,7 +217,7 @@ export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<vo
     .execute();
   await tx
     .updateTable("deployment")
-    .set({ status: "active", activated_at: sql`now()`, finished_at: sql`now()` })
+    .set({ status: "active", switching: false, activated_at: sql`now()`, finished_at: sql`now()` })
     .where("org_id", "=", org_id)
     .where("id", "=", id)
     .execute();
@@ -227,7 +237,7 @@ export async function settleVariables(tx: Tx, deployment: Pick<TakenDeployment, 
       and p.variables_changed_at = d.variables_changed_at`.execute(tx);
 }
 
-/** The edge goes by the new row now: whoever waits for it may be told. */
+/** The deployment's log is complete: waiting callers may learn of its outcome. */
 export async function endSwitch(db: Db, lease: Lease): Promise<void> {
   await db
     .updateTable("deployment")
@@ -237,7 +247,7 @@ export async function endSwitch(db: Db, lease: Lease): Promise<void> {
     .execute();
 }
 
-/** Whether a deployment is active in its row, but not yet known to the edge. */
+/** Whether a deployment is active but its log not yet complete. */
 export async function isSwitching(db: Db, orgId: string, id: string): Promise<boolean> {
   const row = await db
     .selectFrom("deployment")

@@ -75,7 +75,7 @@ export async function selectReplicas(db: Db | Tx, orgId: string, projectId: stri
     memory_bytes: number | null;
     processes: number | null;
   }>`
-    select o.ordinal, d.number as deployment, coalesce(r.ready_attempt > r.crashed_attempt, false) as ready,
+    select o.ordinal, d.number as deployment, coalesce(r.state = 'running' and r.ready_attempt = r.attempt, false) as ready,
       coalesce(r.restarts, 0) as restarts, u.measured_at, u.memory_bytes, u.processes
     from project p join deployment d on d.project_id = p.id and d.status = 'active'
     cross join generate_series(0, p.replicas - 1) as o(ordinal)

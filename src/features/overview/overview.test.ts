@@ -36,11 +36,11 @@ test("a project is shown with its deployments, replicas, traffic, database, back
   await db.updateTable("project").set({ replicas: 2 }).where("id", "=", project.id).execute();
   await db
     .insertInto("replica")
-    .values({ org_id: org.id, deployment_id: live, ordinal: 0, ready_attempt: 1 })
+    .values({ org_id: org.id, deployment_id: live, ordinal: 0, attempt: 1, state: "running", ready_attempt: 1 })
     .execute();
   await db
     .insertInto("replica")
-    .values({ org_id: org.id, deployment_id: live, ordinal: 1, ready_attempt: 1, crashed_attempt: 1 })
+    .values({ org_id: org.id, deployment_id: live, ordinal: 1, attempt: 1, state: "exited" })
     .execute();
   const minute = { ...owner, bucket_seconds: 60, requests: 10, errors: 2 };
   await db

@@ -51,7 +51,7 @@ export async function selectOverview(
     ready as (
       select r.deployment_id, count(*)::integer as ready from replica r join deployment d on d.id = r.deployment_id and d.status = 'active'
         join project p on p.id = d.project_id
-      where r.org_id = ${orgId} and r.ready_attempt > r.crashed_attempt and r.ordinal < p.replicas group by r.deployment_id)
+      where r.org_id = ${orgId} and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas group by r.deployment_id)
     select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
       coalesce(b.status = 'failed', false) as build_failed,

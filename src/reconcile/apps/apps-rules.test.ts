@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Instance } from "../../ports/runtime.ts";
-import { isForGood, msUntilStart, newCrash, wanted } from "./apps-rules.ts";
+import type { ReplicaRow } from "../../features/deployments/deployments.ts";
+import { crashOf, desiredReplicas, isForGood, nextAction } from "./apps-rules.ts";
 
-const standing = (status: string, more: { deleted_at?: string; suspended_at?: string } = {}) => ({
+const state = (status: string, more: { deleted_at?: string; suspended_at?: string } = {}) => ({
   status,
   deleted_at: more.deleted_at ?? null,
   suspended_at: more.suspended_at ?? null,
@@ -12,65 +13,79 @@ const standing = (status: string, more: { deleted_at?: string; suspended_at?: st
 test("only what a deployment can not come back from is for good: a deletion and a suspension may be taken back", () => {
   const dates = { deleted_at: "2026-01-01T00:00:00Z", suspended_at: "2026-01-01T00:00:00Z" };
   const forGood = ["pending", "starting", "active", "retired", "failed", "superseded"].filter((status) =>
-    isForGood(standing(status, dates)),
+    isForGood(state(status, dates)),
   );
   assert.deepEqual(forGood, ["retired", "failed", "superseded"]);
   assert.equal(isForGood(undefined), true);
 });
 
-function exited(ranSeconds: number, attempt = 1): Instance {
-  const started = new Date("2026-01-01T00:00:00Z");
-  return {
-    workload_id: "dep_1",
-    ordinal: 0,
-    attempt,
-    project_id: "prj_1",
-    image_ref: "sha256:0",
-    state: "exited",
-    address: null,
-    started_at: started,
-    exit: { code: 1, out_of_memory: false, at: new Date(started.getTime() + ranSeconds * 1000) },
-  };
+const now = new Date("2026-01-01T00:00:00Z");
+
+function instance(how: "running" | "exited", attempt = 1, ranSeconds = 1): Instance {
+  const started_at = new Date(now.getTime() - ranSeconds * 1000);
+  const base = { workload_id: "dep_1", ordinal: 0, attempt, project_id: "prj_1", image_ref: "sha256:0", started_at };
+  const more = { ...base, output_mark: "" };
+  if (how === "running") return { ...more, state: "running", address: { host: "10.0.0.1", port: 80 }, exit: null };
+  return { ...more, state: "exited", address: null, exit: { code: 1, out_of_memory: false, at: now } };
 }
 
-const known = (restarts: number, crashed_attempt: number, next_start_at: string | null = null) => ({
-  ordinal: 0,
-  ready_attempt: 0,
-  crashed_attempt,
-  restarts,
-  next_start_at,
+const row = (more: Partial<ReplicaRow>): ReplicaRow => ({
+  ...{ ordinal: 0, attempt: 1, state: "running", ready_attempt: 0, restarts: 0, next_start_at: null },
+  ...{ host: null, port: null },
+  ...more,
 });
 
-test("an active deployment serves, a retired one drains, one on its way is left alone, the rest stops", () => {
-  assert.equal(wanted(standing("active")), "serve");
-  assert.equal(wanted(standing("retired")), "drain");
-  assert.equal(wanted(standing("pending")), "leave");
-  assert.equal(wanted(standing("starting")), "leave");
-  assert.equal(wanted(standing("failed")), "stop");
-  assert.equal(wanted(standing("superseded")), "stop");
-  assert.equal(wanted(undefined), "stop");
+const actionOf = (...[known, found]: [ReplicaRow | undefined, Instance | undefined]) =>
+  nextAction(known, found, now).action;
+
+test("an active deployment serves, one on its way is the releases task's, nothing else runs", () => {
+  const desired = (status: string, more = {}) => desiredReplicas({ ...state(status, more), replicas: 2 });
+  assert.deepEqual(
+    ["pending", "starting"].map((status) => desired(status)),
+    [undefined, undefined],
+  );
+  assert.equal(desired("active"), 2);
+  assert.equal(desired("active", { deleted_at: now.toISOString() }), 0);
+  assert.equal(desired("active", { suspended_at: now.toISOString() }), 0);
+  for (const status of ["retired", "failed", "superseded"]) assert.equal(desired(status), 0);
+  assert.equal(desiredReplicas(undefined), 0);
 });
 
-test("the active deployment of a deleted project or a suspended organization drains", () => {
-  assert.equal(wanted(standing("active", { deleted_at: "2026-01-01T00:00:00.000Z" })), "drain");
-  assert.equal(wanted(standing("active", { suspended_at: "2026-01-01T00:00:00.000Z" })), "drain");
+test("what never ran, was stopped, or was about to start is started", () => {
+  assert.equal(actionOf(undefined, undefined), "start");
+  assert.equal(actionOf(row({ state: "stopped" }), undefined), "start");
+  assert.equal(actionOf(row({ state: "starting", attempt: 2 }), undefined), "start");
+  assert.equal(actionOf(row({ state: "starting", attempt: 2 }), instance("exited", 1)), "start");
 });
 
-test("pauses between restarts double from one second to a minute", () => {
-  const pauses = [0, 1, 2, 3, 5, 6, 20].map((restarts) => newCrash(exited(1, 9), known(restarts, 8))?.pauseMs);
+test("a running instance that its row does not know of is adopted", () => {
+  assert.equal(actionOf(undefined, instance("running")), "adopt");
+  assert.equal(actionOf(row({ state: "starting" }), instance("running")), "adopt");
+  assert.equal(actionOf(row({ state: "exited" }), instance("running")), "adopt");
+  assert.equal(actionOf(row({ state: "running", attempt: 1 }), instance("running", 4)), "adopt");
+});
+
+test("a running replica is probed until it is ready, and then left alone", () => {
+  assert.equal(actionOf(row({}), instance("running")), "probe");
+  assert.equal(actionOf(row({ ready_attempt: 1 }), instance("running")), "none");
+});
+
+test("one that ended, or is gone without a trace, has crashed; of an end that is known only the next start is due", () => {
+  assert.equal(actionOf(row({ ready_attempt: 1 }), instance("exited")), "crashed");
+  assert.equal(actionOf(row({ ready_attempt: 1 }), undefined), "crashed");
+  assert.equal(actionOf(row({ ready_attempt: 2, attempt: 2 }), instance("running", 1)), "crashed");
+  const known = row({ state: "exited", next_start_at: "2026-01-01T00:00:01.500Z" });
+  assert.deepEqual(nextAction(known, instance("exited"), now), { action: "start", inMs: 1500 });
+});
+
+test("a replica that was to end and is wanted again is kept if it still runs", () => {
+  assert.equal(actionOf(row({ state: "draining" }), instance("running")), "keep");
+  assert.equal(actionOf(row({ state: "draining" }), undefined), "crashed");
+});
+
+test("pauses between restarts double from one second to a minute, and begin anew after a steady minute", () => {
+  const pauses = [0, 1, 2, 3, 5, 6, 20].map((restarts) => crashOf({ restarts }, instance("exited")).pauseMs);
   assert.deepEqual(pauses, [1000, 2000, 4000, 8000, 32_000, 60_000, 60_000]);
-});
-
-test("after a steady minute the pauses begin anew", () => {
-  assert.equal(newCrash(exited(61, 9), known(6, 8))?.pauseMs, 1000);
-});
-
-test("one end of a replica counts once", () => {
-  assert.equal(newCrash(exited(1, 3), known(2, 3)), undefined);
-  assert.notEqual(newCrash(exited(1, 4), known(2, 3)), undefined);
-});
-
-test("a replica that was never seen to crash may start at once", () => {
-  assert.equal(msUntilStart(undefined, new Date()), 0);
-  assert.equal(msUntilStart(known(1, 1, "2026-01-01T00:00:02.000Z"), new Date("2026-01-01T00:00:00.500Z")), 1500);
+  assert.equal(crashOf({ restarts: 6 }, instance("exited", 1, 61)).pauseMs, 1000);
+  assert.equal(crashOf({ restarts: 1 }, undefined).pauseMs, 2000);
 });

@@ -1,43 +1,65 @@
 import { deploymentStates, type DeploymentStatus } from "../../contract/states.ts";
-import type { ReplicaRow } from "../../features/deployments/deployments.ts";
+import type { ReplicaRow, WorkloadRow } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
-/** What ought to happen to a workload, by its row. */
-export type Wanted = "serve" | "drain" | "stop" | "leave";
-
-export interface Standing {
-  readonly status: string;
-  readonly deleted_at: string | null;
-  readonly suspended_at: string | null;
-}
+/** The columns that decide what ought to happen to a deployment. */
+export type DeploymentState = Pick<WorkloadRow, "status" | "deleted_at" | "suspended_at">;
 
 /**
- * An active deployment serves; a retired one, and one whose project was deleted or suspended, drains; one on its way belongs to
- * the releases task; the rest stops.
+ * How many replicas of a deployment ought to run: all while it serves, none once it ended, or its project was deleted or suspended.
+ * Undefined: the releases task decides, because the deployment is on its way.
  */
-export function wanted(row: Standing | undefined): Wanted {
-  if (row === undefined) return "stop";
-  switch (row.status) {
-    case "active":
-      return row.deleted_at === null && row.suspended_at === null ? "serve" : "drain";
-    case "retired":
-      return "drain";
-    case "pending":
-    case "starting":
-      return "leave";
-    default:
-      return "stop";
-  }
+export function desiredReplicas(
+  row: (DeploymentState & Pick<WorkloadRow, "replicas">) | undefined,
+): number | undefined {
+  if (row === undefined) return 0;
+  if (row.status === "pending" || row.status === "starting") return undefined;
+  const serves = row.status === "active" && row.deleted_at === null && row.suspended_at === null;
+  return serves ? row.replicas : 0;
 }
 
-/** Whether nothing can make the deployment run again, so that nothing of its instances has to be remembered. */
-export function isForGood(row: Standing | undefined): boolean {
+/** Whether nothing can make the deployment run again, so that the numbers of its starts need not be remembered. */
+export function isForGood(row: DeploymentState | undefined): boolean {
   return row === undefined || deploymentStates[row.status as DeploymentStatus].length === 0;
 }
 
+/** What a replica that ought to run needs now. */
+export type ReplicaAction =
+  | { readonly action: "start"; readonly inMs: number }
+  | { readonly action: "adopt"; readonly instance: Instance }
+  | { readonly action: "crashed"; readonly instance: Instance | undefined }
+  | { readonly action: "probe"; readonly instance: Instance }
+  | { readonly action: "keep" }
+  | { readonly action: "none" };
+
+/** Compares a replica's row with the instance that runs or ran, where there is one. */
+export function nextAction(row: ReplicaRow | undefined, instance: Instance | undefined, now: Date): ReplicaAction {
+  const isAhead = instance?.state === "running" && (row === undefined || instance.attempt > row.attempt);
+  if (isAhead) return { action: "adopt", instance };
+  if (row === undefined) return { action: "start", inMs: 0 };
+  const own = instance?.attempt === row.attempt ? instance : undefined;
+  switch (row.state) {
+    case "stopped":
+      return { action: "start", inMs: 0 };
+    case "starting":
+      if (own === undefined) return { action: "start", inMs: 0 };
+      return own.state === "running" ? { action: "adopt", instance: own } : { action: "crashed", instance: own };
+    case "running":
+      if (own?.state !== "running") return { action: "crashed", instance: own };
+      return row.ready_attempt === row.attempt ? { action: "none" } : { action: "probe", instance: own };
+    case "draining":
+      return own?.state === "running" ? { action: "keep" } : { action: "crashed", instance: own };
+    case "exited":
+      if (own?.state === "running") return { action: "adopt", instance: own };
+      return { action: "start", inMs: msUntilStart(row, now) };
+  }
+}
+
+function msUntilStart({ next_start_at }: ReplicaRow, now: Date): number {
+  return next_start_at === null ? 0 : Math.max(0, Date.parse(next_start_at) - now.getTime());
+}
+
 export interface Crash {
-  readonly ordinal: number;
-  readonly attempt: number;
   readonly restarts: number;
   readonly pauseMs: number;
   readonly exit_code: number | null;
@@ -46,26 +68,14 @@ export interface Crash {
 
 const firstPauseMs = 1000;
 const longestPauseMs = 60_000;
-// Who ran this long is not in a crash loop.
+// A replica that ran this long is not in a crash loop.
 const steadyMs = 60_000;
 
-/** A crash that is not known yet: the pause before the next start doubles from 1 s to 60 s, and begins anew after a steady minute. */
-export function newCrash(instance: Instance, known: ReplicaRow | undefined): Crash | undefined {
-  if (instance.state !== "exited" || (known?.crashed_attempt ?? 0) >= instance.attempt) return undefined;
-  const ranMs = (instance.exit?.at.getTime() ?? 0) - instance.started_at.getTime();
-  const restarts = ranMs >= steadyMs ? 1 : (known?.restarts ?? 0) + 1;
-  return {
-    ordinal: instance.ordinal,
-    attempt: instance.attempt,
-    restarts,
-    pauseMs: Math.min(firstPauseMs * 2 ** (restarts - 1), longestPauseMs),
-    exit_code: instance.exit?.code ?? null,
-    out_of_memory: instance.exit?.out_of_memory ?? false,
-  };
-}
-
-/** How long until an exited replica may start again; 0 or less means now. */
-export function msUntilStart(known: ReplicaRow | undefined, now: Date): number {
-  const next = known?.next_start_at ?? null;
-  return next === null ? 0 : Date.parse(next) - now.getTime();
+/** The pause before the next start doubles from 1 s to 60 s, and is 1 s again after a steady minute. An instance may be gone without a trace. */
+export function crashOf(row: Pick<ReplicaRow, "restarts">, instance: Instance | undefined): Crash {
+  const exit = instance?.exit ?? null;
+  const ranMs = (exit?.at.getTime() ?? 0) - (instance?.started_at.getTime() ?? 0);
+  const restarts = ranMs >= steadyMs ? 1 : row.restarts + 1;
+  const pauseMs = Math.min(firstPauseMs * 2 ** (restarts - 1), longestPauseMs);
+  return { restarts, pauseMs, exit_code: exit?.code ?? null, out_of_memory: exit?.out_of_memory ?? false };
 }

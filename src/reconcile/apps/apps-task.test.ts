@@ -36,37 +36,35 @@ test("what ends is forgotten with the positions of its output, and with its numb
   const instances = new Map(
     [failed, deleted].map(({ deployment_id }) => [
       deployment_id,
-      { workload_id: deployment_id, ordinal: 0, attempt: 1, state: "exited", address: null },
+      { workload_id: deployment_id, ordinal: 0, attempt: 1, state: "exited", address: null, output_mark: "" },
     ]),
   );
+  for (const { org_id, deployment_id } of [failed, deleted])
+    await db.insertInto("replica").values({ org_id, deployment_id, ordinal: 0, attempt: 1, state: "exited" }).execute();
   const line = { at: deleted_at, deployment: 1, replica: 0, text: "x" };
   for (const { project_id, deployment_id: workload_id } of [failed, deleted])
     await logStore.appendRuntime(project_id, [line], {
       instance: { workload_id, ordinal: 0, attempt: 1 },
       cursor: "1",
     });
-  const removed = new Map<string, boolean>();
   const runtime = {
-    list: async () => [...instances.keys()],
-    observe: async (id: string) => [instances.get(id)].filter((instance) => instance !== undefined),
+    observe: async () => [...instances.values()],
     stop: async () => {},
     readOutput: async () => ({ lines: [], cursor: "1", dropped_bytes: 0 }),
-    async remove(id: string, { forGood }: { forGood: boolean }) {
-      removed.set(id, forGood);
-      instances.delete(id);
-    },
+    remove: async (id: string) => void instances.delete(id),
   };
-  const edge = { apply: async () => {}, openRequests: async () => new Map() };
+  const edge = { measure: async () => [] };
+  const machine = "test";
   const settings = { logLines: { burst: 20_000, perSecond: 1000 }, drainMs: 0, stopGraceMs: 0 };
-  const given = { db, vault, clock: systemClock, log: silentLog, settings };
+  const given = { db, vault, machine, clock: systemClock, log: silentLog, settings };
   const platform = { ...given, ports: { runtime, logStore, edge } } as unknown as Platform;
-  const task = appsTask({ ...platform, ingestOutput: createIngest(platform) });
+  const task = appsTask({ ...platform, ingestOutput: createIngest(platform) }, () => {});
   for (let run = 0; run < 100 && instances.size > 0; run += 1) {
     await task.run(AbortSignal.timeout(60_000));
     await task.settle?.();
   }
-  const byProject = [failed, deleted].map(({ deployment_id }) => removed.get(deployment_id));
-  assert.deepEqual(byProject, [true, false]);
-  for (const workload_id of removed.keys())
+  const rows = await db.selectFrom("replica").select(["deployment_id", "state"]).execute();
+  assert.deepEqual(rows, [{ deployment_id: deleted.deployment_id, state: "stopped" }]);
+  for (const { deployment_id: workload_id } of [failed, deleted])
     assert.equal(await logStore.readPosition({ workload_id, ordinal: 0, attempt: 1 }), null);
 });

@@ -1,225 +1,158 @@
-import { recordCrash } from "../../features/activity/activity.ts";
-import {
-  markCrashed,
-  markReady,
-  markWithdrawn,
-  replicasOf,
-  workloadRows,
-  type ReplicaRow,
-  type WorkloadRow,
-} from "../../features/deployments/deployments.ts";
+import { workloadRows, type WorkloadRow } from "../../features/deployments/deployments.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
-import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
-import { syncEdge } from "../edge/edge-sync.ts";
-import { checkHealth } from "../check-health.ts";
-import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
-import { isForGood, msUntilStart, newCrash, wanted, type Crash } from "./apps-rules.ts";
-import { waitUntilIdle } from "./wait-until-idle.ts";
+import { desiredReplicas, nextAction } from "./apps-rules.ts";
+import { createAskedProjects, type AskedProjects } from "./asked-projects.ts";
+import { endReplicas, stopReplicas } from "./end-replicas.ts";
+import { actOnReplica, type Replica } from "./replica-actions.ts";
 
-const soonMs = 250;
-// A health check may take a second; many applications that come up at once must not wait for each other.
-const maxConcurrency = 8;
+const periodMs = 5000;
+const settleMs = 250;
+// Each start is served before many others take the processors.
+const maxStarts = 4;
 
 /** Keeps every active deployment running with as many replicas as it ought to have, and ends what ought not to run. */
-export function appsTask(platform: Platform): Task {
-  // Ending takes as long as the last request; meanwhile the others are looked after.
-  const ending = new Map<string, Ending>();
-  function end(id: string, work: () => Promise<void>, firstOrdinal = 0): void {
-    if (ending.has(id)) return;
-    const told = work().catch((error: unknown) =>
-      platform.log.error({ err: error, deployment: id }, "could not end a workload; it will be tried again"),
-    );
-    ending.set(id, { firstOrdinal, done: told.finally(() => ending.delete(id)) });
-  }
-  async function tendWorkload(id: string, row: WorkloadRow | undefined, tellEdge: () => void): Promise<number> {
-    switch (wanted(row)) {
-      case "serve": {
-        const begin = (firstOrdinal: number, work: () => Promise<void>) => end(id, work, firstOrdinal);
-        return keep(platform, row as WorkloadRow, { from: ending.get(id)?.firstOrdinal, begin, tellEdge });
-      }
-      case "drain":
-        end(id, () => drain(platform, row as WorkloadRow));
-        return Infinity;
-      case "stop":
-        end(id, () => stop(platform, id, row));
-        return Infinity;
-      case "leave":
-        return Infinity;
-    }
-  }
+export function appsTask(platform: Platform, wake: () => void): Task {
+  const work = createInFlight(platform, wake);
+  const asked = createAskedProjects(platform.ports.edge);
   return {
     name: "apps",
-    periodMs: 2000,
+    periodMs,
     topics: ["apps"],
     async run() {
-      const running = await platform.ports.runtime.list();
-      const rows = new Map((await workloadRows(platform.db, running)).map((row) => [row.id, row as WorkloadRow]));
-      const ids = [...new Set([...running, ...rows.keys()])];
-      const edge = edgeTeller(platform);
-      let againMs = Infinity;
-      await mapWithConcurrency(ids, maxConcurrency, async (id) => {
-        const waitMs = await tendWorkload(id, rows.get(id), edge.tell).catch(troubledBy(platform, id));
-        againMs = Math.min(againMs, waitMs);
-      });
-      await edge.told();
-      return { detail: `${rows.size} deployments, ${ending.size} ending`, againMs };
+      const workloads = await readWorkloads(platform);
+      const starts: Start[] = [];
+      let againMs = periodMs;
+      for (const workload of workloads) {
+        endSurplus(platform, workload, work);
+        for (const replica of replicasToKeep(platform, workload, work)) {
+          const action = nextAction(replica.row, replica.instance, platform.clock.now());
+          const key = `${workload.id}/${replica.ordinal}`;
+          if (action.action === "start" && action.inMs > 0) againMs = Math.min(againMs, action.inMs);
+          else if (action.action === "start") starts.push({ key, replica });
+          else if (action.action !== "none") {
+            if (action.action === "crashed") work.interrupt(key);
+            work.begin(key, (signal) => actOnReplica(replica, action, signal));
+          }
+        }
+      }
+      await beginStarts(starts, work, asked);
+      return { detail: `${workloads.length} deployments, ${work.count()} actions under way`, againMs };
     },
-    async settle() {
-      await settlesWithin(Promise.all([...ending.values()].map((each) => each.done)), soonMs);
-    },
+    settle: async () => void (await settlesWithin(work.settled(), settleMs)),
   };
 }
 
-interface Ending {
-  /** Replicas from this ordinal on are on their way out. */
-  readonly firstOrdinal: number;
+interface Start {
+  readonly key: string;
+  readonly replica: Replica;
+}
+
+/** Starts as many as may start at the same time, those of projects that visitors ask for first. Each that ends makes room for another. */
+async function beginStarts(starts: readonly Start[], work: InFlight, asked: AskedProjects): Promise<void> {
+  const ready = starts.filter(({ key }) => !work.has(key));
+  const room = maxStarts - work.startsUnderWay();
+  const ordered = ready.length > room ? await asked.first(ready, ({ replica }) => replica.workload.project_id) : ready;
+  for (const { key, replica } of ordered.slice(0, Math.max(0, room)))
+    work.begin(key, (signal) => actOnReplica(replica, { action: "start", inMs: 0 }, signal), { isStart: true });
+}
+
+interface WorkloadNow {
+  readonly id: string;
+  /** Undefined when the database knows nothing of it. */
+  readonly row: WorkloadRow | undefined;
+  readonly instances: readonly Instance[];
+}
+
+/** One look at the machine and one at the rows. */
+async function readWorkloads(platform: Platform): Promise<readonly WorkloadNow[]> {
+  const instances = Map.groupBy(await platform.ports.runtime.observe(), ({ workload_id }) => workload_id);
+  const rows = await workloadRows(platform.db, platform.machine, [...instances.keys()]);
+  const known = new Map(rows.map((row) => [row.id, row]));
+  const ids = new Set([...known.keys(), ...instances.keys()]);
+  return [...ids].map((id) => ({ id, row: known.get(id), instances: instances.get(id) ?? [] }));
+}
+
+/** The replicas that ought to run and are not being ended; of a deployment on its way those that were started. */
+function replicasToKeep(platform: Platform, { id, row, instances }: WorkloadNow, work: InFlight): readonly Replica[] {
+  if (row === undefined) return [];
+  const rows = new Map(row.replica_rows.map((replica) => [replica.ordinal, replica]));
+  const found = new Map(instances.map((instance) => [instance.ordinal, instance]));
+  const desired = desiredReplicas(row);
+  const ordinals =
+    desired === undefined
+      ? endedWhileReleased(row, found)
+      : Array.from({ length: desired }, (_, ordinal) => ordinal).filter((ordinal) => !work.isEnding(id, ordinal));
+  return ordinals.map((ordinal) => ({
+    ...{ platform, workload: row, ordinal },
+    ...{ row: rows.get(ordinal), instance: found.get(ordinal) },
+  }));
+}
+
+/** While the releases task starts a deployment, only ends are recorded here. */
+function endedWhileReleased(row: WorkloadRow, found: ReadonlyMap<number, Instance>): readonly number[] {
+  const ended = row.replica_rows.filter(
+    ({ ordinal, attempt, state }) =>
+      state === "running" && found.get(ordinal)?.attempt === attempt && found.get(ordinal)?.state === "exited",
+  );
+  return ended.map(({ ordinal }) => ordinal);
+}
+
+function endSurplus(platform: Platform, { id, row, instances }: WorkloadNow, work: InFlight): void {
+  const desired = desiredReplicas(row);
+  if (desired === undefined) return;
+  const present = row?.replica_rows.filter(({ state }) => state !== "stopped") ?? [];
+  const all = new Set([...present, ...instances].map(({ ordinal }) => ordinal));
+  const ordinals = [...all].filter((ordinal) => ordinal >= desired);
+  if (ordinals.length > 0) work.end(id, ordinals, () => endReplicas(platform, { id, row, ordinals }));
+}
+
+interface Action {
+  readonly isStart: boolean;
+  readonly over: AbortController;
   readonly done: Promise<void>;
 }
 
-/** What of a workload is ending: nobody may let it have traffic again before it is decided whether it stays. */
-interface Shrinking {
-  readonly from: number | undefined;
-  begin(firstOrdinal: number, work: () => Promise<void>): void;
-  /** The edge is told soon, and with it of whatever else changes meanwhile. */
-  tellEdge(): void;
-}
+type InFlight = ReturnType<typeof createInFlight>;
 
-/** Lets the edge know while others are looked after: those who have something to tell at the same time share one table. */
-function edgeTeller(platform: Platform) {
-  const telling = new Set<Promise<unknown>>();
-  const failed = (error: unknown) =>
-    platform.log.error({ err: error }, "the edge did not take what changed; it will be tried again");
+/** The actions under way: one at a time for a replica, and one ending for a workload. A failed one is logged and comes up again. */
+function createInFlight(platform: Platform, wake: () => void) {
+  const actions = new Map<string, Action>();
+  const endings = new Map<string, { readonly ordinals: readonly number[]; readonly done: Promise<void> }>();
+  const guard = (id: string, work: () => Promise<void>, forget: () => void) =>
+    work()
+      .then(wake)
+      .catch((error: unknown) =>
+        platform.log.error(
+          { err: error, deployment: id },
+          "an action on an application failed; it will be tried again",
+        ),
+      )
+      .finally(forget);
   return {
-    tell: () => void telling.add(syncEdge(platform).catch(failed)),
-    told: () => Promise.all(telling),
+    has: (key: string) => actions.has(key),
+    count: () => actions.size + endings.size,
+    startsUnderWay: () => [...actions.values()].filter(({ isStart }) => isStart).length,
+    isEnding: (id: string, ordinal: number) => endings.get(id)?.ordinals.includes(ordinal) ?? false,
+    begin(key: string, work: (signal: AbortSignal) => Promise<void>, { isStart = false } = {}): void {
+      if (actions.has(key)) return;
+      const over = new AbortController();
+      const done = guard(
+        key,
+        () => work(over.signal),
+        () => void actions.delete(key),
+      );
+      actions.set(key, { isStart, over, done });
+    },
+    /** What waits for a replica's health need not go on when the replica has ended. */
+    interrupt: (key: string) => actions.get(key)?.over.abort(),
+    end(id: string, ordinals: readonly number[], work: () => Promise<void>): void {
+      if (!endings.has(id)) endings.set(id, { ordinals, done: guard(id, work, () => void endings.delete(id)) });
+    },
+    settled: () => Promise.all([...actions.values(), ...endings.values()].map(({ done }) => done)),
   };
-}
-
-/** One application's trouble is no reason to neglect the others. */
-function troubledBy(platform: Platform, id: string): (error: unknown) => number {
-  return (error) => {
-    platform.log.error({ err: error, deployment: id }, "could not tend a workload; it will be tried again");
-    return Infinity;
-  };
-}
-
-/** Starts what is missing, restarts what crashed, ends what is too much, lets healthy replicas have traffic. Answers when to look again. */
-async function keep(platform: Platform, row: WorkloadRow, shrinking: Shrinking): Promise<number> {
-  const instances = await platform.ports.runtime.observe(row.id);
-  const known = new Map((await replicasOf(platform.db, row.id)).map((replica) => [replica.ordinal, replica]));
-  const surplus = instances.filter((instance) => instance.ordinal >= row.replicas);
-  const kept = instances.filter((instance) => instance.ordinal < row.replicas);
-  if (surplus.length > 0) shrinking.begin(row.replicas, () => shrink(platform, row, surplus));
-  else if (kept.length < row.replicas && shrinking.from !== 0)
-    await platform.ports.runtime.apply(await workloadOf(platform, row));
-  const staying = kept.filter((instance) => instance.ordinal < (shrinking.from ?? Infinity));
-  const waits = await Promise.all(
-    staying.map((instance) =>
-      tend({ platform, row, instance, known: known.get(instance.ordinal) }, shrinking.tellEdge),
-    ),
-  );
-  return Math.min(...waits, staying.length < row.replicas ? soonMs : Infinity);
-}
-
-interface Replica {
-  readonly platform: Platform;
-  readonly row: WorkloadRow;
-  readonly instance: Instance;
-  readonly known: ReplicaRow | undefined;
-}
-
-async function tend(replica: Replica, tellEdge: () => void): Promise<number> {
-  const { platform, row, instance, known } = replica;
-  if (instance.state === "running") return admit(replica, tellEdge);
-  const crash = newCrash(instance, known);
-  if (crash === undefined) {
-    const leftMs = msUntilStart(known, platform.clock.now());
-    if (leftMs > 0) return leftMs;
-    await platform.ports.runtime.restart(await workloadOf(platform, row), instance.ordinal);
-    return soonMs;
-  }
-  await platform.ingestOutput(outputOf(platform, row));
-  const first = await markCrashed(platform.db, { org_id: row.org_id, deployment_id: row.id, ...crash });
-  if (first) await tellCrash(platform, row, crash);
-  tellEdge();
-  return crash.pauseMs;
-}
-
-async function tellCrash(platform: Platform, row: WorkloadRow, crash: Crash): Promise<void> {
-  platform.log.warn(
-    { project: row.slug, deployment: row.number, replica: crash.ordinal, exit_code: crash.exit_code },
-    "an application crashed",
-  );
-  await recordCrash(platform.db, {
-    org_id: row.org_id,
-    project_id: row.project_id,
-    deployment: row.number,
-    replica: crash.ordinal,
-    out_of_memory: crash.out_of_memory,
-    exit_code: crash.exit_code,
-    restarts: crash.restarts,
-    next_start_in_ms: crash.pauseMs,
-  });
-}
-
-/** A running replica gets traffic once it answers as its health check demands. */
-async function admit({ platform, row, instance, known }: Replica, tellEdge: () => void): Promise<number> {
-  if (known?.ready_attempt === instance.attempt || instance.address === null) return Infinity;
-  const { timeoutMs } = platform.settings.health;
-  const found = await checkHealth({
-    address: instance.address,
-    hostname: row.hostname,
-    path: row.health_path,
-    timeoutMs: Math.min(timeoutMs, 1000),
-  });
-  if (found.seen !== "healthy") return soonMs;
-  await markReady(platform.db, {
-    org_id: row.org_id,
-    deployment_id: row.id,
-    ordinal: instance.ordinal,
-    attempt: instance.attempt,
-  });
-  tellEdge();
-  return Infinity;
-}
-
-/** The surplus gets nothing new; what it still serves may end. Then it does, unless it is wanted again by now. */
-async function shrink(platform: Platform, row: WorkloadRow, surplus: readonly Instance[]): Promise<void> {
-  await withdraw(platform, row, surplus);
-  await waitUntilIdle(platform, surplus, row.updated_at);
-  const now = await rowNow(platform, row.id);
-  if (now !== undefined && wanted(now) === "serve" && now.replicas > row.replicas) return;
-  await platform.ports.runtime.apply(await workloadOf(platform, row));
-}
-
-async function drain(platform: Platform, row: WorkloadRow): Promise<void> {
-  const instances = await platform.ports.runtime.observe(row.id);
-  await withdraw(platform, row, instances);
-  await waitUntilIdle(platform, instances, row.retired_at ?? row.deleted_at ?? row.suspended_at);
-  // An undelete may have come meanwhile.
-  const now = await rowNow(platform, row.id);
-  if (now !== undefined && wanted(now) === "serve") return;
-  await stop(platform, row.id, row);
-}
-
-/**
- * Whatever the rows say meanwhile, the edge sends these replicas nothing until a health check lets them in again: a scale or an
- * undelete in the middle of an ending must not send requests to processes that are about to get SIGTERM.
- */
-async function withdraw(platform: Platform, row: WorkloadRow, instances: readonly Instance[]): Promise<void> {
-  await markWithdrawn(
-    platform.db,
-    row.id,
-    instances.map((instance) => instance.ordinal),
-  );
-  await syncEdge(platform);
-}
-
-async function rowNow(platform: Platform, id: string): Promise<WorkloadRow | undefined> {
-  return (await workloadRows(platform.db, [id])).find((row) => row.id === id) as WorkloadRow | undefined;
 }
 
 /**
@@ -227,24 +160,11 @@ async function rowNow(platform: Platform, id: string): Promise<WorkloadRow | und
  * crashed and wait before it starts them again.
  */
 export async function endApplications(platform: Platform): Promise<void> {
-  const running = await platform.ports.runtime.list();
-  const rows = new Map((await workloadRows(platform.db, running)).map((row) => [row.id, row as WorkloadRow]));
-  await Promise.all(running.map((id) => stop(platform, id, rows.get(id))));
-}
-
-/** Ends the processes, keeps their last words, forgets them. */
-async function stop(platform: Platform, id: string, row: WorkloadRow | undefined): Promise<void> {
-  await platform.ports.runtime.stop(id, platform.settings.stopGraceMs);
-  if (row !== undefined) await platform.ingestOutput(outputOf(platform, row));
-  await platform.ports.runtime.remove(id, { forGood: isForGood(row) });
-  await platform.ports.logStore.forgetPositions(id);
-}
-
-function outputOf(platform: Platform, row: WorkloadRow) {
-  return {
-    workload_id: row.id,
-    project_id: row.project_id,
-    deployment: row.number,
-    redactor: async () => redactorOf(await workloadOf(platform, row)),
-  };
+  const workloads = await readWorkloads(platform);
+  await Promise.all(
+    workloads.map(({ id, row, instances }) => {
+      const ordinals = [...new Set([...(row?.replica_rows ?? []), ...instances].map(({ ordinal }) => ordinal))];
+      return stopReplicas(platform, { id, row, ordinals });
+    }),
+  );
 }

@@ -39,11 +39,11 @@ test("fifty kills around the minute, two schedulers: every due minute has its on
   const app = await startCronApp((_, response) => void setTimeout(() => response.end(), 10));
   try {
     const { db } = database;
-    const project = await deployedProject({ db, vault: openVault({ keyFile }) });
+    const project = await deployedProject({ db, vault: openVault({ keyFile }) }, app.address);
     const fromMs = Date.parse("2026-03-01T12:00:00.000Z");
     for (let i = 0; i < jobs; i += 1) await addJob(db, project, { name: `j${i}`, next_run_at: new Date(fromMs) });
     const clock = { fromMs, startMs: Date.now(), speed };
-    const input = { connection: database.connection, keyFile, address: app.address, clock };
+    const input = { connection: database.connection, keyFile, clock };
     const schedulers = await Promise.all([startScheduler(input), startScheduler(input)]);
     for (let kill = 0; kill < kills; kill += 1) {
       // From a little before the minute to a little after it, where the rows are written and the calls are made.

@@ -1,9 +1,8 @@
 import { activeDeployments } from "../../features/cron/cron.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
-import { readyTargets } from "../edge/edge-sync.ts";
 import type { Platform } from "../platform.ts";
 
-/** Where the applications of projects run, remembered for a second: many jobs are due in the same one. */
+/** Where the applications of projects run, cached for a second: many jobs are due in the same one. */
 export interface CronTargets {
   /** Looks up, in one go, what is not known of these projects. */
   prepare(projectIds: readonly string[]): Promise<void>;
@@ -20,16 +19,7 @@ export function createCronTargets(platform: Platform): CronTargets {
 
   async function lookUp(projectIds: readonly string[]): Promise<void> {
     const deployments = await activeDeployments(platform.db, projectIds);
-    await Promise.all(
-      deployments.map(async ({ id, replicas, ready }) => {
-        // One application's trouble is no reason to keep the others waiting.
-        const instances = await platform.ports.runtime.observe(id).catch((error: unknown) => {
-          platform.log.error({ err: error, deployment: id }, "where an application runs could not be seen");
-          return [];
-        });
-        targets.set(id, readyTargets(instances, new Map(ready), replicas));
-      }),
-    );
+    for (const { id, targets: found } of deployments) targets.set(id, found);
     for (const id of projectIds) known.add(id);
   }
 

@@ -68,14 +68,13 @@ async function scheduler(
   address: InstanceAddress | null,
   options: { settings?: Partial<CronSettings>; project?: CronProject; owner?: string } = {},
 ): Promise<Scheduler> {
-  const project = options.project ?? (await deployedProject({ db: database.db, vault }));
+  const project = options.project ?? (await deployedProject({ db: database.db, vault }, address));
   let now = noon;
   const platform = cronWorld({
     db: database.db,
     vault,
     clock: { now: () => new Date(now) },
     owner: options.owner ?? `test-${Math.random()}`,
-    addressOf: () => address,
     ...(options.settings === undefined ? {} : { settings: options.settings }),
   });
   const task = cronTask(platform);
@@ -444,7 +443,7 @@ test("a project whose calls hang delays no other project's", async () => {
   await withApp(
     async (app) => {
       const hog = await scheduler(app.address, { settings: { concurrent: 8, concurrentPerProject: 4 } });
-      const other = await deployedProject({ db: database.db, vault });
+      const other = await deployedProject({ db: database.db, vault }, app.address);
       for (let i = 0; i < 50; i += 1)
         await addJob(database.db, hog.project, { name: `slow${i}`, next_run_at: new Date(noon) });
       await addJob(database.db, other, { name: "fast", next_run_at: new Date(noon) });

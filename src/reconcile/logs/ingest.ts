@@ -11,6 +11,7 @@ export interface OutputSource {
   readonly workload_id: string;
   readonly project_id: string;
   readonly deployment: number;
+  readonly instances: readonly Instance[];
   redactor(): Promise<Redact>;
 }
 
@@ -25,7 +26,7 @@ export function createIngest(platform: IngestPlatform): IngestOutput {
   const budgetOf = createLineBudgets(platform.settings.logLines);
   return (source) =>
     runExclusive(source.workload_id, async () => {
-      for (const instance of await platform.ports.runtime.observe(source.workload_id))
+      for (const instance of source.instances)
         await ingestInstance(platform, source, instance, budgetOf(`${source.project_id}/${instance.ordinal}`));
     });
 }

@@ -35,10 +35,16 @@ function machine() {
   const broken = new Set<string>();
   const opened: string[] = [];
   let next = async () => {};
+  let touched = 0;
+  let reads = 0;
   const runtime = {
-    list: async () => [...written.keys()],
-    observe: async (workload_id: string) => [{ workload_id, ordinal: 0, attempt: 1, state: "running" }],
+    observe: async () =>
+      [...written].map(([workload_id, lines]) => {
+        const output_mark = `${touched}:${lines.length}`;
+        return { workload_id, ordinal: 0, attempt: 1, state: "running", output_mark };
+      }),
     async readOutput({ workload_id }: InstanceKey, cursor: string | null) {
+      reads += 1;
       const work = next;
       next = async () => {};
       await work();
@@ -66,7 +72,11 @@ function machine() {
     write: (of: CronProject, ...lines: string[]) =>
       void written.set(of.deployment_id, [...(written.get(of.deployment_id) ?? []), ...lines]),
     /** Happens once, when the task has begun and the next output is about to be read. */
-    beforeRead: (work: () => Promise<void>) => void (next = work),
+    beforeRead(work: () => Promise<void>) {
+      touched += 1;
+      next = work;
+    },
+    reads: () => reads,
     run: () => task.run(AbortSignal.timeout(60_000)),
     log: async (of: CronProject) =>
       (await logStore.readRuntime(of.project_id, { limit: 100 })).lines.map(({ text }) => text),
@@ -114,6 +124,19 @@ test("the name of a database that an application keeps after a promotion is hidd
   write(app, "connected to kept12345");
   await run();
   assert.deepEqual(await log(app), ["connected to [redacted]"]);
+});
+
+test("an application is read again only when it may have written something", async () => {
+  const { write, run, reads } = machine();
+  const app = await deployedProject({ db: database.db, vault });
+  write(app, "one");
+  for (let runs = 0; runs < 3; runs += 1) await run();
+  const first = reads();
+  await run();
+  assert.equal(reads(), first);
+  write(app, "two");
+  await run();
+  assert.ok(reads() > first);
 });
 
 test("what applications that write nothing keep secret is not opened", async () => {

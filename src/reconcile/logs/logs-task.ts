@@ -1,16 +1,17 @@
 import { outputOwners } from "../../features/deployments/deployments.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
+import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import { createRedactors, type OutputOwner } from "../redactors.ts";
 import type { Platform } from "../platform.ts";
 
 // Enough that one application's flood keeps few others waiting.
-const workloadsAtOnce = 8;
+const maxConcurrency = 8;
 
 /** Moves what applications write into their projects' logs. */
 export function logsTask(platform: Platform): Task {
-  const owners = new Map<string, OutputOwner & { readonly number: number }>();
+  const read = new Map<string, { readonly owner: OutputOwner & { readonly number: number }; marks: string }>();
   const redactors = createRedactors(platform);
   const runIsolated = createFaultIsolation(
     platform.log,
@@ -21,17 +22,27 @@ export function logsTask(platform: Platform): Task {
     periodMs: 500,
     topics: ["logs"],
     async run() {
-      const ids = await platform.ports.runtime.list();
-      for (const id of owners.keys()) if (!ids.includes(id)) owners.delete(id);
-      const unknown = ids.filter((id) => !owners.has(id));
-      for (const owner of await outputOwners(platform.db, unknown)) owners.set(owner.id, owner);
+      const workloads = Map.groupBy(await platform.ports.runtime.observe(), ({ workload_id }) => workload_id);
+      for (const id of read.keys()) if (!workloads.has(id)) read.delete(id);
+      const written = [...workloads].filter(([id, instances]) => read.get(id)?.marks !== marksOf(instances));
+      const unknown = written.flatMap(([id]) => (read.has(id) ? [] : [id]));
+      for (const owner of await outputOwners(platform.db, unknown)) read.set(owner.id, { owner, marks: "" });
       let failed = 0;
-      await mapWithConcurrency([...owners.values()], workloadsAtOnce, async (owner) => {
-        const { id, project_id, number } = owner;
-        const source = { workload_id: id, project_id, deployment: number, redactor: () => redactors(owner) };
-        if (!(await runIsolated(id, () => platform.ingestOutput(source)))) failed += 1;
+      await mapWithConcurrency(written, maxConcurrency, async ([id, instances]) => {
+        const known = read.get(id);
+        if (known === undefined) return;
+        const { owner } = known;
+        const source = { workload_id: id, project_id: owner.project_id, deployment: owner.number, instances };
+        const ingest = () => platform.ingestOutput({ ...source, redactor: () => redactors(owner) });
+        if (await runIsolated(id, ingest)) known.marks = marksOf(instances);
+        else failed += 1;
       });
-      return { detail: `${ids.length} workloads${failed > 0 ? `, ${failed} could not be read` : ""}` };
+      return { detail: `${workloads.size} workloads${failed > 0 ? `, ${failed} could not be read` : ""}` };
     },
   };
+}
+
+/** Stays the same while none of these has written anything. */
+function marksOf(instances: readonly Instance[]): string {
+  return instances.map(({ ordinal, attempt, output_mark }) => `${ordinal}.${attempt}=${output_mark}`).join();
 }

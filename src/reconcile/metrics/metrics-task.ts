@@ -75,6 +75,11 @@ function createRotation() {
   };
 }
 
+async function runningWorkloads({ ports }: Platform): Promise<readonly string[]> {
+  const running = (await ports.runtime.observe()).filter(({ state }) => state === "running");
+  return [...new Set(running.map(({ workload_id }) => workload_id))];
+}
+
 async function measureReplicas(
   platform: Platform,
   rotation: ReturnType<typeof createRotation>,
@@ -83,7 +88,7 @@ async function measureReplicas(
   const samples: ReplicaSample[] = [];
   const begunAtMs = performance.now();
   let reached = 0;
-  for (const id of rotation.order(await platform.ports.runtime.list())) {
+  for (const id of rotation.order(await runningWorkloads(platform))) {
     if (signal.aborted || performance.now() - begunAtMs > usageBudgetMs) break;
     reached += 1;
     for (const { workload_id, ...usage } of await platform.ports.runtime.measure(id))

@@ -1,6 +1,6 @@
 import type { Failure, Stage } from "../../ports/failure.ts";
 import type { InstanceExit, ListeningPort, OneOffResult } from "../../ports/runtime.ts";
-import type { Look } from "../check-health.ts";
+import type { ProbeResult } from "../probe-health.ts";
 
 /** Every way in which a deployment fails after its build, with what to do about it. */
 const releaseFailures = {
@@ -18,6 +18,7 @@ const releaseFailures = {
     "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
   project_deleted: "Undelete the project and deploy again.",
   org_suspended: "The platform's operator can enable the organization; then deploy again.",
+  edge_unavailable: "Push again when the platform's status shows a running edge; ask its operator if that takes long.",
   platform_fault: "Try again; the operator's log says more.",
 } as const;
 
@@ -33,8 +34,15 @@ export const notServed = {
   org_suspended: releaseFailure("switch", "org_suspended", "The organization was suspended before this went live."),
 } as const;
 
+/** The edges did not take the new route in time; requests go to the deployment before again. */
+export const edgeUnavailable = releaseFailure(
+  "switch",
+  "edge_unavailable",
+  "The edge did not confirm the new route in time. The deployment before it goes on serving.",
+);
+
 /** Undefined: the release command was successful. */
-export function judgeRelease(result: OneOffResult, command: string): Failure | undefined {
+export function releaseCommandFailure(result: OneOffResult, command: string): Failure | undefined {
   if (result.outcome !== "exited")
     return releaseFailure("release", "release_timeout", `The release command did not end in time: ${command}`);
   if (result.out_of_memory)
@@ -49,15 +57,15 @@ export function judgeRelease(result: OneOffResult, command: string): Failure | u
 }
 
 /** Why a replica that ended while it was starting did so. */
-export function judgeExit(exit: InstanceExit | null): Failure {
-  if (exit?.out_of_memory)
+export function exitFailure(exit: Pick<InstanceExit, "code" | "out_of_memory">): Failure {
+  if (exit.out_of_memory)
     return releaseFailure("boot", "out_of_memory", "The application used more memory than it may while it started.");
-  if (exit?.code === 0)
+  if (exit.code === 0)
     return releaseFailure("boot", "exited_on_boot", "The application ended by itself (exit code 0) while it started.");
   return releaseFailure(
     "boot",
     "crash_on_boot",
-    `The application crashed while it started (exit code ${exit?.code ?? "unknown"}).`,
+    `The application crashed while it started (exit code ${exit.code ?? "unknown"}).`,
   );
 }
 
@@ -69,11 +77,11 @@ export interface Asked {
   readonly listening: readonly ListeningPort[];
 }
 
-/** Why a replica that keeps running did not become healthy in time: by what the last look found. */
-export function judgeLook(last: Look, where: Asked): Failure {
+/** Why a replica that keeps running did not become healthy in time: by the result of the last probe. */
+export function probeFailure(last: ProbeResult, where: Asked): Failure {
   const asked = where.path ?? "/";
   const seconds = Math.round(where.budgetMs / 1000);
-  switch (last.seen) {
+  switch (last.outcome) {
     case "status":
       return releaseFailure("health", "health_check_failed", `GET ${asked} answered ${last.status} for ${seconds} s.`);
     case "timeout":

@@ -6,8 +6,11 @@ import {
   failDeployment,
   markReady,
   projectsToRestart,
+  releasedReplicas,
+  routeTo,
   restartWithVariables,
   takeDeployment,
+  type Switched,
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
@@ -16,11 +19,20 @@ import type { Workload } from "../../ports/runtime.ts";
 import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
-import { syncEdge } from "../edge/edge-sync.ts";
-import { checkHealth, type Look } from "../check-health.ts";
+import { awaitEdges } from "../edge/await-edges.ts";
+import { probeHealth, type ProbeResult } from "../probe-health.ts";
+import { startReplica } from "../start-replica.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
-import { judgeExit, judgeLook, judgeRelease, notServed, releaseFailure, whereItListens } from "./release-failures.ts";
+import {
+  edgeUnavailable,
+  exitFailure,
+  notServed,
+  probeFailure,
+  releaseCommandFailure,
+  releaseFailure,
+  whereItListens,
+} from "./release-failures.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
@@ -102,13 +114,15 @@ async function runReleaseCommand(release: Release): Promise<Failure | undefined>
   await requireLease(platform.db, lease);
   const result = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
   lines.end();
-  return judgeRelease(result, command);
+  return releaseCommandFailure(result, command);
 }
 
 async function startReplicas(release: Release): Promise<Failure | undefined> {
-  const { platform, workload, log } = release;
-  log.step(`Starting ${workload.replicas === 1 ? "1 replica" : `${workload.replicas} replicas`}`);
-  await platform.ports.runtime.apply(workload);
+  const { platform, deployment, workload, log } = release;
+  const { replicas, org_id, id: deployment_id } = deployment;
+  log.step(`Starting ${replicas === 1 ? "1 replica" : `${replicas} replicas`}`);
+  const ordinals = Array.from({ length: replicas }, (_, ordinal) => ordinal);
+  await Promise.all(ordinals.map((ordinal) => startReplica(platform, workload, { org_id, deployment_id, ordinal })));
   return awaitHealth(release);
 }
 
@@ -117,40 +131,37 @@ async function awaitHealth(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, workload, signal } = release;
   const { everyMs, budgetMs } = platform.settings.health;
   const end = Date.now() + budgetMs;
-  const last = new Map<number, Look>();
-  const remark = remarkOnPorts(release);
+  const results = new Map<number, ProbeResult>();
+  const warn = warnAboutPorts(release);
   let pauseMs = 10;
   while (!signal.aborted) {
-    const instances = await platform.ports.runtime.observe(workload.id);
-    const exited = instances.find((instance) => instance.state === "exited");
-    if (exited) return judgeExit(exited.exit);
-    const waiting = instances.filter((instance) => last.get(instance.ordinal)?.seen !== "healthy");
+    const replicas = await releasedReplicas(platform.db, deployment.id);
+    const exited = replicas.find(({ state }) => state === "exited");
+    if (exited) return exitFailure({ code: exited.exit_code, out_of_memory: exited.out_of_memory });
+    const waiting = replicas.filter(({ ordinal }) => results.get(ordinal)?.outcome !== "healthy");
     await Promise.all(
-      waiting.map(async (instance) => last.set(instance.ordinal, await lookAt(release, instance.address))),
+      waiting.map(async (replica) => results.set(replica.ordinal, await probeReplica(release, replica))),
     );
-    const healthy = instances.filter((instance) => last.get(instance.ordinal)?.seen === "healthy");
-    for (const { ordinal, attempt } of healthy)
-      await markReady(platform.db, { org_id: deployment.org_id, deployment_id: workload.id, ordinal, attempt });
-    if (healthy.length >= workload.replicas) return undefined;
+    if (replicas.every(({ ordinal }) => results.get(ordinal)?.outcome === "healthy")) return undefined;
     if (Date.now() >= end) break;
-    if ([...last.values()].every((each) => each.seen === "refused")) await remark();
-    // Quick looks first: most applications are up within a fraction of the usual pace.
+    if ([...results.values()].every(({ outcome }) => outcome === "refused")) await warn();
+    // Poll fast first: most applications are up within a fraction of the usual pace.
     await sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 1.15, everyMs);
   }
-  const worst = [...last.values()].find((each) => each.seen !== "healthy") ?? { seen: "refused" as const };
-  const listening = worst.seen === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
-  return judgeLook(worst, { port: workload.port, path: deployment.health_path, budgetMs, listening });
+  const worst = [...results.values()].find(({ outcome }) => outcome !== "healthy") ?? { outcome: "refused" as const };
+  const listening = worst.outcome === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
+  return probeFailure(worst, { port: workload.port, path: deployment.health_path, budgetMs, listening });
 }
 
-const remarkAfterMs = 5000;
+const warnAfterMs = 5000;
 
-/** Says once, when nobody has listened on the right port for some time, where the application listens instead: it may be long until it is given up. */
-function remarkOnPorts({ platform, workload, log }: Release): () => Promise<void> {
-  let dueAtMs = Date.now() + remarkAfterMs;
+/** Says once where the application listens, when nothing has listened on the right port for some time: the budget may be long. */
+function warnAboutPorts({ platform, workload, log }: Release): () => Promise<void> {
+  let dueAtMs = Date.now() + warnAfterMs;
   return async () => {
     if (Date.now() < dueAtMs) return;
-    dueAtMs = Date.now() + remarkAfterMs;
+    dueAtMs = Date.now() + warnAfterMs;
     const listening = await platform.ports.runtime.listening(workload.id);
     if (listening.length === 0) return;
     log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port, listening })}`);
@@ -158,44 +169,49 @@ function remarkOnPorts({ platform, workload, log }: Release): () => Promise<void
   };
 }
 
-function lookAt({ platform, deployment }: Release, address: { host: string; port: number } | null): Promise<Look> {
-  if (address === null) return Promise.resolve({ seen: "refused" });
-  return checkHealth({
-    address,
-    hostname: deployment.hostname,
-    path: deployment.health_path,
-    timeoutMs: platform.settings.health.timeoutMs,
-  });
+type Released = Awaited<ReturnType<typeof releasedReplicas>>[number];
+
+async function probeReplica({ platform, deployment }: Release, replica: Released): Promise<ProbeResult> {
+  const { ordinal, attempt, host, port } = replica;
+  if (host === null || port === null) return { outcome: "refused" };
+  const { timeoutMs } = platform.settings.health;
+  const probe = { address: { host, port }, hostname: deployment.hostname, path: deployment.health_path, timeoutMs };
+  const result = await probeHealth(probe);
+  const key = { org_id: deployment.org_id, deployment_id: deployment.id, ordinal, attempt };
+  if (result.outcome === "healthy") await markReady(platform.db, key);
+  return result;
 }
 
-/** One atomic change of rows; then the edge goes by it before anybody is told. */
+/**
+ * Routes requests to the deployment, and lets it take the active one's place once every live edge has confirmed that. Whatever goes wrong in
+ * between fails the deployment, and its route goes back to the active one with that same change of its row.
+ */
 async function switchTraffic(release: Release): Promise<Failure | undefined> {
-  const { platform, deployment, lease, log, signal } = release;
+  const { platform, deployment, lease, signal } = release;
   signal.throwIfAborted();
-  const outcome = await platform.db.transaction().execute(async (tx) => {
-    const activated = await activate(tx, lease, deployment);
-    if (activated === "activated") await platform.wakeups.send(tx, "edge", deployment.project_id);
-    return activated;
-  });
-  switch (outcome) {
-    case "project_deleted":
-    case "org_suspended":
-      return notServed[outcome];
-    case "lease_lost":
-      platform.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
-      return undefined;
-    case "activated":
-      await syncEdge(platform).catch((error: unknown) =>
-        platform.log.error({ err: error }, "the edge did not take the new route; it will be tried again"),
-      );
-      // Who reads along waits for the end of the switch, and has the whole log then.
-      log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
-      await log.flush();
-      await endSwitch(platform.db, lease);
-      await platform.wakeups.send(platform.db, "outcomes", deployment.id);
-      await platform.wakeups.send(platform.db, "apps", deployment.project_id);
-      return undefined;
-  }
+  const routed = await platform.db.transaction().execute((tx) => routeTo(tx, lease, deployment));
+  if (routed !== "done") return notSwitched(release, routed);
+  const edges = await awaitEdges(platform, { timeoutMs: platform.settings.edgeConfirmMs, signal });
+  if (edges !== "confirmed") return edgeUnavailable;
+  const activated = await platform.db.transaction().execute((tx) => activate(tx, lease, deployment));
+  if (activated !== "done") return notSwitched(release, activated);
+  await announce(release);
+  return undefined;
+}
+
+function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switched, "done">): Failure | undefined {
+  if (obstacle !== "lease_lost") return notServed[obstacle];
+  platform.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
+  return undefined;
+}
+
+/** Followers of the log get the complete log before they learn of the switch. */
+async function announce({ platform, deployment, lease, log }: Release): Promise<void> {
+  log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
+  await log.flush();
+  await endSwitch(platform.db, lease);
+  await platform.wakeups.send(platform.db, "outcomes", deployment.id);
+  await platform.wakeups.send(platform.db, "apps", deployment.project_id);
 }
 
 /** Shows the pusher the application's last words and what to do, and answers what was said. */
@@ -216,10 +232,12 @@ async function explain(release: Release, judged: Failure): Promise<Failure> {
 }
 
 async function lastWords({ platform, deployment, workload }: Release): Promise<string[]> {
+  const instances = (await platform.ports.runtime.observe()).filter(({ workload_id }) => workload_id === workload.id);
   await platform.ingestOutput({
     workload_id: workload.id,
     project_id: deployment.project_id,
     deployment: deployment.number,
+    instances,
     redactor: async () => redactorOf(workload),
   });
   const page = await platform.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
@@ -250,8 +268,8 @@ function readAlong(deployment: TakenDeployment): string | null {
 
 async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
   await failDeployment(platform.db, lease, deployment, failure);
-  await platform.wakeups.send(platform.db, "outcomes", deployment.id);
-  await platform.wakeups.send(platform.db, "apps", deployment.project_id);
+  for (const topic of ["outcomes", "edge", "apps"] as const)
+    await platform.wakeups.send(platform.db, topic, deployment.id);
 }
 
 async function restartChanged(platform: Platform): Promise<void> {

@@ -1,13 +1,13 @@
 import { get } from "node:http";
 import type { InstanceAddress } from "../ports/runtime.ts";
 
-/** What one look at an application found. */
-export type Look =
-  | { readonly seen: "healthy" }
-  | { readonly seen: "refused" }
-  | { readonly seen: "timeout" }
-  | { readonly seen: "broken"; readonly detail: string }
-  | { readonly seen: "status"; readonly status: number };
+/** What one request to an application found. */
+export type ProbeResult =
+  | { readonly outcome: "healthy" }
+  | { readonly outcome: "refused" }
+  | { readonly outcome: "timeout" }
+  | { readonly outcome: "broken"; readonly detail: string }
+  | { readonly outcome: "status"; readonly status: number };
 
 export interface Probe {
   readonly address: InstanceAddress;
@@ -18,7 +18,7 @@ export interface Probe {
 }
 
 /** Asks the application once, over a connection of its own, without following redirects. */
-export function checkHealth(probe: Probe): Promise<Look> {
+export function probeHealth(probe: Probe): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const request = get({
       host: probe.address.host,
@@ -27,8 +27,8 @@ export function checkHealth(probe: Probe): Promise<Look> {
       headers: { host: probe.hostname, "user-agent": "berth-health/1.0" },
       agent: false,
     });
-    const timer = setTimeout(() => end({ seen: "timeout" }), probe.timeoutMs);
-    function end(found: Look): void {
+    const timer = setTimeout(() => end({ outcome: "timeout" }), probe.timeoutMs);
+    function end(found: ProbeResult): void {
       clearTimeout(timer);
       request.destroy();
       resolve(found);
@@ -36,11 +36,11 @@ export function checkHealth(probe: Probe): Promise<Look> {
     request.on("response", (response) => {
       const status = response.statusCode ?? 0;
       response.resume();
-      end(isHealthy(status, probe.path) ? { seen: "healthy" } : { seen: "status", status });
+      end(isHealthy(status, probe.path) ? { outcome: "healthy" } : { outcome: "status", status });
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
       const unreachable = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOENT"].includes(error.code ?? "");
-      end(unreachable ? { seen: "refused" } : { seen: "broken", detail: error.code ?? error.message });
+      end(unreachable ? { outcome: "refused" } : { outcome: "broken", detail: error.code ?? error.message });
     });
   });
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createServer as createTcp, type AddressInfo, type Server } from "node:net";
 import { createServer } from "node:http";
 import { after, test } from "node:test";
-import { checkHealth } from "./check-health.ts";
-import { judgeExit, judgeLook, judgeRelease } from "./releases/release-failures.ts";
+import { probeHealth } from "./probe-health.ts";
+import { exitFailure, probeFailure, releaseCommandFailure } from "./releases/release-failures.ts";
 
 const servers: Server[] = [];
 after(() => {
@@ -23,39 +23,39 @@ const answering = (status: number) =>
     ),
   );
 const ask = (address: { host: string; port: number }, path: string | null) =>
-  checkHealth({ address, hostname: "demo.localhost", path, timeoutMs: 300 });
+  probeHealth({ address, hostname: "demo.localhost", path, timeoutMs: 300 });
 
 test("without a health path anything below 500 is healthy", async () => {
   for (const status of [200, 302, 404, 499])
-    assert.deepEqual(await ask(await answering(status), null), { seen: "healthy" });
-  assert.deepEqual(await ask(await answering(500), null), { seen: "status", status: 500 });
+    assert.deepEqual(await ask(await answering(status), null), { outcome: "healthy" });
+  assert.deepEqual(await ask(await answering(500), null), { outcome: "status", status: 500 });
 });
 
 test("with a health path only 200 to 399 is healthy, and redirects are not followed", async () => {
   for (const status of [200, 302, 399])
-    assert.deepEqual(await ask(await answering(status), "/health"), { seen: "healthy" });
+    assert.deepEqual(await ask(await answering(status), "/health"), { outcome: "healthy" });
   for (const status of [404, 503])
-    assert.deepEqual(await ask(await answering(status), "/health"), { seen: "status", status });
+    assert.deepEqual(await ask(await answering(status), "/health"), { outcome: "status", status });
 });
 
 test("nobody listening, no answer and no HTTP are told apart", async () => {
   const silent = await listening(createTcp(() => {}));
-  assert.deepEqual(await ask(silent, null), { seen: "timeout" });
+  assert.deepEqual(await ask(silent, null), { outcome: "timeout" });
   const closing = await listening(createTcp((socket) => socket.destroy()));
-  assert.equal((await ask(closing, null)).seen, "broken");
+  assert.equal((await ask(closing, null)).outcome, "broken");
   const gone = await listening(createTcp());
   await new Promise((resolve) => servers.pop()?.close(resolve));
-  assert.deepEqual(await ask(gone, null), { seen: "refused" });
+  assert.deepEqual(await ask(gone, null), { outcome: "refused" });
 });
 
 test("the five classic mistakes have five codes", () => {
   const where = { port: 3000, path: "/health", budgetMs: 60_000, listening: [] };
   const codes = [
-    judgeRelease({ outcome: "exited", code: 1, out_of_memory: false }, "migrate")?.code,
-    judgeExit({ code: 1, out_of_memory: false, at: new Date() }).code,
-    judgeLook({ seen: "refused" }, where).code,
-    judgeLook({ seen: "status", status: 503 }, where).code,
-    judgeLook({ seen: "timeout" }, where).code,
+    releaseCommandFailure({ outcome: "exited", code: 1, out_of_memory: false }, "migrate")?.code,
+    exitFailure({ code: 1, out_of_memory: false }).code,
+    probeFailure({ outcome: "refused" }, where).code,
+    probeFailure({ outcome: "status", status: 503 }, where).code,
+    probeFailure({ outcome: "timeout" }, where).code,
   ];
   assert.deepEqual(codes, [
     "release_failed",
@@ -69,7 +69,7 @@ test("the five classic mistakes have five codes", () => {
 test("a wrong port is named, and a right one that only the application itself reaches", () => {
   const where = { port: 3000, path: null, budgetMs: 60_000 };
   const told = (...listening: { port: number; loopback: boolean }[]) =>
-    judgeLook({ seen: "refused" }, { ...where, listening }).summary;
+    probeFailure({ outcome: "refused" }, { ...where, listening }).summary;
   assert.match(told(), /listens nowhere/);
   assert.match(
     told({ port: 5000, loopback: false }, { port: 9229, loopback: true }),

@@ -1,0 +1,48 @@
+import { sql } from "kysely";
+import type { Db } from "../../store/database.ts";
+
+/** An edge as the control plane of its machine reports it. */
+export interface EdgeReport {
+  readonly id: string;
+  readonly machine: string;
+  readonly kind: string;
+  /** What was committed before this version was drawn is served. */
+  readonly route_version: number;
+  /** Requests and tunnels that are open to draining replicas, by host:port. */
+  readonly open_requests: Readonly<Record<string, number>>;
+}
+
+/** Stores what an edge serves by at this moment. */
+export async function saveEdge(db: Db, edge: EdgeReport): Promise<void> {
+  const report = { ...edge, open_requests: JSON.stringify(edge.open_requests), seen_at: sql<string>`now()` };
+  await db
+    .insertInto("edge")
+    .values(report)
+    .onConflict((on) => on.column("id").doUpdateSet(report))
+    .execute();
+}
+
+/** An edge that was stopped confirms nothing any more, and is not waited for. */
+export async function removeEdge(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("edge").where("id", "=", id).execute();
+}
+
+/** Whether all edges seen in the last 10 seconds serve by this version. */
+export async function edgesConfirm(db: Db, version: number): Promise<"confirmed" | "behind" | "no_edge"> {
+  const { rows } = await sql<{ live: number; behind: number }>`
+    select count(*)::integer as live, count(*) filter (where route_version < ${version})::integer as behind
+    from edge where seen_at > now() - interval '10 seconds'`.execute(db);
+  const { live, behind } = rows[0] as { live: number; behind: number };
+  if (live === 0) return "no_edge";
+  return behind === 0 ? "confirmed" : "behind";
+}
+
+/** Whether a live edge has requests open to one of these targets (host:port). */
+export async function hasOpenRequests(db: Db, targets: readonly string[]): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from edge, jsonb_each_text(open_requests) as open(target, count)
+    where seen_at > now() - interval '10 seconds' and target = any(${targets}) and count::integer > 0 limit 1`.execute(
+    db,
+  );
+  return rows.length > 0;
+}

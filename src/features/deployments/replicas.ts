@@ -1,0 +1,194 @@
+import { sql } from "kysely";
+import type { Db } from "../../store/database.ts";
+
+export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
+
+/** What is known of one replica of a deployment. */
+export interface ReplicaRow {
+  readonly ordinal: number;
+  /** The newest start. */
+  readonly attempt: number;
+  readonly state: ReplicaState;
+  /** The start that passed its health check; 0 when none may have traffic. */
+  readonly ready_attempt: number;
+  readonly restarts: number;
+  readonly next_start_at: string | null;
+  readonly host: string | null;
+  readonly port: number | null;
+}
+
+/** A deployment that ought to run, or of which something is left, with its replicas. */
+export interface WorkloadRow {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly number: number;
+  readonly status: string;
+  readonly health_path: string | null;
+  readonly slug: string;
+  readonly hostname: string;
+  /** How many replicas there ought to be. */
+  readonly replicas: number;
+  /** Since when what is to end may drain. */
+  readonly ending_since: string | null;
+  readonly deleted_at: string | null;
+  readonly suspended_at: string | null;
+  readonly replica_rows: readonly ReplicaRow[];
+}
+
+/**
+ * The deployments that this machine runs or ought to run, and these. One that another machine runs is that machine's; a row that names no
+ * machine is anyone's.
+ */
+export async function workloadRows(db: Db, machine: string, ids: readonly string[]): Promise<readonly WorkloadRow[]> {
+  const { rows } = await sql<WorkloadRow>`
+    with wanted as (
+      select d.id from deployment d join project p on p.id = d.project_id join organization o on o.id = d.org_id
+      where d.status = 'active' and p.deleted_at is null and o.suspended_at is null
+        and not exists (select from replica r where r.deployment_id = d.id and r.machine <> ${machine} and r.state <> 'stopped')
+      union select deployment_id from replica where machine = ${machine} and state <> 'stopped'
+      union select unnest(${ids}::text[]))
+    select d.id, d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, p.replicas, p.deleted_at, o.suspended_at,
+      coalesce(d.retired_at, p.deleted_at, o.suspended_at, case when d.status = 'active' then p.updated_at end) as ending_since,
+      coalesce((select jsonb_agg(to_jsonb(r) order by r.ordinal) from replica r
+        where r.deployment_id = d.id and (r.machine is null or r.machine = ${machine})), '[]') as replica_rows
+    from wanted join deployment d on d.id = wanted.id join project p on p.id = d.project_id join organization o on o.id = d.org_id
+    order by d.id`.execute(db);
+  return rows;
+}
+
+export interface ReplicaKey {
+  readonly org_id: string;
+  readonly deployment_id: string;
+  readonly ordinal: number;
+}
+
+export interface ReplicaAttempt extends ReplicaKey {
+  readonly attempt: number;
+}
+
+/** Draws the number of the replica's next start on this machine; above `seen`, the number of one that runs or ran. */
+export async function claimAttempt(db: Db, key: ReplicaKey, machine: string, seen = 0): Promise<number> {
+  const state = { state: "starting", machine, host: null, port: null, ready_attempt: 0 } as const;
+  const row = await db
+    .insertInto("replica")
+    .values({ ...key, ...state, attempt: seen + 1 })
+    .onConflict((on) =>
+      on
+        .columns(["deployment_id", "ordinal"])
+        .doUpdateSet({ ...state, since: sql`now()`, attempt: sql`greatest(replica.attempt, ${seen}) + 1` }),
+    )
+    .returning("attempt")
+    .executeTakeFirstOrThrow();
+  return row.attempt;
+}
+
+/** The replica runs at this address; it gets traffic once it is ready. */
+export async function markRunning(
+  db: Db,
+  replica: ReplicaAttempt & { readonly machine: string; readonly host: string | null; readonly port: number | null },
+): Promise<void> {
+  const { attempt, machine, host, port } = replica;
+  const state = { state: "running", attempt, machine, host, port } as const;
+  await db
+    .insertInto("replica")
+    .values({ ...replica, state: "running" })
+    .onConflict((on) =>
+      on
+        .columns(["deployment_id", "ordinal"])
+        .doUpdateSet({ ...state, since: sql`now()` })
+        .where("replica.attempt", "<=", attempt),
+    )
+    .execute();
+}
+
+/** This start of the replica passed its health check. */
+export async function markReady(db: Db, { deployment_id, ordinal, attempt }: ReplicaAttempt): Promise<void> {
+  await db
+    .updateTable("replica")
+    .set({ ready_attempt: attempt })
+    .where("deployment_id", "=", deployment_id)
+    .where("ordinal", "=", ordinal)
+    .where("attempt", "=", attempt)
+    .where("state", "=", "running")
+    .execute();
+}
+
+/** These replicas leave the routes: whatever the other rows say meanwhile, they get no new request. */
+export async function markDraining(db: Db, deploymentId: string, ordinals: readonly number[]): Promise<void> {
+  await db
+    .updateTable("replica")
+    .set({ state: "draining", ready_attempt: 0, since: sql`now()` })
+    .where("deployment_id", "=", deploymentId)
+    .where("ordinal", "in", [...ordinals])
+    .where("state", "in", ["starting", "running"])
+    .execute();
+}
+
+/** A replica that was to end stays; it gets traffic again after its next health check. */
+export async function markKept(db: Db, deploymentId: string, ordinal: number): Promise<void> {
+  await db
+    .updateTable("replica")
+    .set({ state: "running", since: sql`now()` })
+    .where("deployment_id", "=", deploymentId)
+    .where("ordinal", "=", ordinal)
+    .where("state", "=", "draining")
+    .execute();
+}
+
+/** These replicas are gone. Their numbers are remembered while the deployment can run again. */
+export async function markStopped(
+  db: Db,
+  deploymentId: string,
+  { ordinals, forGood }: { readonly ordinals: readonly number[]; readonly forGood: boolean },
+): Promise<void> {
+  if (forGood) {
+    await db
+      .deleteFrom("replica")
+      .where("deployment_id", "=", deploymentId)
+      .where("ordinal", "in", [...ordinals])
+      .execute();
+    return;
+  }
+  await db
+    .updateTable("replica")
+    .set({ state: "stopped", ready_attempt: 0, host: null, port: null, since: sql`now()` })
+    .where("deployment_id", "=", deploymentId)
+    .where("ordinal", "in", [...ordinals])
+    .execute();
+}
+
+export interface CrashRow extends ReplicaAttempt {
+  readonly exit_code: number | null;
+  readonly out_of_memory: boolean;
+  readonly restarts: number;
+  readonly pauseMs: number;
+}
+
+/** A replica's start ended; it is to be started again after the pause. False when the row knows of this end already. */
+export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
+  const { attempt, pauseMs, deployment_id, ordinal, org_id, ...how } = crash;
+  const done = await db
+    .updateTable("replica")
+    .set({
+      ...{ ...how, attempt, state: "exited", ready_attempt: 0, host: null, port: null },
+      ...{ since: sql`now()`, exited_at: sql<string>`now()` },
+      next_start_at: sql<string>`now() + make_interval(secs => ${pauseMs / 1000})`,
+    })
+    .where("org_id", "=", org_id)
+    .where("deployment_id", "=", deployment_id)
+    .where("ordinal", "=", ordinal)
+    .where("attempt", "=", attempt)
+    .where("state", "<>", "exited")
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** The replicas of a deployment that is being released, with how those that ended did. */
+export async function releasedReplicas(db: Db, deploymentId: string) {
+  return db
+    .selectFrom("replica")
+    .select(["ordinal", "attempt", "state", "host", "port", "exit_code", "out_of_memory"])
+    .where("deployment_id", "=", deploymentId)
+    .execute();
+}

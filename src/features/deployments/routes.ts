@@ -1,0 +1,87 @@
+import { sql } from "kysely";
+import type { Route, RouteState } from "../../ports/edge.ts";
+import type { Db } from "../../store/database.ts";
+
+/** The routes of one project: its own hostname and those that are served for it. None when the project is gone. */
+export interface ProjectRoutes {
+  readonly project_id: string;
+  readonly routes: readonly Route[];
+}
+
+export interface RouteChanges {
+  /** What these rows were read by; the next read leaves out what it showed. */
+  readonly snapshot: string;
+  readonly projects: readonly ProjectRoutes[];
+  /** Addresses (host:port) of replicas that left the routes and may still have open requests. */
+  readonly draining: readonly string[];
+}
+
+/**
+ * The routes of all projects whose route may have changed since the snapshot, of all projects without one. A pure function of the rows:
+ * requests go to the deployment whose switch is under way, else to the active one, and there to the running replicas whose present start
+ * passed its health check, but for those that a scale-down will end.
+ */
+export async function changedRoutes(db: Db, since: string | null): Promise<RouteChanges> {
+  const { rows } = await sql<{ snapshot: string; rows: readonly RouteRow[]; draining: readonly string[] }>`
+    with changed as (
+      select project_id from route_change where ${since}::pg_snapshot is null
+        or (changed_by >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(changed_by, ${since}::pg_snapshot))),
+    routed as (
+      select c.project_id, p.hostname,
+        case when o.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'
+          when d.id is null then 'empty' else 'serving' end as state,
+        (select jsonb_agg(m.hostname order by m.hostname) from domain m where m.project_id = p.id and m.verified_at is not null) as domains,
+        (select jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal) from replica r
+          where r.deployment_id = d.id and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
+      from changed c left join project p on p.id = c.project_id and p.purged_at is null left join organization o on o.id = p.org_id
+      left join deployment w on w.project_id = p.id and w.status = 'starting' and w.switching
+      left join deployment a on a.project_id = p.id and a.status = 'active'
+      left join deployment d on d.id = coalesce(w.id, a.id))
+    select pg_current_snapshot()::text as snapshot, (select coalesce(jsonb_agg(to_jsonb(routed)), '[]') from routed) as rows,
+      (select coalesce(jsonb_agg(host || ':' || port), '[]') from replica where state = 'draining' and host is not null) as draining`.execute(
+    db,
+  );
+  const [found] = rows;
+  if (found === undefined) throw new Error("the routes could not be read");
+  return { snapshot: found.snapshot, projects: found.rows.map(routesOf), draining: found.draining };
+}
+
+interface RouteRow {
+  readonly project_id: string;
+  readonly hostname: string | null;
+  readonly state: RouteState;
+  readonly domains: readonly string[] | null;
+  readonly targets: Route["targets"] | null;
+}
+
+function routesOf({ project_id, hostname, state, domains, targets }: RouteRow): ProjectRoutes {
+  const hostnames = hostname === null ? [] : [hostname, ...(domains ?? [])];
+  const rest = { project_id, state, targets: state === "serving" ? (targets ?? []) : [] };
+  return { project_id, routes: hostnames.map((name) => ({ hostname: name, ...rest })) };
+}
+
+/** Grows over all control planes. */
+export async function nextRouteVersion(db: Db): Promise<number> {
+  const row = await sql<{ version: number }>`select nextval('route_version') as version`.execute(db);
+  return (row.rows[0] as { version: number }).version;
+}
+
+// Far more than are drawn while one statement runs.
+const versionsInAStatement = 1000;
+
+/**
+ * To be called at the start of a control plane: lifts the next version above the present time in milliseconds, of which fewer are drawn than
+ * pass. An edge ignores older versions than it has, for ever if the database was reset or restored from a backup meanwhile.
+ */
+export async function raiseRouteVersion(db: Db): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended('route_version', 0))`.execute(tx);
+    await sql`
+      select setval('route_version', wanted) from route_version, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as wanted) as present
+      where last_value + ${sql.lit(versionsInAStatement)} < wanted`.execute(tx);
+    // A restored database may carry transaction numbers of another server, which would stay "in the future" here.
+    await sql`update route_change set changed_by = pg_current_xact_id() where changed_by > pg_current_xact_id()`.execute(
+      tx,
+    );
+  });
+}

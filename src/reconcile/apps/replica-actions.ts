@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { recordCrash } from "../../features/activity/activity.ts";
+import {
+  markCrashed,
+  markKept,
+  markReady,
+  workloadSource,
+  type ReplicaRow,
+  type WorkloadRow,
+} from "../../features/deployments/deployments.ts";
+import type { Instance } from "../../ports/runtime.ts";
+import { awaitEdges } from "../edge/await-edges.ts";
+import type { Platform } from "../platform.ts";
+import { probeHealth } from "../probe-health.ts";
+import { recordInstance, startReplica } from "../start-replica.ts";
+import { workloadOf } from "../workload.ts";
+import { crashOf, type ReplicaAction } from "./apps-rules.ts";
+import { outputOf } from "./output-of.ts";
+
+export interface Replica {
+  readonly platform: Platform;
+  readonly workload: WorkloadRow;
+  readonly ordinal: number;
+  /** Undefined before the first start. */
+  readonly row: ReplicaRow | undefined;
+  readonly instance: Instance | undefined;
+}
+
+/** Does what the replica needs; a start lasts until it is healthy, for some seconds at most. */
+export async function actOnReplica(replica: Replica, { action }: ReplicaAction, signal: AbortSignal): Promise<void> {
+  switch (action) {
+    case "start":
+      return start(replica, signal);
+    case "adopt":
+      return recordInstance(replica.platform, keyOf(replica), replica.instance as Instance);
+    case "crashed":
+      return recordEnd(replica);
+    case "probe":
+      return admitWhenHealthy(replica, replica.instance as Instance, signal);
+    case "keep":
+      return markKept(replica.platform.db, replica.workload.id, replica.ordinal);
+    case "none":
+  }
+}
+
+const confirmMs = 10_000;
+const healthyWithinMs = 5000;
+const probeTimeoutMs = 1000;
+const firstPauseMs = 20;
+const longestPauseMs = 500;
+
+async function start(replica: Replica, signal: AbortSignal): Promise<void> {
+  const { platform, workload, instance } = replica;
+  // The start frees the network of the attempt before, which no edge may still send requests to.
+  if (instance !== undefined && (await awaitEdges(platform, { timeoutMs: confirmMs })) === "behind") return;
+  const source = await workloadSource(platform.db, workload.org_id, workload.id);
+  const seen = instance?.attempt ?? 0;
+  const started = await startReplica(platform, await workloadOf(platform, source), { ...keyOf(replica), seen });
+  await admitWhenHealthy(replica, started, signal);
+}
+
+/** A running replica gets traffic as soon as it answers as its health check demands. */
+async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance, signal: AbortSignal): Promise<void> {
+  const { platform, workload } = replica;
+  if (address === null) return;
+  const timeoutMs = Math.min(platform.settings.health.timeoutMs, probeTimeoutMs);
+  const probe = { address, hostname: workload.hostname, path: workload.health_path, timeoutMs };
+  const endMs = performance.now() + healthyWithinMs;
+  for (let pauseMs = firstPauseMs; performance.now() < endMs; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+    if (signal.aborted) return;
+    if ((await probeHealth(probe)).outcome === "healthy") {
+      await markReady(platform.db, { ...keyOf(replica), attempt });
+      return platform.wakeups.send(platform.db, "edge");
+    }
+    await sleep(pauseMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** Takes an ended replica out of the routes, stores its last output, and tells the project's owner. */
+async function recordEnd(replica: Replica): Promise<void> {
+  const { platform, workload, row, instance } = replica;
+  const attempt = row?.attempt ?? 0;
+  const crash = crashOf({ restarts: row?.restarts ?? 0 }, instance);
+  const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, attempt });
+  await platform.wakeups.send(platform.db, "edge");
+  await platform.ingestOutput(await outputOf(platform, workload));
+  // One that ends while its deployment is being released fails the release, which reports it.
+  if (!isNew || workload.status !== "active") return;
+  const { exit_code, out_of_memory, restarts } = crash;
+  platform.log.warn(
+    { project: workload.slug, deployment: workload.number, replica: replica.ordinal, exit_code },
+    "an application crashed",
+  );
+  await recordCrash(platform.db, {
+    ...{ org_id: workload.org_id, project_id: workload.project_id, deployment: workload.number },
+    ...{ replica: replica.ordinal, out_of_memory, exit_code, restarts, next_start_in_ms: crash.pauseMs },
+  });
+}
+
+function keyOf({ workload, ordinal }: Replica) {
+  return { org_id: workload.org_id, deployment_id: workload.id, ordinal };
+}

@@ -1,0 +1,34 @@
+import { edgesConfirm, nextRouteVersion } from "../../features/deployments/deployments.ts";
+import { createSignal } from "../../store/signal.ts";
+import type { Platform } from "../platform.ts";
+
+export interface AwaitEdges {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Waits until every live edge serves what was committed before this call. The version is drawn after those commits, and an edge draws its
+ * own before it reads the rows: one that is not smaller has read them.
+ */
+export async function awaitEdges(
+  { db, wakeups }: Pick<Platform, "db" | "wakeups">,
+  { timeoutMs, signal }: AwaitEdges,
+): Promise<"confirmed" | "behind" | "no_edge"> {
+  const reports = createSignal(wakeups, ["edges"]);
+  const endMs = performance.now() + timeoutMs;
+  try {
+    const version = await nextRouteVersion(db);
+    await wakeups.send(db, "edge");
+    for (;;) {
+      const state = await edgesConfirm(db, version);
+      const leftMs = endMs - performance.now();
+      if (state === "confirmed" || leftMs <= 0 || signal?.aborted) return state;
+      await reports.wait(Math.min(leftMs, pollMs), signal);
+    }
+  } finally {
+    reports.stop();
+  }
+}
+
+const pollMs = 250;
