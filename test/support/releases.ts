@@ -11,7 +11,7 @@ import { requestDatabase } from "../../src/features/database/database.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
-import type { RouteState, RouteTable } from "../../src/ports/edge.ts";
+import type { Edge, RouteState, RouteTable } from "../../src/ports/edge.ts";
 import type { Instance, ReplicaStart, Runtime, Workload } from "../../src/ports/runtime.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { appsTask } from "../../src/reconcile/apps/apps-task.ts";
@@ -81,13 +81,13 @@ export interface TestApps {
 const broken = "sha256:broken";
 const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 };
 
-export async function startReleasePlatform(): Promise<ReleasePlatform> {
+export async function startReleasePlatform(options: { readonly edge?: Edge } = {}): Promise<ReleasePlatform> {
   const dir = await mkdtemp(join(tmpdir(), "berth-releases-"));
   const logStore = createDiskLogStore({ dir });
   const { apps, runtime, stop } = createApps();
   const api = await testApi({ ports: { runtime, logStore } });
   let table: RouteTable = { version: 0, routes: [] };
-  const edge = {
+  const edge = options.edge ?? {
     apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
     openRequests: async () => new Map(),
     measure: async () => [],
@@ -283,7 +283,7 @@ interface Starting {
 }
 
 async function startApp({ workload, attempt, kind }: Starting, status: () => number): Promise<RunningApp> {
-  const server = createServer((_, response) => response.writeHead(status()).end());
+  const server = createServer((_, response) => response.writeHead(status()).end(workload.id));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const instance: Instance = {

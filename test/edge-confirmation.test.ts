@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import { silentLog } from "../src/kit/log.ts";
+import { until } from "../src/kit/until.ts";
+import type { Edge, RouteTable } from "../src/ports/edge.ts";
+import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+
+// A real edge process that fails at the instant of the switch. Applications answer with the id of their deployment.
+const agreeWithinMs = 30_000;
+let folder: string;
+let port: number;
+let edge: BuiltinEdge;
+let platform: ReleasePlatform;
+let project: ReleaseProject;
+let hostname: string;
+let targets = "";
+let atSwitch: (() => Promise<void>) | undefined;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "berth-edge-confirmation-"));
+  port = await freePort();
+  edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: port, stateDir: folder, log: silentLog });
+  platform = await startReleasePlatform({ edge: trapped(edge) });
+});
+after(async () => {
+  await platform.close();
+  await edge.stop(0);
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  project = await platform.servingProject();
+  const row = await platform.platform.db
+    .selectFrom("project")
+    .select("hostname")
+    .where("id", "=", project.owner.project_id)
+    .executeTakeFirstOrThrow();
+  hostname = row.hostname;
+  await agrees();
+});
+
+/** Runs `atSwitch` when a table is about to reach the edge that moves the project's requests to other replicas. */
+function trapped(real: BuiltinEdge): Edge {
+  return Object.assign(Object.create(real) as Edge, {
+    async apply(table: RouteTable) {
+      const now = JSON.stringify(table.routes.find((route) => route.hostname === hostname)?.targets ?? []);
+      const moves = now !== "[]" && targets !== "[]" && now !== targets;
+      targets = now;
+      const trap = atSwitch;
+      if (moves && trap !== undefined) {
+        atSwitch = undefined;
+        await trap();
+      }
+      return real.apply(table);
+    },
+    openRequests: () => real.openRequests(),
+    measure: () => real.measure(),
+  });
+}
+
+test("a frozen edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
+  atSwitch = async () => void process.kill(await edgePid(), "SIGSTOP");
+  await pushAndCompare();
+});
+
+test("a killed edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
+  atSwitch = async () => void process.kill(await edgePid(), "SIGKILL");
+  await pushAndCompare();
+});
+
+test("an edge that cannot start: the push fails with edge_unavailable, the deployment before it stays active and is served again", async () => {
+  const squatter = createServer((socket) => socket.destroy());
+  atSwitch = async () => {
+    process.kill(await edgePid(), "SIGKILL");
+    const listening = await until(() => listen(squatter), { timeoutMs: 5000, atMostMs: 5 });
+    assert.ok(listening, "the port could not be taken");
+  };
+  const { accepted } = await project.push();
+  assert.equal(accepted, false);
+  const [failed, kept] = await project.deployments();
+  assert.deepEqual([failed?.status, failed?.failure?.code, kept?.status], ["failed", "edge_unavailable", "active"]);
+  await new Promise<void>((resolve) => squatter.close(() => resolve()));
+  assert.equal(await agrees(), kept?.id);
+  assert.equal((await project.push()).accepted, true);
+  assert.equal(await visit(), (await project.deployments())[0]?.id);
+});
+
+async function pushAndCompare(): Promise<void> {
+  const { accepted } = await project.push();
+  const [newest] = await project.deployments();
+  assert.equal(newest?.status, accepted ? "active" : "failed");
+  if (accepted) assert.equal(await visit(), newest?.id);
+  else assert.equal(newest?.failure?.code, "edge_unavailable");
+  await agrees();
+}
+
+/** Waits until the edge serves the active deployment, whose id it returns. */
+async function agrees(): Promise<string> {
+  const active = (await project.deployments()).find(({ status }) => status === "active")?.id;
+  let last: string | undefined;
+  const isServed = async () => ((last = await visit().catch(String)) === active ? true : undefined);
+  assert.ok(await until(isServed, { timeoutMs: agreeWithinMs }), `the edge serves ${last}, the rows say ${active}`);
+  return active ?? "";
+}
+
+function visit(): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asking = request({ host: "127.0.0.1", port, headers: { host: hostname }, agent: false, timeout: 1000 });
+    asking.on("response", (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => resolve(`${response.statusCode === 200 ? Buffer.concat(chunks) : response.statusCode}`));
+    });
+    asking.on("timeout", () => asking.destroy(new Error("no answer")));
+    asking.on("error", reject).end();
+  });
+}
+
+async function edgePid(): Promise<number> {
+  const record = JSON.parse(await readFile(join(folder, "current.json"), "utf8")) as { identity: { pid: number } };
+  return record.identity.pid;
+}
+
+async function listen(server: ReturnType<typeof createServer>): Promise<true | undefined> {
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(undefined));
+    server.listen(port, "127.0.0.1", () => resolve(true));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port: found } = probe.address() as AddressInfo;
+  await new Promise<void>((resolve) => probe.close(() => resolve()));
+  return found;
+}
