@@ -115,7 +115,9 @@ function visit(): Promise<string> {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", reject);
-      response.on("end", () => resolve(`${response.statusCode === 200 ? Buffer.concat(chunks) : response.statusCode}`));
+      response.on("end", () => {
+        resolve(response.statusCode === 200 ? Buffer.concat(chunks).toString("utf8") : String(response.statusCode));
+      });
     });
     asking.on("timeout", () => asking.destroy(new Error("no answer")));
     asking.on("error", reject).end();

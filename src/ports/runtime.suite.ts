@@ -411,8 +411,10 @@ async function instancesIn(runtime: Runtime, workloadId: string): Promise<readon
 
 type Seen = Omit<Instance, "output_mark">;
 
-function withoutMark({ output_mark: _, ...instance }: Instance): Seen {
-  return instance;
+function withoutMark(instance: Instance): Seen {
+  const { output_mark, ...seen } = instance;
+  assert.notEqual(output_mark, "");
+  return seen;
 }
 
 async function exited(runtime: Runtime, workloadId: string): Promise<Seen> {

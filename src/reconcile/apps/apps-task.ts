@@ -30,12 +30,11 @@ export function appsTask(platform: Platform, wake: () => void): Task {
         for (const replica of replicasToKeep(platform, workload, work)) {
           const action = nextAction(replica.row, replica.instance, platform.clock.now());
           const key = `${workload.id}/${replica.ordinal}`;
-          if (action.action === "start" && action.inMs > 0) againMs = Math.min(againMs, action.inMs);
-          else if (action.action === "start") starts.push({ key, replica });
-          else if (action.action !== "none") {
-            if (action.action === "crashed") work.interrupt(key);
-            work.begin(key, (signal) => actOnReplica(replica, action, signal));
-          }
+          if (action.action === "crashed") work.interrupt(key);
+          if (action.action === "none") continue;
+          if (action.action !== "start") work.begin(key, (signal) => actOnReplica(replica, action, signal));
+          else if (action.inMs > 0) againMs = Math.min(againMs, action.inMs);
+          else starts.push({ key, replica });
         }
       }
       await beginStarts(starts, work, asked);
