@@ -17,6 +17,15 @@ export interface ReplicaRow {
   readonly port: number | null;
 }
 
+/** The replicas of a deployment that is being released, with how those that ended did. */
+export async function releasedReplicas(db: Db, deploymentId: string) {
+  return db
+    .selectFrom("replica")
+    .select(["ordinal", "attempt", "state", "host", "port", "exit_code", "out_of_memory"])
+    .where("deployment_id", "=", deploymentId)
+    .execute();
+}
+
 /** A deployment that ought to run, or of which something is left, with its replicas. */
 export interface WorkloadRow {
   readonly id: string;
@@ -182,13 +191,4 @@ export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
     .where("state", "<>", "exited")
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;
-}
-
-/** The replicas of a deployment that is being released, with how those that ended did. */
-export async function releasedReplicas(db: Db, deploymentId: string) {
-  return db
-    .selectFrom("replica")
-    .select(["ordinal", "attempt", "state", "host", "port", "exit_code", "out_of_memory"])
-    .where("deployment_id", "=", deploymentId)
-    .execute();
 }

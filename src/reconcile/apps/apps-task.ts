@@ -6,7 +6,7 @@ import type { Platform } from "../platform.ts";
 import { desiredReplicas, nextAction } from "./apps-rules.ts";
 import { createAskedProjects, type AskedProjects } from "./asked-projects.ts";
 import { endReplicas, stopReplicas } from "./end-replicas.ts";
-import { actOnReplica, type Replica } from "./replica-actions.ts";
+import { actOnReplica, type Replica } from "./act-on-replica.ts";
 
 const periodMs = 5000;
 const settleMs = 250;
