@@ -58,8 +58,7 @@ export async function wire(ground: Ground): Promise<Wired> {
     wakeups,
     clock: systemClock,
     log,
-    owner: formatIdentity(ownIdentity()),
-    machine: machineName(config.dataDir),
+    ...{ owner: formatIdentity(ownIdentity()), machine: machineName(config.dataDir) },
     ports: {
       builder,
       runtime,
