@@ -1,3 +1,4 @@
+// Runs alone: it sends 200 requests a second and must not lose one, which other tests on the same processors would decide.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { liveApp } from "./apps.ts";

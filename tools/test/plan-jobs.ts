@@ -12,7 +12,7 @@ export interface Job {
 }
 
 /** Most files wait more than they compute, so more of them run at once than there are cores. */
-export const capacity = 6;
+export const capacity = 5;
 const weights: Readonly<Record<Kind, number>> = { pure: 1, beside: 1, platform: 2, alone: capacity };
 /** What starts first: long files, so that none of them is still running when all others have ended. */
 const order: readonly Kind[] = ["platform", "beside", "pure", "alone"];
