@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { systemPath, type Command } from "../../kit/exec.ts";
 
@@ -21,9 +22,10 @@ export interface EdgeSettings {
   readonly fingerprint: string;
 }
 
-/** Names settings, the edge's code and the Node version that runs it. */
+/** Names settings, the edge's code, its client library and the Node version that runs it. */
 export function fingerprintOf(settings: Omit<EdgeSettings, "fingerprint">): string {
   const hash = createHash("sha256").update(JSON.stringify(settings)).update(process.version);
+  hash.update(readFileSync(createRequire(import.meta.url).resolve("undici/package.json")));
   for (const name of readdirSync(import.meta.dirname).sort()) {
     if (/\.(ts|sh)$/.test(name) && !name.endsWith(".test.ts"))
       hash.update(readFileSync(join(import.meta.dirname, name)));

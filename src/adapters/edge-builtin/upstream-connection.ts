@@ -1,6 +1,9 @@
+import { createRequire } from "node:module";
 import { Socket, type SocketConstructorOpts } from "node:net";
-import { Client, type buildConnector } from "undici";
+import type { buildConnector, Client } from "undici";
 
+// Not the whole package, of which the rest would take 13 MB.
+const UndiciClient = createRequire(import.meta.url)("undici/lib/dispatcher/client.js") as typeof Client;
 // How long a replica's answer may still arrive after it has stopped reading the request.
 const readAfterWriteErrorMs = 500;
 const pieceBytes = 16 * 1024;
@@ -21,7 +24,7 @@ export class UpstreamConnection {
     const connect: buildConnector.connector = (_options, done) =>
       // undici expects the outcome later. Another connection is the target's to open: it may go to another replica.
       queueMicrotask(() => (socket.destroyed ? done(new Error("closed"), null) : done(null, socket)));
-    this.client = new Client(origin, { ...limits, ...keepAlive, connect });
+    this.client = new UndiciClient(origin, { ...limits, ...keepAlive, connect });
   }
 }
 
