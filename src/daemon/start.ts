@@ -9,8 +9,6 @@ import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { Driver } from "../reconcile/driver.ts";
-import { endApplications } from "../reconcile/apps/apps-task.ts";
-import { edgeId } from "../reconcile/edge/edge-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Confinement } from "../sandbox/confine.ts";
 import { openDatabase } from "../store/database.ts";
@@ -19,6 +17,7 @@ import { openWakeups } from "../store/wakeups.ts";
 import { addressesOf } from "./addresses.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { holdDataFolder } from "./data-folder.ts";
+import { endTenants } from "./end-tenants.ts";
 import { admitCode, requireAdmittedCode, type CodeAdmission } from "./foreign-code.ts";
 import { StartRefused } from "./start-refused.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
@@ -65,11 +64,11 @@ export async function startPlatform(
     postgres: config.databaseUrl === null,
   });
   say("Starting the control plane's database");
-  const { database, wakeups } = await openStore(config, parts, shutdown, log);
+  const { database, requests, wakeups } = await openStore(config, parts, shutdown, log);
   say("Trying out what this machine isolates");
   const { platform, confinement, leaveMachine } = await wire({ config, parts, database, wakeups, log });
   if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
-  shutdown.onEnd("applications, edge and databases", () => endWorld(config, platform));
+  if (config.onStop === "stop") shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
   const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
   await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
@@ -79,7 +78,7 @@ export async function startPlatform(
     git.port > 0 ? { host: config.listen, port: git.port } : null,
   );
   const api = createHttpServer({
-    platform: handlerPlatform(config, platform),
+    platform: handlerPlatform(config, { ...platform, db: requests.db }),
     log,
     checks: readinessChecks(platform, reconcilers, git),
     hostnames: [hostname(), ...config.hosts],
@@ -124,10 +123,12 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   });
   for (const name of applied) log.info({ migration: name }, "applied a migration");
   const database = openDatabase({ connection, log });
-  shutdown.onEnd("database connections", () => database.close());
+  // Requests have connections of their own: answers do not queue behind pushes and reconcilers, nor these behind many clients.
+  const requests = openDatabase({ connection, log });
+  shutdown.onEnd("database connections", async () => void (await Promise.all([database.close(), requests.close()])));
   const wakeups = await openWakeups({ connection, log });
   shutdown.onEnd("wake-ups", () => wakeups.close());
-  return { database, wakeups };
+  return { database, requests, wakeups };
 }
 
 interface GitParts {
@@ -165,15 +166,6 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
 
 function handlerPlatform(config: Config, platform: Platform) {
   return { ...platform, addresses: addressesOf(config), version: packageJson.version, limits: pushLimitsOf(config) };
-}
-
-async function endWorld(config: Config, platform: Platform): Promise<void> {
-  if (config.onStop === "keep") return;
-  const { edge, postgresHost } = platform.ports;
-  await edge.stop(1000);
-  await removeEdge(platform.db, edgeId(platform.machine));
-  await endApplications(platform);
-  await Promise.all((await postgresHost.list()).map((id) => postgresHost.stop(id)));
 }
 
 /** Where the example application's source lies. */

@@ -86,7 +86,7 @@ function startConfined({ confinement, files }: GitHost, call: GitCall, dir: stri
   const shown = { writable: [dir], readable: [files.configFile, files.hooksDir] };
   // git is given the folder's name alone, so that its messages never show where on the machine it lies.
   const command = confinement.confine(call.command(basename(dir)), shown, dirname(dir));
-  return start(command, { env, cwd: dirname(dir), ownGroup, pipes });
+  return start(command, { env, cwd: dirname(dir), ownGroup, pipes, isBackground: true });
 }
 
 function isBusy({ running, limits }: GitHost, caller: GitCaller): boolean {

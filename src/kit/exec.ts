@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { openSync, closeSync } from "node:fs";
+import { setPriority } from "node:os";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
@@ -17,6 +18,8 @@ export interface ExecOptions {
   readonly gid?: number;
   /** Extra descriptors for the child: index 0 becomes fd 3, and so on. */
   readonly fds?: readonly number[];
+  /** Yields the processors to everything else: for work that a person waits for longer than for a page. */
+  readonly isBackground?: boolean;
   /** So many pipes to talk through, both ways: the child's descriptors from 3 on, and this side's `child.stdio[3]` and so on. */
   readonly pipes?: number;
   /** The child leads a process group of its own, and what ends it (time-out, abort) ends the whole group. */
@@ -85,7 +88,19 @@ export async function runOk(command: Command, options: RunOptions = {}): Promise
 export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
   const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
   const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...(options.fds ?? []), ...pipes];
-  return spawn(command.file, [...command.args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
+  const child = spawn(command.file, [...command.args], { ...placement(options), stdio });
+  if (options.isBackground && child.pid !== undefined) lowerPriority(child.pid);
+  return child as ChildProcess & PipedStreams;
+}
+
+const backgroundNiceness = 10;
+
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, backgroundNiceness);
+  } catch {
+    // It has ended already.
+  }
 }
 
 export interface PipedStreams {

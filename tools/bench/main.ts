@@ -6,6 +6,7 @@ import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
+import { measureFairness } from "./fairness.ts";
 import { measureGitPush } from "./git.ts";
 import { measureMemory } from "./memory.ts";
 import { formatRow, type BenchRow } from "./row.ts";
@@ -26,6 +27,7 @@ const benches: readonly Bench[] = [
   { name: "crashes", lacks: crashBenchLacks, measure: measureCrashes },
   { name: "cron", measure: measureCron },
   { name: "data", lacks: dataBenchLacks, measure: measureData },
+  { name: "fairness", measure: measureFairness },
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Platform } from "../reconcile/platform.ts";
+import { endTenants } from "./end-tenants.ts";
+
+test("a stop ends every application and database, although the edge cannot be ended and the control database is gone", async () => {
+  const stopped: string[] = [];
+  const stop = async (id: string) => {
+    if (id === "dep_1") throw new Error("read-only file system");
+    stopped.push(id);
+  };
+  const instances = ["dep_1", "dep_2", "dep_2"].map((workload_id, ordinal) => ({ workload_id, ordinal }));
+  const runtime = { observe: async () => instances, stop };
+  const postgresHost = { list: async () => ["dbs_1"], stop };
+  const edge = { stop: async () => Promise.reject(new Error("the edge does not end")) };
+  const gone = () => {
+    throw new Error("no connection");
+  };
+  const db = new Proxy({}, { get: () => gone });
+  const ports = { edge, runtime, postgresHost };
+  const platform = { ports, db, machine: "here", settings: { stopGraceMs: 0 } } as unknown as Platform;
+  await assert.rejects(endTenants(platform), /edge does not end.*read-only file system/);
+  assert.deepEqual(stopped, ["dep_2", "dbs_1"]);
+});

@@ -1,0 +1,37 @@
+import { removeEdge } from "../features/deployments/deployments.ts";
+import { throwTogether } from "../kit/throw-together.ts";
+import { endApplications } from "../reconcile/apps/apps-task.ts";
+import { edgeId } from "../reconcile/edge/edge-task.ts";
+import type { Platform } from "../reconcile/platform.ts";
+
+/**
+ * Ends the edge, all applications and all projects' databases. One part that cannot be ended (a read-only disk, a database that is gone)
+ * must not leave the others running.
+ */
+export async function endTenants(platform: Platform): Promise<void> {
+  const steps = [() => endEdge(platform), () => endEveryApplication(platform), () => endDatabases(platform)];
+  const outcomes: PromiseSettledResult<void>[] = [];
+  for (const end of steps) outcomes.push(...(await Promise.allSettled([end()])));
+  throwTogether(outcomes);
+}
+
+async function endEdge(platform: Platform): Promise<void> {
+  await platform.ports.edge.stop(1000);
+  await removeEdge(platform.db, edgeId(platform.machine));
+}
+
+async function endEveryApplication(platform: Platform): Promise<void> {
+  try {
+    await endApplications(platform);
+  } catch (error) {
+    // What the rows and the logs should say is lost then; the processes end all the same.
+    const { runtime } = platform.ports;
+    const ids = new Set((await runtime.observe()).map(({ workload_id }) => workload_id));
+    const stopped = await Promise.allSettled([...ids].map((id) => runtime.stop(id, platform.settings.stopGraceMs)));
+    throwTogether([...stopped, { status: "rejected", reason: error }]);
+  }
+}
+
+async function endDatabases({ ports: { postgresHost } }: Platform): Promise<void> {
+  throwTogether(await Promise.allSettled((await postgresHost.list()).map((id) => postgresHost.stop(id))));
+}
