@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
+import { until } from "../kit/until.ts";
 import { sampleBuild, sampleDeployment, sampleFailure } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
 
@@ -135,6 +136,7 @@ test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 13
   child.kill("SIGINT");
   const { exitCode, stdout, stderr } = await ended;
   assert.equal(exitCode, 130);
+  assert.match(stderr, /Interrupted[\s\S]*Only the reading ended; demo and its log go on/);
   assert.deepEqual(
     stdout
       .trim()
@@ -143,4 +145,22 @@ test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 13
     ["after null", "after c1"],
   );
   assert.ok(!stderr.includes("    at "), stderr);
+});
+
+test("cancel ends the newest build, and deploy says after Ctrl-C how", async () => {
+  const build = sampleBuild({ status: "cancelled" });
+  await using platform = await startScriptedPlatform({
+    "builds.list": () => ({ builds: [build], next_cursor: null }),
+    "builds.cancel": () => build,
+    "deployments.create": () => ({ build_id: build.id, commit: build.commit }),
+    "builds.logs": () => ({ build_id: build.id, status: "running", log: "", next_offset: 0, complete: false }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  assert.match((await user.berth(["cancel", "-p", "demo"])).stdout, /^Cancelled build #\d+\. What was live before/);
+  const { child, ended } = user.start(["deploy", "-p", "demo"]);
+  await until(() => platform.seen.some(({ name }) => name === "builds.logs") || undefined, { timeoutMs: 10_000 });
+  child.kill("SIGINT");
+  const { exitCode, stderr } = await ended;
+  assert.equal(exitCode, 130);
+  assert.match(stderr, new RegExp(`The deployment goes on[^]*berth cancel ${build.id}`));
 });

@@ -26,7 +26,8 @@ async function main(args: readonly string[]): Promise<ExitCode> {
 function answerFault(ctx: CliContext, fault: unknown): ExitCode {
   // Help and version end a run by an error that is none.
   if (fault instanceof CommanderError && fault.exitCode === 0) return exitCodes.ok;
-  const told = ctx.signal.aborted ? new CliError("interrupted", "interrupted", { message: "Interrupted." }) : fault;
+  const interrupted = () => new CliError("interrupted", "interrupted", { message: "Interrupted.", hint: ctx.goesOn });
+  const told = ctx.signal.aborted ? interrupted() : fault;
   const shown = told instanceof CommanderError ? fromCommander(told) : told;
   renderError(ctx, shown);
   return exitCodeOf(shown);

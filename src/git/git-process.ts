@@ -51,7 +51,7 @@ export interface GitProcess {
   readonly ended: Promise<void>;
   /** Records that bytes moved; a process without traffic for too long is ended. */
   touch(): void;
-  /** The client has left: a fetch ends at once; a push whose hook has asked goes on to its decision. */
+  /** The client has left: a fetch ends at once, and a push that is not live yet is cancelled. */
   clientGone(): void;
   /** Ends the conversation with a push's hook: it tells the pusher that Berth restarts, and git refuses the push. */
   releaseHook(): void;
@@ -134,6 +134,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
       child.stdin.destroy();
       child.stdout.resume();
       if (push === null) kill();
+      else push.abandon();
     },
   };
 }

@@ -122,6 +122,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ build }) => `/v1/builds/${build}`,
     allowed: 200,
   },
+  "builds.cancel": {
+    ...member,
+    names: "build",
+    scope: "deployments:write",
+    method: "POST",
+    path: ({ build }) => `/v1/builds/${build}/cancel`,
+    allowed: 409,
+  },
   "builds.logs": {
     ...member,
     names: "build",

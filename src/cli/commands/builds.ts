@@ -16,6 +16,20 @@ export function addBuilds(program: Command, ctx: CliContext): void {
   addList(builds, ctx);
   addShow(builds, ctx);
   addLog(builds, ctx);
+  addCancel(program, ctx);
+}
+
+function addCancel(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "cancel [build]",
+    summary: "Cancel a build or a deployment that is not live yet; the newest one without an id",
+    examples: ["berth cancel", "berth cancel -p demo", "berth cancel bld_06bq…"],
+  }).action(async (given: string | undefined) => {
+    const client = await ctx.client();
+    const id = given ?? (await newestBuild(ctx, client));
+    const build = await client.call("builds.cancel", { params: { id } });
+    ctx.output.result(build, () => `Cancelled build #${build.number}. What was live before it still serves.`);
+  });
 }
 
 function addList(builds: Command, ctx: CliContext): void {

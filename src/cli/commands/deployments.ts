@@ -70,6 +70,7 @@ function addDeploy(program: Command, ctx: CliContext): void {
           begun,
           () => `Deploying ${begun.commit.slice(0, 8)} in the background: \`berth builds log ${begun.build_id}\``,
         );
+      ctx.goesOn = `The deployment goes on. Watch it with \`berth builds log ${begun.build_id} -f\`, or end it with \`berth cancel ${begun.build_id}\`.`;
       const deployment = await followToTheEnd(ctx, client, { slug, buildId: begun.build_id });
       return ctx.output.result(
         deployment,

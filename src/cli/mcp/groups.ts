@@ -35,6 +35,7 @@ export const groups: readonly Group[] = [
       builds: "builds.list",
       build: "builds.get",
       build_log: "builds.logs",
+      cancel: "builds.cancel",
       deploy: "deployments.create",
       rollback: "deployments.rollback",
       scale: "deployments.scale",

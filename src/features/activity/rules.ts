@@ -100,6 +100,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
   "deployment.requested": ({ detail }) => `Redeploy of ${short(detail["commit"])} requested`,
   "deployment.rollback_requested": ({ detail }) => `Rollback requested; it is deployment ${word(detail["number"])}`,
+  "build.cancelled": ({ detail }) => `Build ${word(detail["number"])} cancelled`,
   "build.failed": (row) =>
     `Build ${word(row.detail["number"])} of ${short(row.detail["commit"])} failed${because(row)}`,
   "cron.run_failed": ({ target, detail }) => {

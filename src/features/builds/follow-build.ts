@@ -1,10 +1,9 @@
-import type { Failure } from "../../ports/failure.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import { createSignal, type Signal } from "../../store/signal.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { endPushed } from "../deployments/deployments.ts";
-import { cancelBuild, progressOf, renewWaiting } from "./lifecycle-queries.ts";
+import { cancelWork, pushEnded } from "./cancel.ts";
+import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
 
 /** What following needs of the world; `owner` is this control plane. */
 export interface Following {
@@ -62,7 +61,8 @@ async function untilDecided(following: Following, build: FollowedBuild, { wakeup
     if (isTime) askedAt = Date.now();
     // Asked before the log is read, so that the log of a build that has ended is complete.
     const verdict = isTime ? await verdictOf(db, build) : undefined;
-    if (build.signal.aborted && verdict === undefined) await cancel(following, build);
+    if (build.signal.aborted && verdict === undefined)
+      await cancelWork(following.db, following.wakeups, build, pushEnded);
     offset = await pump(logStore, build.id, offset, onLine);
     if (verdict !== undefined) {
       await addToLog(logStore, build.id, verdict.notes ?? [], onLine);
@@ -75,21 +75,6 @@ async function untilDecided(following: Following, build: FollowedBuild, { wakeup
     }
   }
 }
-
-/** Ends the build, or what is being released of it: what did not go live by now never will. */
-async function cancel({ db, wakeups }: Following, { org_id, id }: FollowedBuild): Promise<void> {
-  await cancelBuild(db, org_id, id);
-  const ended = await endPushed(db, { org_id, id }, pushEnded);
-  if (ended !== undefined) await wakeups.send(db, "apps", ended.project_id);
-}
-
-const pushEnded: Failure = {
-  stage: "switch",
-  code: "push_ended",
-  summary: "The push ended before this went live.",
-  hint: "Push again.",
-  log_tail: [],
-};
 
 /** Adds to the log what its follower is to see too. When it cannot be stored, he alone sees it. */
 export async function addToLog(
@@ -121,7 +106,8 @@ async function verdictOf(db: Db, { org_id, id }: FollowedBuild): Promise<Verdict
   if (progress === undefined) return { accepted: false };
   if (progress.build === "superseded")
     return { accepted: false, notes: [" !     A newer push took this one's place."] };
-  if (progress.build === "failed" || progress.build === "cancelled") return { accepted: false };
+  if (progress.build === "cancelled") return { accepted: false, notes: [" !     The build was cancelled."] };
+  if (progress.build === "failed") return { accepted: false };
   if (progress.build !== "succeeded") return undefined;
   switch (progress.deployment) {
     case "active":

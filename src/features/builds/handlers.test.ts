@@ -41,6 +41,27 @@ test("a project's builds are listed newest first, without the platform's own col
   assert.equal(builds[0]?.["lease_owner"], undefined);
 });
 
+test("a build is cancelled until it is live: queued, running, or with its deployment on the way", async () => {
+  const project = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const cancel = (id: string) => api.call("POST", `/v1/builds/${id}/cancel`, { token: org.member });
+  for (const status of ["queued", "running"] as const) {
+    const id = await testBuild(api.platform, owner, { status });
+    const { status: code, body } = await cancel(id);
+    assert.deepEqual([code, body["status"]], [200, "cancelled"]);
+    assert.equal((await cancel(id)).status, 409);
+  }
+  const built = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id: built, number: 1, status: "starting" });
+  const { deployment } = (await cancel(built)).body as { deployment: { status: string; failure: { code: string } } };
+  assert.deepEqual([deployment.status, deployment.failure.code], ["failed", "cancelled"]);
+  const live = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id: live, number: 2, status: "active" });
+  const refused = await cancel(live);
+  assert.equal(refused.status, 409);
+  assert.match(String(refused.body["error"]), /has ended; there is nothing to cancel/);
+});
+
 test("a log is read from an offset on and is complete once nothing more can come", async () => {
   const project = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: project.id };

@@ -2,6 +2,7 @@ import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
 import { isLogFinished } from "./builds.ts";
+import { cancelled, cancelWork } from "./cancel.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
@@ -17,6 +18,18 @@ export const builds: Handlers<"builds"> = {
     const found = await selectBuild(ctx.tx, ctx.caller.org_id, params.id);
     if (found === undefined) return ctx.fail("not_found");
     return { ...found, deployment: (await selectOutcome(ctx.tx, ctx.caller.org_id, found.id)) ?? null };
+  },
+
+  async cancel(ctx, { params }) {
+    const { org_id } = ctx.caller;
+    const { id } = params;
+    const found = await selectBuild(ctx.tx, org_id, id);
+    if (found === undefined) return ctx.fail("not_found");
+    if (!(await cancelWork(ctx.tx, ctx.platform.wakeups, { org_id, id }, cancelled)))
+      return ctx.fail("conflict", { error: `Build #${found.number} has ended; there is nothing to cancel.` });
+    ctx.note({ project_id: found.project_id, target: id, detail: { number: found.number } });
+    const build = (await selectBuild(ctx.tx, org_id, id)) ?? found;
+    return { ...build, deployment: (await selectOutcome(ctx.tx, org_id, id)) ?? null };
   },
 
   async logs(ctx, { params, query }) {

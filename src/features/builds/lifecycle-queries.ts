@@ -149,13 +149,14 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
     .executeTakeFirst();
 }
 
-/** Ends a build that nobody waits for any more; the fence takes it away from its worker. */
-export async function cancelBuild(db: Db, orgId: string, id: string): Promise<void> {
-  await db
+/** Ends a queued or running build; the fence takes it away from its worker. False when it had ended already. */
+export async function cancelBuild(db: Db | Tx, orgId: string, id: string): Promise<boolean> {
+  const cancelled = await db
     .updateTable("build")
     .set({ status: "cancelled", finished_at: sql`now()`, lease_until: null, fence: sql`fence + 1` })
     .where("org_id", "=", orgId)
     .where("id", "=", id)
     .where("status", "in", ["queued", "running"])
-    .execute();
+    .executeTakeFirst();
+  return cancelled.numUpdatedRows > 0n;
 }

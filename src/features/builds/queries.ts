@@ -29,7 +29,7 @@ export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("build")
     .innerJoin("project", "project.id", "build.project_id")
-    .select([...shown, "project.deleted_at"])
+    .select([...shown, "build.project_id", "project.deleted_at"])
     .where("build.org_id", "=", orgId)
     .where("build.id", "=", id)
     .executeTakeFirst();

@@ -160,9 +160,9 @@ export async function setFailed(tx: Tx, lease: Lease, failure: Failure): Promise
   return done.numUpdatedRows === 1n;
 }
 
-/** Ends what a push has on its way, whoever works on it; the fence takes it away from its worker. Undefined when it has ended. */
-export async function endPushed(
-  db: Db,
+/** Ends the deployment that a build has on its way; the fence takes it away from its worker. Undefined when there is none. */
+export async function endComing(
+  db: Db | Tx,
   build: { readonly org_id: string; readonly id: string },
   failure: Failure,
 ): Promise<{ readonly id: string; readonly project_id: string } | undefined> {
@@ -177,7 +177,7 @@ export async function endPushed(
     })
     .where("org_id", "=", build.org_id)
     .where("build_id", "=", build.id)
-    .where("trigger", "=", "push")
+    .where("trigger", "in", ["push", "redeploy"])
     .where("status", "in", ["pending", "starting"])
     .returning(["id", "project_id"])
     .executeTakeFirst();
