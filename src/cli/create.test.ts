@@ -31,7 +31,7 @@ test("create adds the git remote, says the next step, and later commands know th
   await using platform = await startScriptedPlatform(script);
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const cwd = await repository(user);
-  const { exitCode, stdout } = await user.berth(["create", "demo"], { cwd });
+  const { exitCode, stdout } = await user.berth(["create", "demo", "--ssh"], { cwd });
   assert.equal(exitCode, 0);
   assert.match(stdout, /git push berth trunk/);
   assert.equal(await git(user, cwd, ["remote", "get-url", "berth"]), project.git.ssh);
@@ -44,7 +44,7 @@ test("create leaves a remote alone that leads elsewhere, and says how to change 
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const cwd = await repository(user);
   await git(user, cwd, ["remote", "add", "berth", "ssh://git@elsewhere/main/other.git"]);
-  const { exitCode, stdout } = await user.berth(["create", "demo"], { cwd });
+  const { exitCode, stdout } = await user.berth(["create", "demo", "--ssh"], { cwd });
   assert.equal(exitCode, 0);
   assert.ok(stdout.includes(`git remote set-url berth ${project.git.ssh}`));
   assert.equal(await git(user, cwd, ["remote", "get-url", "berth"]), "ssh://git@elsewhere/main/other.git");
@@ -53,12 +53,12 @@ test("create leaves a remote alone that leads elsewhere, and says how to change 
 test("create outside a repository names every step, and the key when there is none", async () => {
   await using platform = await startScriptedPlatform({ ...script, "ssh-keys.list": () => ({ ssh_keys: [] }) });
   await using user = await cliUser({ url: platform.url, token: goodToken });
-  const { stdout } = await user.berth(["create", "demo"]);
+  const { stdout } = await user.berth(["create", "demo", "--ssh"]);
   for (const step of ["berth keys add", "git init", `git remote add berth ${project.git.ssh}`, "git push berth"])
     assert.ok(stdout.includes(step), step);
 });
 
-test("with --http git gets the password from the login, and only for the platform's own address", async () => {
+test("git gets the password from the login, and only for the platform's own address", async () => {
   await using platform = await startScriptedPlatform({
     ...script,
     "projects.create": () =>
@@ -67,7 +67,7 @@ test("with --http git gets the password from the login, and only for the platfor
   await using user = await cliUser();
   const cwd = await repository(user);
   await user.berth(["login", platform.url, "--token-file", "-"], { stdin: goodToken });
-  await user.berth(["create", "demo", "--http"], { cwd });
+  await user.berth(["create", "demo"], { cwd });
   const helper = await git(user, cwd, ["config", "--local", `credential.${platform.url}.helper`]);
   assert.match(helper, /^!'.*\/bin\/berth' git-credential$/);
   assert.ok(!(await git(user, cwd, ["config", "--local", "--list"])).includes(goodToken));
@@ -80,6 +80,15 @@ test("with --http git gets the password from the login, and only for the platfor
   assert.ok(filled.stdout.includes(`password=${goodToken}`), filled.stderr);
   const foreign = await user.berth(["git-credential", "get"], { stdin: "protocol=http\nhost=elsewhere.example\n\n" });
   assert.deepEqual([foreign.exitCode, foreign.stdout], [0, ""]);
+});
+
+test("create outside a repository names the step that lets git ask the CLI for the password", async () => {
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout } = await user.berth(["create", "demo"]);
+  const helper = `git config "credential.${platform.url}.helper" "!'`;
+  for (const step of ["git init", `git remote add berth ${platform.url}/`, helper])
+    assert.ok(stdout.includes(step), step);
 });
 
 test("a private key is never sent", async () => {

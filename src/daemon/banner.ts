@@ -1,17 +1,20 @@
-import { pathsIn } from "./config.ts";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pathsIn, type Config } from "./config.ts";
 import type { RunningPlatform } from "./start.ts";
 
 /** What a person needs to know once everything runs: where things are, and what this machine lacks. */
 export async function banner(running: RunningPlatform): Promise<string> {
-  const { config, platform, parts } = running;
+  const { config, platform, parts, git } = running;
   const { isolation, missing, network } = await platform.ports.runtime.describe();
   const lines = [
     "",
     "Berth is running.",
     `  API              http://${config.host}:${config.httpPort}/v1`,
     `  applications     ${platform.appUrl(`<project>.${config.domain}`)}`,
-    `  git over SSH     ssh://git@${config.host}:${running.git.port}/<organization>/<project>.git`,
     `  git over HTTP    http://${config.host}:${config.httpPort}/git/<organization>/<project>.git`,
+    `  git over SSH     ssh://git@${config.host}:${git.port}/<organization>/<project>.git`,
+    `  SSH host key     ${git.fingerprint}`,
     `  administrator    ${pathsIn(config.dataDir).adminToken} (a token; keep it)`,
     `  data             ${config.dataDir}`,
     `  isolation        ${isolation.join(", ") || "none"}; network: ${network}`,
@@ -19,6 +22,22 @@ export async function banner(running: RunningPlatform): Promise<string> {
   for (const part of missing) lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.remedy}`);
   for (const part of parts.missing)
     lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.command === "" ? "" : `Run: ${part.command}`}`);
-  lines.push("", "Next: bin/berth login && bin/berth create my-app && git push berth main", "Stop with Ctrl-C.", "");
+  lines.push("", "Next, in a second terminal:", ...nextSteps(config).map((step) => `  ${step}`));
+  lines.push("Stop with Ctrl-C.", "");
   return lines.join("\n");
 }
+
+/** Commands that work as they are printed, whatever the ports, the data folder and the PATH of the other terminal are. */
+export function nextSteps(config: Pick<Config, "listen" | "httpPort" | "dataDir">): readonly string[] {
+  const bin = join(fileURLToPath(new URL("../../", import.meta.url)), "bin");
+  const isEverywhere = config.listen === "0.0.0.0" || config.listen === "::";
+  const host = isEverywhere ? "127.0.0.1" : config.listen.includes(":") ? `[${config.listen}]` : config.listen;
+  return [
+    `export PATH=${quoted(bin)}:"$PATH"`,
+    `berth login http://${host}:${config.httpPort} --token-file ${quoted(pathsIn(config.dataDir).adminToken)}`,
+    "cd your-application    # a git repository with a commit",
+    "berth create my-app && git push berth HEAD:main",
+  ];
+}
+
+const quoted = (path: string): string => (/^[\w./+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);

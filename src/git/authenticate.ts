@@ -9,7 +9,7 @@ export interface SshIdentity {
 }
 
 /** OpenSSH's fingerprint of a key blob: `SHA256:` and base64 without padding. */
-function fingerprintOf(keyBlob: Buffer): string {
+export function fingerprintOf(keyBlob: Buffer): string {
   return `SHA256:${createHash("sha256").update(keyBlob).digest("base64").replace(/=+$/, "")}`;
 }
 

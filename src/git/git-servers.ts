@@ -7,7 +7,7 @@ import { unconfined, type Confinement } from "../sandbox/confine.ts";
 import type { GitGate } from "./gate.ts";
 import { writeGitFiles } from "./git-files.ts";
 import type { GitHost } from "./git-process.ts";
-import { readHostKey } from "./host-key.ts";
+import { hostKeyFingerprint, readHostKey } from "./host-key.ts";
 import { createGitHttpHandler, type GitHttpHandler } from "./http-handler.ts";
 import { defaultGitLimits, type GitLimits } from "./limits.ts";
 import { createSshServer } from "./ssh-server.ts";
@@ -34,6 +34,8 @@ export interface GitServers {
   listen(): Promise<void>;
   /** The port that SSH listens on; 0 before `listen`. */
   readonly port: number;
+  /** Of the SSH host key, as a client shows it. */
+  readonly fingerprint: string;
   /** To be mounted for every path under `/git/`. */
   readonly httpHandler: GitHttpHandler;
   /** Takes no more calls, waits for those that run, and ends what is left after `graceMs`. */
@@ -43,7 +45,8 @@ export interface GitServers {
 /** Prepares both servers; nothing listens yet. Faults: the folder cannot be written. */
 export async function createGitServers(options: GitServersOptions): Promise<GitServers> {
   const host = await prepareHost(options);
-  const ssh = createSshServer(host, await readHostKey(options.hostKeyFile));
+  const hostKey = await readHostKey(options.hostKeyFile);
+  const ssh = createSshServer(host, hostKey);
   const handle = createGitHttpHandler(host);
   let port = 0;
   let isClosing = false;
@@ -54,6 +57,7 @@ export async function createGitServers(options: GitServersOptions): Promise<GitS
     get port() {
       return port;
     },
+    fingerprint: hostKeyFingerprint(hostKey),
     httpHandler: async (req, res) => {
       if (isClosing)
         res.writeHead(503, { "retry-after": "5", connection: "close" }).end("Berth is restarting; try again.\n");

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import ssh2 from "ssh2";
-import { readHostKey } from "./host-key.ts";
+import { runOk } from "../kit/exec.ts";
+import { hostKeyFingerprint, readHostKey } from "./host-key.ts";
 
 test("every key that is made can be read, is private, and stays", async () => {
   const dir = await mkdtemp(join(tmpdir(), "berth-host-key-"));
@@ -16,5 +17,7 @@ test("every key that is made can be read, is private, and stays", async () => {
   const file = join(dir, "0");
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   assert.equal(await readHostKey(file), await readHostKey(file));
+  const { stdout } = await runOk({ file: "ssh-keygen", args: ["-l", "-f", `${file}.pub`] });
+  assert.equal(hostKeyFingerprint(await readHostKey(file)), stdout.split(" ")[1]);
   await rm(dir, { recursive: true });
 });

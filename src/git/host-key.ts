@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import ssh2 from "ssh2";
+import { fingerprintOf } from "./authenticate.ts";
 
 /**
  * Reads this host's ed25519 key (OpenSSH's format, mode 0600) and makes it when there is none. Two starters at once end up
@@ -31,4 +32,11 @@ function newKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
     const key = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });
     if (!(ssh2.utils.parseKey(key.private) instanceof Error)) return key;
   }
+}
+
+/** What OpenSSH shows of a host key when it meets it: `SHA256:…`. */
+export function hostKeyFingerprint(hostKey: string): string {
+  const key = ssh2.utils.parseKey(hostKey);
+  if (key instanceof Error) throw key;
+  return fingerprintOf(key.getPublicSSH());
 }

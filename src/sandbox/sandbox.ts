@@ -86,7 +86,12 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
       const ready = await command(spec);
       const reaping = reapWhenOver(() => kill(spec.id), options);
       try {
-        const result = await runCommand(ready.command, { ...options, ...ready.options, ownGroup: true, isBackground: true });
+        const result = await runCommand(ready.command, {
+          ...options,
+          ...ready.options,
+          ownGroup: true,
+          isBackground: true,
+        });
         return { ...result, outOfMemory: cgroups.outOfMemory(spec.id) };
       } finally {
         reaping.end();

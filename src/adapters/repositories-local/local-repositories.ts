@@ -219,7 +219,12 @@ class LocalRepositories implements Repositories {
   #place(projectId: string, quarantine: Quarantine | null = null) {
     const dir = this.#folder(projectId);
     // In a process group of its own: a signal to that of the control plane must not end git in the middle of a push.
-    return { cwd: dir, env: { ...gitEnv(this.#configFile, quarantine), GIT_DIR: dir }, ownGroup: true, isBackground: true };
+    return {
+      cwd: dir,
+      env: { ...gitEnv(this.#configFile, quarantine), GIT_DIR: dir },
+      ownGroup: true,
+      isBackground: true,
+    };
   }
 
   #folder(projectId: string): string {

@@ -3,7 +3,7 @@ import { ApiError, type Answer, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { findPlatform } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { answerForGit } from "../git-credential.ts";
+import { answerForGit, helperSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
 
 /** `berth create`: a project, and the git remote to push to. */
@@ -11,7 +11,7 @@ export function addCreate(program: Command, ctx: CliContext): void {
   const examples = [
     "berth create demo",
     'berth create shop --name "The shop"',
-    "berth create demo --http    # push with the token of this login, without an SSH key",
+    "berth create demo --ssh    # push with an SSH key instead of the token of this login",
   ];
   addCommand(program, {
     usage: "create <slug>",
@@ -19,15 +19,16 @@ export function addCreate(program: Command, ctx: CliContext): void {
     examples,
   })
     .option("--name <name>", "a name for people; the slug if left out")
-    .option("--http", "push over HTTP with the token of this login instead of over SSH")
+    .option("--ssh", "push over SSH with a registered key instead of over HTTP with the token of this login")
     .option("--no-remote", "leave git alone")
-    .action(async (slug: string, options: { name?: string; http?: boolean; remote: boolean }) => {
+    .action(async (slug: string, options: { name?: string; ssh?: boolean; remote: boolean }) => {
       const client = await ctx.client();
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
-      const url = options.http === true ? await loginsUrl(ctx, project.git.https) : project.git.ssh;
+      const ssh = options.ssh === true;
+      const url = ssh ? project.git.ssh : await loginsUrl(ctx, project.git.https);
       const remote = options.remote ? await addRemote(ctx.environment, url) : undefined;
-      if (options.http === true && remote?.outcome === "added") await answerForGit(ctx.environment, url);
-      const steps = await nextSteps(ctx, client, { url, remote, http: options.http === true });
+      const knowsPassword = !ssh && remote !== undefined && (await answerForGit(ctx.environment, url));
+      const steps = await nextSteps(ctx, client, { url, remote, ssh, knowsPassword });
       ctx.output.result(project, () =>
         [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"),
       );
@@ -65,16 +66,28 @@ function remoteText(remote: RemoteOutcome | undefined, url: string): string {
 interface Situation {
   readonly url: string;
   readonly remote: RemoteOutcome | undefined;
-  readonly http: boolean;
+  readonly ssh: boolean;
+  /** git asks the CLI for the password here. */
+  readonly knowsPassword: boolean;
 }
 
-async function nextSteps(ctx: CliContext, client: Client, { url, remote, http }: Situation): Promise<string[]> {
+async function nextSteps(
+  ctx: CliContext,
+  client: Client,
+  { url, remote, ssh, knowsPassword }: Situation,
+): Promise<string[]> {
   const steps: string[] = [];
-  if (!http && (await hasNoKey(client))) steps.push("berth keys add ~/.ssh/id_ed25519.pub");
+  if (ssh && (await hasNoKey(client))) steps.push("berth keys add ~/.ssh/id_ed25519.pub");
   if (remote?.outcome === "no_repository") steps.push("git init", "git add . && git commit -m 'First version'");
   if (remote?.outcome === "other_url") steps.push(`git remote set-url ${remoteName} ${url}`);
   else if (remote?.outcome !== "added" && remote?.outcome !== "already_there")
     steps.push(`git remote add ${remoteName} ${url}`);
+  if (!ssh && !knowsPassword)
+    steps.push(
+      `git config ${helperSetting(url)
+        .map((word) => `"${word}"`)
+        .join(" ")}`,
+    );
   steps.push(`git push ${remoteName} ${(await currentBranch(ctx.environment)) ?? "HEAD:main"}`);
   return ["Next:", ...steps.map((step) => `  ${step}`)];
 }
