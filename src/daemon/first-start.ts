@@ -1,6 +1,5 @@
-import { chmod, cp, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { chmod, cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { sql } from "kysely";
 import { createFirstOrganization } from "../features/tokens/tokens.ts";
 import { runOk, start } from "../kit/exec.ts";
@@ -67,7 +66,10 @@ async function createProject(baseUrl: string, token: string): Promise<void> {
 }
 
 async function push(options: ExampleOptions, token: string): Promise<void> {
-  const dir = await mkdtemp(join(tmpdir(), "berth-example-"));
+  // Beside the token, not in /tmp: a start that is killed leaves nothing outside of the data folder.
+  const dir = join(dirname(options.tokenFile), "example");
+  await rm(dir, { recursive: true, force: true });
+  await mkdir(dir, { mode: 0o700 });
   const author = {
     GIT_AUTHOR_NAME: "Berth",
     GIT_AUTHOR_EMAIL: "berth@localhost",

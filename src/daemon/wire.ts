@@ -7,6 +7,7 @@ import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
 import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
+import { removeRunFolder } from "../adapters/postgres-host-local/run-folder.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { removeRunFolder } from "../adapters/postgres-host-local/run-folder.ts";
@@ -32,8 +33,8 @@ import { readPackageSettings } from "./package-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
 import { storagesOf } from "./storages.ts";
 
-/** What is there before the world is made. */
-export interface Ground {
+/** What is there before the platform is put together. */
+export interface Foundation {
   readonly config: Config;
   readonly parts: MachineParts;
   readonly database: Database;
@@ -42,15 +43,15 @@ export interface Ground {
 }
 
 /** The composition root: every port gets its adapter here, and nowhere else. */
-export async function wire(ground: Ground): Promise<Wired> {
-  const { config, database, wakeups, log } = ground;
+export async function wire(foundation: Foundation): Promise<Wired> {
+  const { config, database, wakeups, log } = foundation;
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
-  const { instances, databaseGroups } = postgresHost(ground);
-  const { builder, runtime, sandbox } = await processFamily(ground);
-  const confinement = await createConfinement(ground.parts, {
+  const { instances, databaseGroups } = postgresHost(foundation);
+  const { builder, runtime, sandbox } = await processFamily(foundation);
+  const confinement = await createConfinement(foundation.parts, {
     uid: gitUid(config),
-    program: ground.parts.git ?? "git",
+    program: foundation.parts.git ?? "git",
   });
   const platform = {
     db: database.db,
@@ -70,7 +71,7 @@ export async function wire(ground: Ground): Promise<Wired> {
         nodeBin: process.execPath,
         // Projects are numbered from 1.
         uid: config.uidBase,
-        setpriv: ground.parts.setpriv,
+        setpriv: foundation.parts.setpriv,
         log,
       }),
       postgresHost: instances,
@@ -80,7 +81,7 @@ export async function wire(ground: Ground): Promise<Wired> {
       }),
       repositories: await createLocalRepositories({
         dir: paths.repositories,
-        gitBin: required(ground.parts.git, "git"),
+        gitBin: required(foundation.parts.git, "git"),
         confinement,
         log,
       }),
@@ -116,7 +117,7 @@ interface Wired {
 const gitUid = ({ databaseUidBase }: Config): number => databaseUidBase - 2;
 
 /** Builder and runtime of one family: what the one makes, the other runs, in the same sandbox. */
-async function processFamily({ config, parts, log }: Ground) {
+async function processFamily({ config, parts, log }: Foundation) {
   const paths = pathsIn(config.dataDir);
   const sandbox = await createSandbox({
     parts,
@@ -160,7 +161,7 @@ async function processFamily({ config, parts, log }: Ground) {
   return { builder, runtime, sandbox };
 }
 
-function postgresHost({ config, parts }: Ground) {
+function postgresHost({ config, parts }: Foundation) {
   const { postgresBin } = parts;
   const { databases } = pathsIn(config.dataDir);
   const databaseGroups = openControlGroups(databases, {

@@ -79,7 +79,11 @@ test(
       async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept",
       "the application is back",
     );
+    const runFolders = ["run-folder", "databases/run-folder"].map((name) =>
+      readFileSync(join(ground.dataDir, name), "utf8"),
+    );
     await second.terminate();
+    for (const folder of runFolders) assert.ok(!existsSync(folder), `${folder} is removed`);
     await nothingRuns(ground);
   },
 );

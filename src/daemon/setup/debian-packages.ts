@@ -1,5 +1,5 @@
+import { readdirSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { type Command, run, runOk } from "../../kit/exec.ts";
@@ -16,6 +16,7 @@ export interface SetupContext {
 }
 
 const aptTimeoutMs = 10 * 60 * 1000;
+const progressEveryMs = 10_000;
 const clusterFolder = "/etc/postgresql-common/createcluster.d";
 
 /** Whether this is a Debian-like machine. */
@@ -35,7 +36,8 @@ export function searchPathOf(context: SetupContext): string {
 export async function aptInstall(context: SetupContext, packages: readonly string[]): Promise<boolean> {
   context.log.info({ packages }, `installing ${packages.join(", ")} with apt-get`);
   return withoutMainCluster(async () => {
-    if (await apt(context, installCommand(packages))) return true;
+    // A fresh machine or image has no package lists: apt-get would know none of the packages.
+    if (hasPackageLists() && (await apt(context, installCommand(packages)))) return true;
     await apt(context, { file: "apt-get", args: ["update", "-q"] });
     if (await apt(context, installCommand(packages))) return true;
     let complete = true;
@@ -44,7 +46,16 @@ export async function aptInstall(context: SetupContext, packages: readonly strin
   });
 }
 
-/** With nobody there to answer a question. */
+/** Whether apt-get knows packages at all; `apt-get clean` and images leave the folder empty. */
+export function hasPackageLists(folder = "/var/lib/apt/lists"): boolean {
+  try {
+    return readdirSync(folder).some((name) => /_Packages(?:\.\w+)?$/.test(name));
+  } catch {
+    return false;
+  }
+}
+
+/** Asks no questions: no person is there to answer them. */
 function installCommand(packages: readonly string[]): Command {
   const quiet = ["-y", "-q", "--no-install-recommends", "--no-upgrade"];
   const options = ["-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"];
@@ -57,7 +68,8 @@ function installCommand(packages: readonly string[]): Command {
  */
 export async function aptUnpack(context: SetupContext, packages: readonly string[], target: string): Promise<boolean> {
   context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth alone`);
-  const lists = await mkdtemp(join(tmpdir(), "berth-apt-"));
+  await mkdir(context.toolchain, { recursive: true });
+  const lists = await mkdtemp(join(context.toolchain, "apt-"));
   try {
     await installInto(target, async (folder) => {
       await download(context, packages, lists);
@@ -101,7 +113,15 @@ function aptEnvironment(context: SetupContext): Readonly<Record<string, string>>
 }
 
 async function apt(context: SetupContext, command: Command): Promise<boolean> {
-  const result = await run(command, { env: aptEnvironment(context), timeoutMs: aptTimeoutMs });
+  const startedAtMs = Date.now();
+  const seconds = () => Math.round((Date.now() - startedAtMs) / 1000);
+  const action = command.args[0];
+  const progress = setInterval(
+    () => context.log.info({ seconds: seconds() }, `apt-get ${action} goes on`),
+    progressEveryMs,
+  );
+  const options = { env: aptEnvironment(context), timeoutMs: aptTimeoutMs };
+  const result = await run(command, options).finally(() => clearInterval(progress));
   if (result.exitCode === 0) return true;
   const why = result.stderr.trim().split("\n").at(-1) ?? "";
   context.log.warn({ command: command.args[0], why }, `apt-get ${command.args[0]} failed: ${why}`);
