@@ -7,11 +7,11 @@ import { readStdin } from "./prompts.ts";
 
 /** Makes git ask the CLI for the password of this platform, in the current repository only. The token itself stays out of git's files. */
 export async function answerForGit(environment: Environment, remote: string): Promise<boolean> {
-  return setLocalConfig(environment, ...helperSetting(remote));
+  return setLocalConfig(environment, ...passwordSetting(remote));
 }
 
 /** The name and the value of that setting. */
-export function helperSetting(remote: string): [name: string, value: string] {
+export function passwordSetting(remote: string): [name: string, value: string] {
   const starter = fileURLToPath(new URL("../../bin/berth", import.meta.url));
   // git reads this line with a shell, so the path is quoted for one (gitcredentials(7)).
   const helper = `!'${starter.replaceAll("'", `'\\''`)}' git-credential`;

@@ -7,7 +7,6 @@ import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
 import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
-import { removeRunFolder } from "../adapters/postgres-host-local/run-folder.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { removeRunFolder } from "../adapters/postgres-host-local/run-folder.ts";

@@ -8,11 +8,6 @@ export interface SshIdentity {
   readonly callers: readonly GitCaller[];
 }
 
-/** OpenSSH's fingerprint of a key blob: `SHA256:` and base64 without padding. */
-export function fingerprintOf(keyBlob: Buffer): string {
-  return `SHA256:${createHash("sha256").update(keyBlob).digest("base64").replace(/=+$/, "")}`;
-}
-
 /**
  * Answers one attempt to authenticate: public keys only, for user `git` only. A key that is merely offered is accepted when it is
  * known, so that the client signs with it. The identity comes back only with a valid signature.
@@ -33,4 +28,9 @@ function isSignedBy(ctx: PublicKeyAuthContext): boolean {
   if (key.type === "ssh-rsa" && ctx.hashAlgo === undefined) return false;
   // verify answers with an Error object, not an exception, when the signature cannot be read.
   return (key.verify(ctx.blob, ctx.signature, ctx.hashAlgo) as unknown) === true;
+}
+
+/** OpenSSH's fingerprint of a key blob: `SHA256:` and base64 without padding. */
+export function fingerprintOf(keyBlob: Buffer): string {
+  return `SHA256:${createHash("sha256").update(keyBlob).digest("base64").replace(/=+$/, "")}`;
 }

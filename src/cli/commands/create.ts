@@ -3,7 +3,7 @@ import { ApiError, type Answer, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { findPlatform } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { answerForGit, helperSetting } from "../git-credential.ts";
+import { answerForGit, passwordSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
 
 /** `berth create`: a project, and the git remote to push to. */
@@ -84,7 +84,7 @@ async function nextSteps(
     steps.push(`git remote add ${remoteName} ${url}`);
   if (!ssh && !knowsPassword)
     steps.push(
-      `git config ${helperSetting(url)
+      `git config ${passwordSetting(url)
         .map((word) => `"${word}"`)
         .join(" ")}`,
     );
