@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
-import { raiseRouteVersion, removeEdge } from "../features/deployments/deployments.ts";
+import { raiseRouteVersion } from "../features/deployments/deployments.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
