@@ -102,9 +102,9 @@ export async function saveStorageSize(db: Db, projectId: string, bytes: number |
   );
 }
 
-/** Lets every project be measured at once: much was written by one of them. */
+/** Lets every project be measured soon, also those that were measured just now: much was written by one of them. */
 export async function measureAllSoon(db: Db): Promise<void> {
-  await sql`update disk_use set next_at = now() where next_at > now() and measured_at < now() - interval '30 seconds'`.execute(
+  await sql`update disk_use set next_at = least(next_at, greatest(now(), measured_at + interval '30 seconds'))`.execute(
     db,
   );
 }
