@@ -89,7 +89,7 @@ export const rows = [
       changed_variables: z.array(z.string()),
     }),
     success: [200],
-    errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy"],
+    errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy", "edge_unavailable"],
     activity: "deployment.rollback_requested",
     waits: true,
     summary: "Go back to the image and variables of the last good earlier deployment, or of one by its number",

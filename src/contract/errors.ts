@@ -138,6 +138,12 @@ export const errors = {
     retry: "yes",
     meaning: "A part of the platform is not ready; `Retry-After` says when to try again.",
   },
+  edge_unavailable: {
+    status: 503,
+    retry: "yes",
+    meaning: "The edge did not confirm the new route in time; the deployment before it goes on serving.",
+    hint: "Try again; GET /v1/status shows the edge's state.",
+  },
   query_timeout: {
     status: 504,
     retry: "after_change",

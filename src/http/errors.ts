@@ -32,6 +32,7 @@ const retryAfterSeconds = 5;
 const extraHeaders: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
   unauthorized: { "www-authenticate": "Bearer" },
   unavailable: { "retry-after": String(retryAfterSeconds) },
+  edge_unavailable: { "retry-after": String(retryAfterSeconds) },
   deploy_in_progress: { "retry-after": String(retryAfterSeconds) },
 };
 

@@ -85,6 +85,7 @@ function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string, signa
 function refuseRollback(ctx: Context<"deployments.rollback">, failure: Failure): never {
   const { code, summary: error, hint } = failure;
   if (code === "project_deleted" || code === "org_suspended") return ctx.fail(code);
+  if (code === "edge_unavailable") return ctx.fail(code, { error, hint });
   if (isOwnFault(failure)) return ctx.fail("previous_unhealthy", { error, hint });
   return ctx.fail("unavailable", { error, hint });
 }
