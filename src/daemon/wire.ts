@@ -48,10 +48,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups } = postgresHost(foundation);
   const { builder, runtime, sandbox } = await processFamily(foundation);
-  const confinement = await createConfinement(foundation.parts, {
-    uid: gitUid(config),
-    program: foundation.parts.git ?? "git",
-  });
+  const confinement = await gitConfinement(foundation);
   const platform = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
@@ -112,8 +109,10 @@ interface Wired {
   readonly leaveMachine: () => Promise<void>;
 }
 
-/** Below the user of the control plane's own database. */
-const gitUid = ({ databaseUidBase }: Config): number => databaseUidBase - 2;
+/** git runs as the user below that of the control plane's own database. */
+function gitConfinement({ config, parts }: Foundation): Promise<Confinement> {
+  return createConfinement(parts, { uid: config.databaseUidBase - 2, program: parts.git ?? "git" });
+}
 
 /** Builder and runtime of one family: what the one makes, the other runs, in the same sandbox. */
 async function processFamily({ config, parts, log }: Foundation) {

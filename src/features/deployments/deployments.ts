@@ -28,7 +28,8 @@ import {
 } from "./queries.ts";
 import { isOwnFault } from "./rules.ts";
 
-export { endComing, endSwitch, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
+export { endComing } from "./end-coming.ts";
+export { endSwitch, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
 
 export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { scaleProject } from "./scale-project.ts";

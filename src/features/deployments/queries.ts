@@ -160,29 +160,6 @@ export async function setFailed(tx: Tx, lease: Lease, failure: Failure): Promise
   return done.numUpdatedRows === 1n;
 }
 
-/** Ends the deployment that a build has on its way; the fence takes it away from its worker. Undefined when there is none. */
-export async function endComing(
-  db: Db | Tx,
-  build: { readonly org_id: string; readonly id: string },
-  failure: Failure,
-): Promise<{ readonly id: string; readonly project_id: string } | undefined> {
-  return db
-    .updateTable("deployment")
-    .set({
-      status: "failed",
-      failure: JSON.stringify(failure),
-      finished_at: sql`now()`,
-      lease_until: null,
-      fence: sql`fence + 1`,
-    })
-    .where("org_id", "=", build.org_id)
-    .where("build_id", "=", build.id)
-    .where("trigger", "in", ["push", "redeploy"])
-    .where("status", "in", ["pending", "starting"])
-    .returning(["id", "project_id"])
-    .executeTakeFirst();
-}
-
 /** Whether the lease still holds; the row is then locked until the transaction ends. */
 export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
   const row = await tx

@@ -1,0 +1,26 @@
+import { sql } from "kysely";
+import type { Failure } from "../../ports/failure.ts";
+import type { Db, Tx } from "../../store/database.ts";
+
+/** Ends the deployment that a build has on its way; the fence takes it away from its worker. Undefined when there is none. */
+export async function endComing(
+  db: Db | Tx,
+  build: { readonly org_id: string; readonly id: string },
+  failure: Failure,
+): Promise<{ readonly id: string; readonly project_id: string } | undefined> {
+  return db
+    .updateTable("deployment")
+    .set({
+      status: "failed",
+      failure: JSON.stringify(failure),
+      finished_at: sql`now()`,
+      lease_until: null,
+      fence: sql`fence + 1`,
+    })
+    .where("org_id", "=", build.org_id)
+    .where("build_id", "=", build.id)
+    .where("trigger", "in", ["push", "redeploy"])
+    .where("status", "in", ["pending", "starting"])
+    .returning(["id", "project_id"])
+    .executeTakeFirst();
+}
