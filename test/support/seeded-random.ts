@@ -6,7 +6,7 @@ import { randomInt } from "node:crypto";
  */
 export function seededRandom(): () => number {
   const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));
-  console.log(`random numbers: BERTH_TEST_SEED=${seed} repeats them`);
+  process.stdout.write(`random numbers: BERTH_TEST_SEED=${seed} repeats them\n`);
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -16,16 +16,13 @@ import {
   lockStanding,
   lockStarting,
   numberOf,
-  restoreVariables,
   setActive,
   setFailed,
-  setRestoredVariables,
   setSwitching,
-  settleVariables,
-  variablesOfNumber,
   type DeploymentRow,
   type TakenDeployment,
 } from "./queries.ts";
+import { restoreVariables, setRestoredVariables, settleVariables, variablesOfNumber } from "./variable-queries.ts";
 import { isOwnFault } from "./rules.ts";
 
 export { endComing } from "./end-coming.ts";

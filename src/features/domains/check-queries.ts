@@ -87,8 +87,3 @@ export async function endGrace(tx: Tx, graceMs: number) {
     .returning(["org_id", "project_id", "hostname"])
     .execute();
 }
-
-/** Every hostname that is served, with its project, for the edge. */
-export async function servedHostnames(db: Db) {
-  return db.selectFrom("domain").select(["project_id", "hostname"]).where("verified_at", "is not", null).execute();
-}

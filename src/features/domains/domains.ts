@@ -15,8 +15,6 @@ import { zoneOf, type OwnNames } from "./parse-hostname.ts";
 import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
 import { judge, nextCheckMs, proofName, type Sighting } from "./rules.ts";
 
-export { servedHostnames } from "./check-queries.ts";
-
 /** What the platform is called and where it is reached. All names are in lower case. */
 export interface DomainSettings extends OwnNames {
   /** IP addresses that records of users' hostnames must have; at least one. */

@@ -1,0 +1,48 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+/** The change of variables that a deployment was made with needs no restart any more; one that came later keeps its mark. */
+export async function settleVariables(
+  tx: Tx,
+  deployment: { readonly id: string; readonly org_id: string },
+): Promise<void> {
+  const { id, org_id } = deployment;
+  await sql`update project p set variables_changed_at = null from deployment d
+    where d.org_id = ${org_id} and d.id = ${id} and p.org_id = d.org_id and p.id = d.project_id
+      and p.variables_changed_at = d.variables_changed_at`.execute(tx);
+}
+
+/** The sealed variables of any deployment of the project, by its number. */
+export async function variablesOfNumber(db: Db | Tx, orgId: string, projectId: string, number: number) {
+  return db
+    .selectFrom("deployment")
+    .select(["id", "project_id", "sealed_variables"])
+    .where("org_id", "=", orgId)
+    .where("project_id", "=", projectId)
+    .where("number", "=", number)
+    .executeTakeFirst();
+}
+
+/** The variables that become the project's when this rollback goes live. */
+export async function setRestoredVariables(
+  tx: Tx,
+  id: string,
+  variables: readonly { readonly key: string; readonly sealed_value: Buffer; readonly size_bytes: number }[],
+): Promise<void> {
+  const rows = variables.map((each) => ({ ...each, sealed_value: each.sealed_value.toString("base64") }));
+  await tx
+    .updateTable("deployment")
+    .set({ restored_variables: JSON.stringify(rows) })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** Makes the variables of a rollback the project's. A variable that was set while the rollback was under way stays. */
+export async function restoreVariables(tx: Tx, { id }: { readonly id: string }): Promise<void> {
+  await sql`delete from project_variable v using deployment d where d.id = ${id} and d.restored_variables is not null
+    and v.org_id = d.org_id and v.project_id = d.project_id and v.updated_at <= d.created_at`.execute(tx);
+  await sql`insert into project_variable (org_id, project_id, key, sealed_value, size_bytes)
+    select d.org_id, d.project_id, r.key, decode(r.sealed_value, 'base64'), r.size_bytes
+    from deployment d, jsonb_to_recordset(d.restored_variables) r (key text, sealed_value text, size_bytes integer)
+    where d.id = ${id} on conflict (project_id, key) do nothing`.execute(tx);
+}
