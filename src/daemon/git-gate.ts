@@ -89,13 +89,16 @@ async function lookUp(
   if (project === undefined) return { outcome: "missing" };
   if (project.deleted_at !== null)
     return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
-  // Git writes what it receives before it asks anybody.
-  if (access === "write" && (await dataDisk.observe()).is_full)
-    return { outcome: "refused", reason: "The platform's disk is full (storage_full). Its operator has to make room." };
   if (!caller.scopes.includes(scopeOf[access])) {
     const who = caller.kind === "key" ? "The token that registered this key" : "The token";
     return { outcome: "refused", reason: `${who} lacks the scope ${scopeOf[access]}.` };
   }
+  // git stores what it receives before its hook runs, so a full disk refuses the push here.
+  if (access === "write" && (await dataDisk.observe()).is_full)
+    return {
+      outcome: "unavailable",
+      reason: "The platform's disk is full (storage_full). Its operator has to make room.",
+    };
   const { id, slug, deploy_branch } = project;
   return { outcome: "found", project: { id, slug, deploy_branch, organization_id: caller.organization_id } };
 }

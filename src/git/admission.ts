@@ -3,7 +3,7 @@ import type { GitAccess, GitCaller, GitGate, GitPath, GitProject } from "./gate.
 export type Admission =
   | { readonly outcome: "admitted"; readonly caller: GitCaller; readonly project: GitProject }
   | { readonly outcome: "missing" }
-  | { readonly outcome: "refused"; readonly reason: string };
+  | { readonly outcome: "refused" | "unavailable"; readonly reason: string };
 
 export interface Wanted {
   readonly path: GitPath;
@@ -23,7 +23,12 @@ export async function admit(
     if (caller.organization_slug !== path.organization_slug) continue;
     const found = await gate.findProject(caller, path, access);
     if (found.outcome === "found") return { outcome: "admitted", caller, project: found.project };
-    if (found.outcome === "refused") return found;
+    if (found.outcome !== "missing") return found;
   }
   return { outcome: "missing" };
+}
+
+/** Whether a call that was admitted once may go on: its caller still has the right to it. */
+export function mayGoOn({ outcome }: Admission): boolean {
+  return outcome === "admitted" || outcome === "unavailable";
 }

@@ -55,7 +55,9 @@ export type ProjectLookup =
   | { readonly outcome: "found"; readonly project: GitProject }
   | { readonly outcome: "missing" }
   /** The caller's own project, with a sentence why not: deleted, suspended, or a missing right. */
-  | { readonly outcome: "refused"; readonly reason: string };
+  | { readonly outcome: "refused"; readonly reason: string }
+  /** The platform can't take it now; what was admitted before goes on. */
+  | { readonly outcome: "unavailable"; readonly reason: string };
 
 /** One ref of a push; `old` or `new` is null where the ref is created or deleted. */
 export interface RefUpdate {

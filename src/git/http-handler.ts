@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { admit, missingText, type Admission, type Wanted } from "./admission.ts";
+import { admit, mayGoOn, missingText, type Admission, type Wanted } from "./admission.ts";
 import { copyCgiAnswer } from "./cgi.ts";
 import { httpBackendCommand } from "./commands.ts";
 import type { GitCaller } from "./gate.ts";
@@ -39,7 +39,8 @@ async function serve(host: GitHost, req: IncomingMessage, res: ServerResponse): 
   if (refusal !== null) return reply(res, 415, refusal);
   const admission = await admitCall(host, caller, request);
   if (admission.outcome === "missing") return reply(res, 404, missingText);
-  if (admission.outcome === "refused") return reply(res, 403, `${admission.reason}\n`);
+  if (admission.outcome !== "admitted")
+    return reply(res, admission.outcome === "refused" ? 403 : 503, `${admission.reason}\n`);
   const process = await startGit(host, {
     service: request.service,
     caller,
@@ -61,7 +62,7 @@ function admitCall(host: GitHost, caller: GitCaller, request: Call): Promise<Adm
 
 async function isStillAdmitted(host: GitHost, token: string, request: Call): Promise<boolean> {
   const caller = await host.gate.authenticateToken(token);
-  return caller !== null && (await admitCall(host, caller, request)).outcome === "admitted";
+  return caller !== null && mayGoOn(await admitCall(host, caller, request));
 }
 
 /** The variables of CGI 1.1 that http-backend reads. The token is not among them. */

@@ -1,5 +1,5 @@
 import type { ServerChannel, Session } from "ssh2";
-import { admit, missingText } from "./admission.ts";
+import { admit, mayGoOn, missingText } from "./admission.ts";
 import { serveCommand } from "./commands.ts";
 import type { GitAccess } from "./gate.ts";
 import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
@@ -48,14 +48,14 @@ async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line
   const wanted = { path: request.path, access: accessOf(request) };
   const admission = await currentAdmission(host, identity, wanted);
   if (admission.outcome === "missing") return finish(line.channel, failedCode, missingText);
-  if (admission.outcome === "refused") return finish(line.channel, failedCode, `${admission.reason}\n`);
+  if (admission.outcome !== "admitted") return finish(line.channel, failedCode, `${admission.reason}\n`);
   const process = await startGit(host, {
     service: request.service,
     caller: admission.caller,
     project: admission.project,
     protocol: line.protocol,
     command: (name) => serveCommand(host.programs, request.service, name),
-    stillAllowed: async () => (await currentAdmission(host, identity, wanted)).outcome === "admitted",
+    stillAllowed: async () => mayGoOn(await currentAdmission(host, identity, wanted)),
   });
   if (process === null) return finish(line.channel, failedCode, "Berth is busy; try again in a minute.\n");
   await connect(line.channel, process);

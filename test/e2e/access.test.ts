@@ -9,6 +9,8 @@ import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } fr
 let platform: TestPlatform;
 let owner: string;
 let app: TestApp;
+/** The first part of its hostname, which ends in random characters outside of the first organization. */
+let label: string;
 
 before(async () => {
   platform = await startPlatform();
@@ -16,6 +18,8 @@ before(async () => {
   owner = made.body.owner_token;
   const call = <T>(method: string, path: string, body?: unknown) => callAs<T>(owner, method, path, body);
   app = await createApp({ api: platform.api, org: "acme", token: owner, call }, "shop", nodeApp("open for business"));
+  const { body } = await call<{ url: string }>("GET", "/v1/projects/shop");
+  label = new URL(body.url).hostname.replace(/\.localhost$/, "");
 });
 after(() => platform.destroy());
 
@@ -29,7 +33,7 @@ async function callAs<T = Record<string, unknown>>(token: string, method: string
   return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as T };
 }
 
-const serves = async (status: number) => ((await platform.visit("shop")).status === status ? true : undefined);
+const serves = async (status: number) => ((await platform.visit(label)).status === status ? true : undefined);
 const activeId = async () => {
   const { body } = await callAs<{ active_deployment: { id: string } }>(owner, "GET", "/v1/projects/shop");
   return body.active_deployment.id;
@@ -37,7 +41,7 @@ const activeId = async () => {
 
 test("a suspended organization serves 503, its tokens and pushes are refused, its streams end; enabled, it serves the same deployment", async () => {
   assert.equal((await app.push()).exitCode, 0);
-  assert.equal((await platform.visit("shop")).body, "open for business");
+  assert.equal((await platform.visit(label)).body, "open for business");
   const deployment = await activeId();
   const headers = { authorization: `Bearer ${owner}` };
   const stream = await fetch(`${platform.api}/v1/projects/shop/logs?follow=true`, { headers });
@@ -60,7 +64,7 @@ test("a suspended organization serves 503, its tokens and pushes are refused, it
 
   assert.equal((await platform.call("POST", "/v1/orgs/acme/enable")).status, 200);
   assert.equal(await until(() => serves(200), { timeoutMs: 60_000 }), true);
-  assert.equal((await platform.visit("shop")).body, "open for business");
+  assert.equal((await platform.visit(label)).body, "open for business");
   assert.equal(await activeId(), deployment);
 });
 
@@ -91,12 +95,12 @@ test(
     };
     const pushed = await pushOverSsh("pushed over SSH");
     assert.equal(pushed.exitCode, 0, pushed.stderr);
-    assert.equal((await platform.visit("shop")).body, "pushed over SSH");
+    assert.equal((await platform.visit(label)).body, "pushed over SSH");
 
     assert.equal((await callAs(owner, "DELETE", `/v1/api-tokens/${made.body.id}`)).status, 204);
     const refused = await pushOverSsh("pushed by nobody");
     assert.notEqual(refused.exitCode, 0);
-    assert.equal((await platform.visit("shop")).body, "pushed over SSH");
+    assert.equal((await platform.visit(label)).body, "pushed over SSH");
   },
 );
 

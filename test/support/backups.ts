@@ -18,7 +18,15 @@ import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { databasesTask } from "../../src/reconcile/databases/databases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testProject } from "./things.ts";
-import { testApi, testOrganization, type Called, type TestApi, type TestOrganization } from "./test-platform.ts";
+import {
+  emptyDisk,
+  testApi,
+  testDiskLimits,
+  testOrganization,
+  type Called,
+  type TestApi,
+  type TestOrganization,
+} from "./test-platform.ts";
 
 /** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
 export interface BackupPlatform {
@@ -93,11 +101,12 @@ export async function startBackupPlatform({
   const call = (method: string, path: string, body?: unknown) =>
     api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
   const ended = async (id: string) => {
-    for (;;) {
+    for (const startedAtMs = Date.now(); Date.now() - startedAtMs < 60_000;) {
       const { body } = await call("GET", `/v1/backups/${id}`);
       if (body["status"] !== "running" && body["operation"] === null) return body as unknown as BackupDocument;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+    throw new Error(`${id} was still running after a minute`);
   };
   return {
     api,
@@ -131,7 +140,7 @@ export async function startBackupPlatform({
 /** What the reconcilers of databases and backups use of the world. */
 function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Platform {
   const { db, vault, wakeups, clock } = api.platform;
-  const ports = { postgresHost: host, storages: { standard: "disk", named: { disk: storage } } };
+  const ports = { postgresHost: host, dataDisk: emptyDisk, storages: { standard: "disk", named: { disk: storage } } };
   const owner = formatIdentity(ownIdentity());
   return {
     db,
@@ -141,7 +150,7 @@ function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Platform {
     log: silentLog,
     owner,
     ports,
-    settings: { backups: backupTestSettings },
+    settings: { backups: backupTestSettings, disk: testDiskLimits },
   } as unknown as Platform;
 }
 
