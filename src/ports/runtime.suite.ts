@@ -17,6 +17,7 @@ export interface RuntimeFixture {
 const server = `
 const http = require("node:http");
 const fs = require("node:fs");
+const started = require("node:crypto").randomUUID();
 console.log("started with", process.env.GREETING);
 process.on("SIGTERM", () => { console.log("got TERM"); setTimeout(() => process.exit(0), 50); });
 http.createServer((request, response) => {
@@ -24,7 +25,7 @@ http.createServer((request, response) => {
   if (request.url === "/line") console.log(request.headers["x-line"]);
   if (request.url === "/storage") fs.appendFileSync(process.env.STORAGE_DIR + "/visits", "x");
   const storage = fs.existsSync(process.env.STORAGE_DIR + "/visits") ? fs.readFileSync(process.env.STORAGE_DIR + "/visits", "utf8") : "";
-  response.end(JSON.stringify({ pid: process.pid, greeting: process.env.GREETING, host: process.env.HOST, storage }));
+  response.end(JSON.stringify({ started, greeting: process.env.GREETING, host: process.env.HOST, storage }));
 }).listen(Number(process.env.PORT), process.env.HOST);
 `;
 const stubborn = `process.on("SIGTERM", () => {}); require("node:http").createServer((q, r) => r.end("{}")).listen(Number(process.env.PORT));`;
@@ -122,7 +123,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const before = await answerOf(older);
       const newer = await runtime.start(wanted, { ordinal: 0, attempt: 3 });
       assert.deepEqual([newer.state, newer.attempt], ["running", 3]);
-      assert.notEqual((await answerOf(newer)).pid, before.pid);
+      assert.notEqual((await answerOf(newer)).started, before.started);
       assert.deepEqual(await instancesOf(wanted.id), [withoutMark(newer)]);
       await runtime.remove(wanted.id);
     });
@@ -217,10 +218,10 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const wanted = workload();
       await startAll(wanted, [0, 1]);
       const before = await instancesOf(wanted.id);
-      const pids = await Promise.all(before.map(async (each) => (await answerOf(each)).pid));
+      const started = await Promise.all(before.map(async (each) => (await answerOf(each)).started));
       runtime = await fixture.reopen();
       assert.deepEqual(await instancesOf(wanted.id), before);
-      assert.deepEqual(await Promise.all(before.map(async (each) => (await answerOf(each)).pid)), pids);
+      assert.deepEqual(await Promise.all(before.map(async (each) => (await answerOf(each)).started)), started);
       await answerOf(before[1], "/crash").catch(() => {});
       const ended = await exited(runtime, wanted.id);
       assert.deepEqual([ended.ordinal, ended.exit?.code], [1, 42]);
@@ -380,7 +381,8 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 }
 
 interface Answer {
-  readonly pid: number;
+  /** Differs in every process, also where process ids repeat in their own namespaces. */
+  readonly started: string;
   readonly greeting: string;
   readonly host: string;
   readonly storage: string;
