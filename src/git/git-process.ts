@@ -83,7 +83,9 @@ export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess
 
 function startConfined({ confinement, files }: GitHost, call: GitCall, dir: string, pipes: number) {
   const env = { ...serveEnv(files, call.protocol), ...call.env?.(dir) };
-  const shown = { writable: [dir], readable: [files.configFile, files.hooksDir] };
+  // Killed with the control plane while it moves a branch, git would leave a lock that blocks every later push. It ends by itself
+  // when its pipes close.
+  const shown = { writable: [dir], readable: [files.configFile, files.hooksDir], isDetached: true };
   // git is given the folder's name alone, so that its messages never show where on the machine it lies.
   const command = confinement.confine(call.command(basename(dir)), shown, dirname(dir));
   return start(command, { env, cwd: dirname(dir), ownGroup, pipes, isBackground: true });

@@ -7,11 +7,13 @@ import type { SandboxParts } from "./spec.ts";
 export interface Shown {
   readonly writable: readonly string[];
   readonly readable?: readonly string[];
+  /** The command goes on when its parent has died; ending it takes a signal to its process group. */
+  readonly isDetached?: boolean;
 }
 
 /** Runs the platform's own programs on what tenants sent: as a user of its own, with nothing of the machine but what it is shown. */
 export interface Confinement {
-  /** The command in namespaces of its own, without a network. Its descriptors and environment stay; it ends with its parent. */
+  /** The command in namespaces of its own, without a network. Its descriptors and environment stay; it ends with its parent unless detached. */
   confine(command: Command, shown: Shown, cwd: string): Command;
   /** Gives a folder, with everything in it, to the user that confined commands run as. Idempotent. */
   own(dir: string): Promise<void>;
@@ -38,10 +40,10 @@ export async function createConfinement(
   const isRoot = process.geteuid?.() === 0;
   if (bwrap === null || (isRoot && parts.setpriv === null)) return unconfined;
   const user = isRoot ? { uid, setpriv: parts.setpriv as string } : null;
-  const confine: Confinement["confine"] = (command, { writable, readable = [] }, cwd) => {
+  const confine: Confinement["confine"] = (command, { writable, readable = [], isDetached = false }, cwd) => {
     const same = (isWritable: boolean) => (path: string) => ({ source: path, target: path, writable: isWritable });
     const binds = [...writable.map(same(true)), ...readable.map(same(false))];
-    return lightCommand({ bwrap, user, binds, hasTmp: true, cwd }, command);
+    return lightCommand({ bwrap, user, binds, hasTmp: true, isDetached, cwd }, command);
   };
   const probe = confine({ file: program, args: ["--version"] }, { writable: [] }, "/");
   const tried = await run(probe, { timeoutMs: 10_000 }).catch(() => undefined);
