@@ -91,7 +91,7 @@ test("every list and every description of the API is one that the CLI can show",
     [["builds", "log", "-p", "shown"], 4],
     [["rollback", "-p", "shown"], 5],
     [["deploy", "-p", "shown"], 5],
-    [["db", "-p", "shown"], 5],
+    [["db", "-p", "shown"], 4],
     [["scale", "2", "-p", "shown"], 1],
   ];
   for (const [args, expected] of missing) {

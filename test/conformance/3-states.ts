@@ -76,6 +76,8 @@ export function transitions(subject: () => Subject): void {
       "still",
       nodeApp("still here"),
     );
+    const hostname = new URL((await subject().expect(200, "GET", "/v1/projects/still", { as: token })).body.url)
+      .hostname;
     const pushed = await app.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
     const active = async () =>
@@ -89,17 +91,25 @@ export function transitions(subject: () => Subject): void {
       async () => (await call("GET", "/v1/me")).body.code === "org_suspended",
       2000,
     );
-    await eventually("its application stops", async () => (await subject().visit("still.localhost")).status === 503);
+    await eventually("its application stops", async () => (await subject().visit(hostname)).status === 503);
     assert.notEqual((await app.push()).exitCode, 0);
 
     const enabled = await subject().expect(200, "POST", "/v1/orgs/paused/enable", { as: "operator" });
     assert.equal(enabled.body.state, "active");
     await eventually("its tokens work", async () => (await call("GET", "/v1/me")).status === 200, 2000);
-    await eventually(
-      "its application serves",
-      async () => (await subject().visit("still.localhost")).body === "still here",
-    );
+    await eventually("its application serves", async () => (await subject().visit(hostname)).body === "still here");
     assert.equal(await active(), before);
+
+    const changed = await subject().expect(200, "PATCH", "/v1/orgs/paused", {
+      as: "operator",
+      body: { max_projects: 3 },
+    });
+    assert.equal(changed.body.max_projects, 3);
+    const more = { as: "operator", body: { replicas: 2 } };
+    assert.equal((await subject().expect(200, "PUT", "/v1/orgs/paused/projects/still/scale", more)).body.replicas, 2);
+    const limits = { as: "operator", body: { storage_bytes: 2 ** 30 } };
+    const disk = await subject().expect(200, "PUT", "/v1/orgs/paused/projects/still/disk", limits);
+    assert.equal(disk.body.storage.limit_bytes, 2 ** 30);
   });
 
   it("Rollback with a healthy previous deployment: the response carries status and deployment", async () => {

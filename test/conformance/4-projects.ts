@@ -75,10 +75,29 @@ export function projectRows(subject: () => Subject): void {
     assert.equal(nothing.body.code, "nothing_to_deploy");
   });
 
+  it("POST cancel ends a build that is under way, and what served before serves on", async () => {
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/deployments", { body: {} });
+    await subject().expect(200, "POST", `/v1/builds/${body.build_id}/cancel`);
+    await eventually("the build is cancelled", async () => {
+      const build = await subject().expect(200, "GET", `/v1/builds/${body.build_id}`);
+      return build.body.status === "cancelled";
+    });
+    assert.equal((await subject().visit("shop.localhost")).body, "two");
+  });
+
+  it("GET disk shows use and limits; DELETE frees what lies in the storage folder", async () => {
+    assert.equal((await subject().visit("shop.localhost", "/keep")).body, "kept");
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/disk");
+    assert.deepEqual([body.storage.access, body.database.access], ["open", "open"]);
+    const removed = { as: "member", body: { path: "kept" } };
+    await subject().expect(200, "DELETE", "/v1/projects/shop/disk/storage", removed);
+    await subject().expect(404, "DELETE", "/v1/projects/shop/disk/storage", removed);
+  });
+
   it("POST rollback returns {status, deployment}; 409 when there is nothing to roll back to", async () => {
     assert.equal((await subject().expect(409, "POST", "/v1/projects/rows/rollback")).body.code, "nothing_to_roll_back");
     const { body } = await subject().expect(200, "POST", "/v1/projects/shop/rollback", { as: "member" });
-    assert.deepEqual(Object.keys(body).toSorted(), ["deployment", "status"]);
+    assert.deepEqual(Object.keys(body).toSorted(), ["changed_variables", "deployment", "status"]);
     await subject().shop.commit(shopApp("two"));
     const pushed = await subject().shop.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);

@@ -34,7 +34,9 @@ export function access(subject: () => Subject): void {
     const { body } = await subject().expect(200, "GET", path, { headers });
     assert.ok(body.projects.some(({ slug }: Json) => slug === "shop"));
     const named = { body: { slug: "named", name: "Named", organization: org.organization.slug } };
-    await subject().expect(400, "POST", "/v1/projects", named);
+    await subject().expect(201, "POST", "/v1/projects", named);
+    await subject().expect(200, "GET", "/v1/projects/named");
+    await subject().expect(404, "GET", "/v1/projects/named", { as: "stranger" });
   });
 
   it("3. A request for a resource in another organization returns the same 404 response as for one that does not exist", async () => {

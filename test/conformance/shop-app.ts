@@ -34,6 +34,10 @@ http.createServer((request, response) => {
   if (request.url === "/url") return response.end(process.env.DATABASE_URL);
   if (request.url === "/greeting") return response.end(process.env.GREETING ?? "none");
   if (request.url === "/cron-secret") return response.end(process.env.CRON_SECRET);
+  if (request.url === "/keep") {
+    require("node:fs").writeFileSync(process.env.STORAGE_DIR + "/kept", "kept");
+    return response.end("kept");
+  }
   if (request.url === "/fail") return response.writeHead(500).end("failed");
   if (request.url.startsWith("/cron")) {
     const { authorization, host } = request.headers;
