@@ -116,7 +116,18 @@ async function copySources(): Promise<void> {
     await cp(join(root, file), join(copy, file));
   }
   await mkdir(join(copy, "node_modules"));
-  for (const name of ["dependency-cruiser", "typescript6", "zod", "fastify", "pino", "ws", "kysely", "pg", "ssh2"]) {
+  for (const name of [
+    "dependency-cruiser",
+    "typescript6",
+    "zod",
+    "fastify",
+    "pino",
+    "ws",
+    "kysely",
+    "pg",
+    "ssh2",
+    "semver",
+  ]) {
     await symlink(join(root, "node_modules", name), join(copy, "node_modules", name));
   }
   await runOk({ file: "git", args: ["init", "-q"] }, { cwd: copy });

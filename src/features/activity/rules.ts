@@ -28,6 +28,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   domain: "domain",
   cron: "cron",
   database: "database",
+  disk: "project",
   data: "data",
   backup: "backup",
   restore: "backup",

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
-import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { addLook, addReplicaSamples, addTraffic, enlistLooks, pruneMetrics, takeDueLooks } from "./metrics.ts";
 import { quantile } from "./rules.ts";
@@ -123,6 +123,8 @@ describe("replicas", () => {
   test("processor time counts from one measurement to the next, not over a restart of the application", async () => {
     const { db } = api.database;
     const { slug, deployment_id, owner } = await deployed();
+    const address = { host: "127.0.0.1", port: 1 };
+    await readyReplica(db, { org_id: owner.org_id, deployment_id, address });
     const now = Date.now();
     const sample = (attempt: number, cpu_seconds: number, agoSeconds: number) =>
       addReplicaSamples(

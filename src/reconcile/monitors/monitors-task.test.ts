@@ -8,6 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
 import { testDiskLimits } from "../../../test/support/test-platform.ts";
+import { readyReplica } from "../../../test/support/things.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
@@ -345,6 +346,8 @@ describe("monitors", () => {
 
 async function crashing(times: number): Promise<CronProject> {
   const project = await deployedProject({ db: database.db, vault });
+  const { org_id, deployment_id } = project;
+  await readyReplica(database.db, { org_id, deployment_id, address: { host: "127.0.0.1", port: 1 } });
   for (let count = 1; count <= times; count += 1) await crash(project, count);
   return project;
 }
