@@ -9,8 +9,8 @@ import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
 import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
 import { testBuild, testDeployment } from "../support/things.ts";
 
-// What an audit needs stays, beside the final backup.
-const keptTables = ["activity", "approval", "backup", "project_purge"];
+// What an audit needs stays, beside the final backup, and the mark by which every edge learns that the project's routes are gone.
+const keptTables = ["activity", "approval", "backup", "project_purge", "route_change"];
 
 /** Ports that note what a purge deletes; the next call of `failing` throws once. */
 function recordingPorts() {
