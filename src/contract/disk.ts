@@ -10,7 +10,7 @@ const share = z.object({ used_bytes: bytes.nullable(), limit_bytes: bytes });
 const disk = z.object({
   /** `read_only`: over its limit; the application can read it, and `disk.remove` deletes from it. */
   storage: share.extend({ access: z.enum(["open", "read_only"]) }),
-  /** `read_only`: over its limit; a session that asks to write may delete. `closed`: it grew on; nobody logs in until `reopens_at`. */
+  /** `read_only`: over its limit; a session that asks to write may delete. `closed`: it grew on; logins are refused until `reopens_at`. */
   database: share.extend({ access: z.enum(["open", "read_only", "closed"]), reopens_at: timestamp.nullable() }),
   /** Images of deployments and what builds keep for the next one. Over the limit there are no new builds. */
   images: share,

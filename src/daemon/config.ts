@@ -262,7 +262,7 @@ export const settings = {
     "BERTH_BACKUP_KEEP_MANUAL",
     20,
     [1, 10_000],
-    "How many backups are kept of those that somebody asked for, for each project.",
+    "How many manual backups of each project are kept.",
   ),
   backupHours: wholeNumber("BERTH_BACKUP_HOURS", 6, [1, 240], "How long one backup, restore or verification may take."),
   concurrentBackups: wholeNumber(
@@ -286,7 +286,7 @@ export const settings = {
     "BERTH_PURGE_DAYS",
     0,
     [0, 3650],
-    "After how many days a deleted project is purged, with a verified final backup kept; 0: only when somebody asks for it.",
+    "After how many days a deleted project is purged, with a verified final backup kept; 0: only by request.",
   ),
   pageLookSeconds: wholeNumber(
     "BERTH_PAGE_LOOK_SECONDS",

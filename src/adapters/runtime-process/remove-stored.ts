@@ -9,7 +9,7 @@ const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
 
 /**
  * Deletes below a storage folder in a sandbox that sees nothing else: a link on the way may lead anywhere, and the folder belongs
- * to whoever runs in the project.
+ * to the user that the project's code runs as.
  */
 export async function removeStored(
   options: ProcessRuntimeOptions,

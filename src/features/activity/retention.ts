@@ -8,7 +8,7 @@ export interface HistoryRetention {
   readonly perProject: number;
 }
 
-// Small enough that nobody waits for the locks of a deletion.
+// Small batches hold their row locks for a short time only.
 const batch = 500;
 
 /** Deletes one batch of activity and of ended approvals that are older; resolves with how many rows. */

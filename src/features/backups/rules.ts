@@ -6,7 +6,7 @@ export interface BackupWindow {
   readonly hours: number;
 }
 
-/** How many automatic backups stay, and how many that somebody asked for. */
+/** How many automatic and how many manual backups stay. */
 export interface Retention {
   readonly daily: number;
   readonly weekly: number;
