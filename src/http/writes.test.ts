@@ -4,7 +4,7 @@ import { Refused } from "../features/context.ts";
 import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { emptyTables } from "../../test/support/empty-tables.ts";
-import { testThings, type Things } from "../../test/support/things.ts";
+import { testProject, testThings, type Things } from "../../test/support/things.ts";
 import {
   testApi,
   testOrganization,
@@ -218,6 +218,14 @@ describe("a write with ?dry_run=true", () => {
       [slug],
     );
     assert.equal(rows.length, 0);
+  });
+
+  test("says that nothing would change where everything is as wanted already", async () => {
+    const { said } = await dryRun("POST", `/v1/projects/${things.project.slug}/database`);
+    assert.deepEqual([said?.would_answer, said?.would_change], [200, null]);
+    const { slug } = await testProject(api.platform, org);
+    const first = await dryRun("POST", `/v1/projects/${slug}/database`);
+    assert.deepEqual([first.said?.would_answer, first.said?.would_change?.target], [201, slug]);
   });
 
   test("is refused as the write itself would be", async () => {

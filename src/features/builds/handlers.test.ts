@@ -164,3 +164,13 @@ test("an application's lines are listed with their deployment and replica", asyn
   };
   assert.deepEqual(next.lines, [{ ...line, text: "later" }]);
 });
+
+test("a cursor that no answer of this source gave is invalid", async () => {
+  const project = await testProject(api.platform, org);
+  const path = `/v1/projects/${project.slug}/logs`;
+  for (const query of ["after=x", "after=bld_1:2", "after=-1:0", "source=build&after=0:0", "follow=true&after=later"]) {
+    const { status, body } = await get(`${path}?${query}`);
+    assert.deepEqual([status, body["code"]], [400, "invalid_request"], query);
+    assert.equal((body["details"] as { path: string }[])[0]?.path, "after");
+  }
+});

@@ -45,6 +45,16 @@ describe("what no project can have is refused", () => {
     "single labels": ["localhost", "intranet", "com", "com."],
     "public suffixes": ["co.uk", "github.io", "kobe.jp", "рф", "xn--p1ai", "CO.UK."],
     "special names": ["x.localhost", "a.b.onion", "1.0.0.127.in-addr.arpa", "x.invalid"],
+    "names of private networks": [
+      "x.local",
+      "PRINTER.Local.",
+      "x.lan",
+      "x.home",
+      "x.corp",
+      "x.home.arpa",
+      "x.intranet",
+    ],
+    "names of a cloud's own services": ["metadata.google.internal", "x.internal", "ip-10-0-0-1.ec2.internal"],
     "the platform's own names": [
       "apps.example.net",
       "demo.apps.example.net",

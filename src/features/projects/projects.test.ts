@@ -93,6 +93,7 @@ test("a deleted project still answers, is hidden from the list, keeps its slug, 
     await api.call("PUT", "/v1/projects/gone/settings", { token, body: { port: 1 } }),
     await api.call("GET", "/v1/projects/gone/env", { token }),
     await api.call("GET", "/v1/projects/gone/deployments", { token }),
+    await api.call("GET", "/v1/projects/gone/timeline", { token }),
   ];
   for (const { status, body } of refused) assert.deepEqual([status, body["code"]], [409, "project_deleted"]);
   assert.equal((await api.call("POST", "/v1/projects/gone/undelete", { token })).body["state"], "active");
@@ -129,6 +130,17 @@ test("slugs that would be confused with the platform are refused", async () => {
     assert.equal((await create(org.member, slug)).status, 400, slug);
   for (const slug of ["a", "0", "a--b", "a".repeat(40)])
     assert.equal((await create(org.member, slug)).status, 201, slug);
+});
+
+test("a name holds no mark that changes the direction of text, and no line break", async () => {
+  const org = await testOrganization(api.database.db, "marks");
+  for (const mark of ["\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2028", "\u2066", "\u2069", "\n", "\u001b"]) {
+    const { status, body } = await api.call("POST", "/v1/projects", {
+      token: org.member,
+      body: { slug: "marked", name: `safe${mark}name` },
+    });
+    assert.deepEqual([status, body["code"]], [400, "invalid_request"], JSON.stringify(mark));
+  }
 });
 
 test("every change leaves one activity row of its actor, a refused one none", async () => {

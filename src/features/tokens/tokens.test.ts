@@ -186,7 +186,7 @@ test("a member cannot revoke an owner's token, nor an owner an administrator's",
   );
 });
 
-test("the first start makes one organization with one administrator, whoever comes first", async () => {
+test("the first start makes one organization for 1,000 projects with one administrator, also when several starts race", async () => {
   const database = await testDatabase();
   const kept: string[] = [];
   const keep = async (text: string) => void kept.push(text);
@@ -198,6 +198,11 @@ test("the first start makes one organization with one administrator, whoever com
     [found?.caller.org_slug, found?.caller.platform_admin, found?.caller.role, found?.expires_at],
     ["main", true, "owner", null],
   );
+  const { max_projects } = await database.db
+    .selectFrom("organization")
+    .select("max_projects")
+    .executeTakeFirstOrThrow();
+  assert.equal(max_projects, 1000);
   await database.drop();
 });
 
