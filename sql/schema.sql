@@ -329,7 +329,8 @@ CREATE TABLE public.edge (
     kind text NOT NULL,
     route_version bigint NOT NULL,
     open_requests jsonb NOT NULL,
-    seen_at timestamp with time zone NOT NULL
+    seen_at timestamp with time zone NOT NULL,
+    certificate_version bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.edge_counter (

@@ -115,7 +115,7 @@ function pages(stage: Stage): void {
   for (const [state, status] of cases) {
     test(`a host that is ${state === "serving" ? "without a running instance" : (state ?? "unknown")} is answered with ${status}`, async () => {
       await stage.serveRoutes(
-        state === undefined ? [] : [{ hostname: "page.test", project_id: "prj_page", state, targets: [] }],
+        state === undefined ? [] : [{ hostname: "page.test", project_id: "prj_page", state, targets: [], ...plain }],
       );
       const answer = await stage.ask({ host: "page.test" });
       assert.equal(answer.status, status);
@@ -260,7 +260,7 @@ function changes(stage: Stage): void {
   test("a table with a smaller version is ignored", async () => {
     const [now, before] = [await stage.app(say("now")), await stage.app(say("before"))];
     const version = await stage.serve({ "ver.test": [now] });
-    await (await stage.edge()).apply({ version: version - 1, routes: [route("ver.test", [before])] });
+    await (await stage.edge()).apply({ version: version - 1, routes: [route("ver.test", [before])], challenge: null });
     assert.equal((await stage.ask({ host: "ver.test" })).body, "now");
     assert.equal((await (await stage.edge()).observe()).route_version, version);
   });
@@ -425,7 +425,7 @@ export class Stage {
   async serveRoutes(routes: readonly Route[]): Promise<number> {
     const edge = await this.edge();
     this.#version += 10;
-    await edge.apply({ version: this.#version, routes });
+    await edge.apply({ version: this.#version, routes, challenge: null });
     return this.#version;
   }
 
@@ -557,9 +557,12 @@ export async function text(message: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function route(hostname: string, targets: readonly Target[]): Route {
-  return { hostname, project_id: `prj_${hostname}`, state: "serving", targets };
+/** A route over plain HTTP alone, of a project of its own. */
+export function route(hostname: string, targets: readonly Target[]): Route {
+  return { hostname, project_id: `prj_${hostname}`, state: "serving", targets, ...plain };
 }
+
+const plain = { https: "off", hsts: false } as const;
 
 async function listening(server: Server): Promise<Target> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -310,6 +310,7 @@ export interface EdgeTable {
   route_version: number;
   open_requests: Json<unknown>;
   seen_at: Timestamp;
+  certificate_version: Generated<number>;
 }
 
 export interface EdgeCounterTable {

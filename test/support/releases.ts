@@ -86,7 +86,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
   const logStore = createDiskLogStore({ dir });
   const { apps, runtime, stop } = createApps();
   const api = await testApi({ ports: { runtime, logStore } });
-  let table: RouteTable = { version: 0, routes: [] };
+  let table: RouteTable = { version: 0, routes: [], challenge: null };
   const edge = options.edge ?? {
     apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
     openRequests: async () => new Map(),

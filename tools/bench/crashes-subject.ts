@@ -41,8 +41,9 @@ async function main(folder: string, kills: number): Promise<CrashCounts> {
   const fleet = new Map<string, { readonly host: string; readonly port: number }>();
   let version = 0;
   const sync = () => {
-    const route = { hostname, project_id: "prj_crashes", state: "serving", targets: [...fleet.values()] } as const;
-    return edge.apply({ version: (version += 1), routes: [route] });
+    const plain = { state: "serving", https: "off", hsts: false } as const;
+    const route = { hostname, project_id: "prj_crashes", targets: [...fleet.values()], ...plain };
+    return edge.apply({ version: (version += 1), routes: [route], challenge: null });
   };
   let count = 0;
   const begin = async () => {

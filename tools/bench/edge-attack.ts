@@ -10,6 +10,7 @@ import { createBuiltinEdge } from "../../src/adapters/edge-builtin/builtin-edge.
 import { readRecord } from "../../src/adapters/edge-builtin/edge-record.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { visitNeighbour, type EdgeAddress, type Visits } from "../../src/ports/edge-attack.suite.ts";
+import { route } from "../../src/ports/edge.suite.ts";
 import type { Target } from "../../src/ports/edge.ts";
 import { memoryRow, timeRow, type BenchRow } from "./row.ts";
 
@@ -35,11 +36,8 @@ async function attack(readers: number): Promise<BenchRow[]> {
       "flood.test": flood,
       "bad.test": bad,
     };
-    const routes = Object.entries(hosts).map(([hostname, target]) => ({
-      ...{ hostname, project_id: hostname, state: "serving" as const },
-      targets: [target],
-    }));
-    await edge.apply({ version: 1, routes });
+    const routes = Object.entries(hosts).map(([hostname, target]) => route(hostname, [target]));
+    await edge.apply({ version: 1, routes, challenge: null });
     const { port, identity } = readRecord(stateDir) as NonNullable<ReturnType<typeof readRecord>>;
     const address: EdgeAddress = { host, port };
     const quiet = await visitNeighbour(address, "good.test", measureMs);

@@ -46,7 +46,7 @@ async function compare(dir: string, hosts: number, ports: { upstream: number; ri
   const stateDir = join(dir, `edge-${hosts}`);
   const edge = createBuiltinEdge({ listenHost: host, listenPort: 0, stateDir, log: silentLog });
   try {
-    await edge.apply({ version: 1, routes: routesTo(ports.upstream, hosts) });
+    await edge.apply({ version: 1, routes: routesTo(ports.upstream, hosts), challenge: null });
     const { listen } = await edge.observe();
     const [ours, theirs]: [number[], number[]] = [[], []];
     for (let round = 0; round < rounds; round += 1) {
@@ -74,8 +74,8 @@ function routesTo(port: number, hosts: number): Route[] {
   return Array.from({ length: hosts }, (_, i) => ({
     hostname: i === 0 ? "bench.test" : `host-${i}.test`,
     project_id: `prj_${i}`,
-    state: "serving" as const,
     targets,
+    ...({ state: "serving", https: "off", hsts: false } as const),
   }));
 }
 

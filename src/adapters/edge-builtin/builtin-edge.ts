@@ -35,6 +35,7 @@ export interface BuiltinEdge extends Edge {
   detach(): void;
 }
 
+const absent = { running: false, listen_tls: null, route_version: 0, certificate_version: 0 };
 const watchEveryMs = 250;
 const longestBackOffMs = 30_000;
 const steadyAfterMs = 60_000;
@@ -88,6 +89,8 @@ class ControlledEdge implements BuiltinEdge {
     });
   }
 
+  async applyCertificates(): Promise<void> {}
+
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
     for (const counts of (await this.#askAll("GET", "/open")) as Record<string, number>[]) {
@@ -114,8 +117,7 @@ class ControlledEdge implements BuiltinEdge {
 
   async observe(): Promise<EdgeStatus> {
     const record = this.#processes.current();
-    if (record === undefined)
-      return { running: false, listen: null, route_version: 0, detail: "The edge process does not run." };
+    if (record === undefined) return { ...absent, listen: null, detail: "The edge process does not run." };
     const listen = targetKey(record.listen_host, record.port);
     try {
       const status = (await callEdge(this.#socket(record), "GET", "/status")) as {
@@ -123,14 +125,9 @@ class ControlledEdge implements BuiltinEdge {
         connections: number;
       };
       const detail = `Serves ${listen} with ${status.connections} connections since ${record.started_at}.`;
-      return { running: true, listen, route_version: Math.max(0, status.version), detail };
+      return { ...absent, running: true, listen, route_version: Math.max(0, status.version), detail };
     } catch (error) {
-      return {
-        running: false,
-        listen,
-        route_version: 0,
-        detail: `The edge process does not answer: ${(error as Error).message}`,
-      };
+      return { ...absent, listen, detail: `The edge process does not answer: ${(error as Error).message}` };
     }
   }
 

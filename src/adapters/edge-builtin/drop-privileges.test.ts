@@ -12,6 +12,7 @@ import { run, runOk } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
+import { route } from "../../ports/edge.suite.ts";
 import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 
@@ -34,7 +35,7 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
       ...{ listenHost: "127.0.0.1", listenPort: 0, stateDir, uid, setpriv, log: silentLog },
       ...options,
     });
-    await edge.apply({ version: 1, routes: [] });
+    await edge.apply({ version: 1, routes: [], challenge: null });
     return readRecord(options.stateDir ?? stateDir) as EdgeRecord;
   }
 
@@ -78,8 +79,7 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
     const app = createHttpServer((_request, response) => void response.end("served")).listen(0, "127.0.0.1");
     await once(app, "listening");
     const target = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
-    const route = { hostname: "127.0.0.1", project_id: "prj_there", state: "serving" as const, targets: [target] };
-    await edge?.apply({ version: 2, routes: [route] });
+    await edge?.apply({ version: 2, routes: [route("127.0.0.1", [target])], challenge: null });
     assert.equal(await (await fetch(`http://127.0.0.1:${second.port}/`)).text(), "served");
     app.close();
   });

@@ -12,7 +12,7 @@ import { start } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import type { RouteTable, Target } from "../../ports/edge.ts";
-import { say, Stage, startLoad, text } from "../../ports/edge.suite.ts";
+import { route, say, Stage, startLoad, text } from "../../ports/edge.suite.ts";
 import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 
@@ -60,7 +60,8 @@ describe("the edge process", () => {
     const app = await stage.app(say("alive"));
     const table: RouteTable = {
       version: 1,
-      routes: [{ hostname: "kill.test", project_id: "prj_kill", state: "serving", targets: [app] }],
+      routes: [route("kill.test", [app])],
+      challenge: null,
     };
     const child = startControlPlane(stateDir, table);
     await once(child.stdout, "data");
@@ -90,7 +91,7 @@ describe("the edge process", () => {
     await stage.until(async () => !isAlive(identity));
     restart();
     // Older than the saved table: only makes the process run.
-    await (await stage.edge()).apply({ version: 0, routes: [] });
+    await (await stage.edge()).apply({ version: 0, routes: [], challenge: null });
     assert.equal((await stage.ask({ host: "saved.test" })).body, "saved");
   });
 

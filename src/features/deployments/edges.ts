@@ -8,6 +8,8 @@ export interface EdgeReport {
   readonly kind: string;
   /** What was committed before this version was drawn is served. */
   readonly route_version: number;
+  /** The version of the certificates that it serves with; 0 before the first. */
+  readonly certificate_version: number;
   /** Requests and tunnels that are open to draining replicas, by host:port. */
   readonly open_requests: Readonly<Record<string, number>>;
 }

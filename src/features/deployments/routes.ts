@@ -56,8 +56,8 @@ interface RouteRow {
 
 function routesOf({ project_id, hostname, state, domains, targets }: RouteRow): ProjectRoutes {
   const hostnames = hostname === null ? [] : [hostname, ...(domains ?? [])];
-  const rest = { project_id, state, targets: state === "serving" ? (targets ?? []) : [] };
-  return { project_id, routes: hostnames.map((name) => ({ hostname: name, ...rest })) };
+  const rest = { project_id, state, targets: state === "serving" ? (targets ?? []) : [], hsts: false };
+  return { project_id, routes: hostnames.map((name) => ({ hostname: name, ...rest, https: "off" })) };
 }
 
 /** Grows over all control planes. */

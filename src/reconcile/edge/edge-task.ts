@@ -25,10 +25,10 @@ export function edgeTask(platform: Platform): Task {
       for (const { project_id, routes } of changes.projects) known.set(project_id, routes);
       snapshot = changes.snapshot;
       const routes = [...known.values()].flat();
-      await ports.edge.apply({ version, routes });
+      await ports.edge.apply({ version, routes, challenge: null });
       const id = edgeId(machine);
       const open_requests = await openRequests(platform, changes.draining);
-      await saveEdge(db, { id, machine, kind, route_version: version, open_requests });
+      await saveEdge(db, { id, machine, kind, route_version: version, certificate_version: 0, open_requests });
       await wakeups.send(db, "edges", id);
       const detail = `${routes.length} routes, version ${version}`;
       return changes.draining.length > 0 ? { detail, againMs: drainPollMs } : { detail };

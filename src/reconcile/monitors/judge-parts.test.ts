@@ -33,7 +33,9 @@ describe("the edge", () => {
   const edge = (running: boolean, route_version: number) => ({
     running,
     route_version,
+    certificate_version: 0,
     listen: "127.0.0.1:8080",
+    listen_tls: null,
     detail: "",
   });
   const table = [
