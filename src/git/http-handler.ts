@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { admit, mayGoOn, missingText, type Admission, type Wanted } from "./admission.ts";
 import { copyCgiAnswer } from "./cgi.ts";
 import { httpBackendCommand } from "./commands.ts";
+import { faultAnswer } from "./fault-answer.ts";
 import type { GitCaller } from "./gate.ts";
 import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
 import { parseHttpRequest, safeProtocol, type HttpRequest } from "./paths.ts";
@@ -20,9 +21,14 @@ export function createGitHttpHandler(host: GitHost): GitHttpHandler {
     } catch (error) {
       host.log.error({ err: error }, "a git request over HTTP failed");
       if (res.headersSent) res.destroy();
-      else reply(res, 500, "Berth could not answer; try again.\n");
+      else answerFault(res, error);
     }
   };
+}
+
+function answerFault(res: ServerResponse, error: unknown): void {
+  const { status, text } = faultAnswer(error);
+  reply(res, status, text, status === 503 ? { "retry-after": "5" } : {});
 }
 
 type Call = Extract<HttpRequest, { readonly service: string }>;

@@ -1,6 +1,7 @@
 import type { ServerChannel, Session } from "ssh2";
 import { admit, mayGoOn, missingText } from "./admission.ts";
 import { serveCommand } from "./commands.ts";
+import { faultAnswer } from "./fault-answer.ts";
 import type { GitAccess } from "./gate.ts";
 import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
 import { parseSshCommand, safeProtocol, type SshRequest } from "./paths.ts";
@@ -31,7 +32,7 @@ export function serveSshSession(host: GitHost, identity: SshIdentity, session: S
     channel.on("error", () => {});
     serveCommandLine(host, identity, { channel, command, protocol }).catch((error: unknown) => {
       host.log.error({ err: error }, "an SSH session failed");
-      finish(channel, failedCode, "Berth could not answer; try again.\n");
+      finish(channel, failedCode, faultAnswer(error).text);
     });
   });
 }

@@ -1,6 +1,6 @@
 import { errors, type ErrorBody, type ErrorCode, type ErrorDefinition } from "../contract/errors.ts";
 import { Refused } from "../features/context.ts";
-import { diskFault } from "../kit/disk-fault.ts";
+import { outageOf } from "../kit/outage.ts";
 import { nextCallOf } from "./next-call.ts";
 
 /** An error as it is answered: everything that leaves the server, and whether the operator should hear of it. */
@@ -17,15 +17,18 @@ export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
   if (error instanceof Refused) return refusalAnswer(error, params);
   const { code = "", statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));
-  const fault = diskFault(error);
-  if (fault === "full") return { ...refusalAnswer(new Refused("storage_full")), kind: "outage" };
-  if (fault === "read_only") return { ...refusalAnswer(new Refused("unavailable", cannotWrite)), kind: "outage" };
-  if (isUnavailable(code, String((error as Error | undefined)?.message)))
-    return { ...refusalAnswer(new Refused("unavailable")), kind: "outage" };
-  return refusalAnswer(new Refused("internal"));
+  const outage = outageOf(error);
+  if (outage === undefined) return refusalAnswer(new Refused("internal"));
+  return { ...refusalAnswer(outageRefusals[outage]), kind: "outage" };
 }
 
-const cannotWrite = { error: "The platform cannot write to its disk; its operator has to mend that." };
+const outageRefusals = {
+  disk_full: new Refused("storage_full"),
+  disk_read_only: new Refused("unavailable", {
+    error: "The platform cannot write to its disk; its operator has to mend that.",
+  }),
+  away: new Refused("unavailable"),
+};
 
 const retryAfterSeconds = 5;
 
@@ -64,24 +67,4 @@ function refusalAnswer({ code, more }: Refused, params?: unknown): ErrorAnswer {
   const retry = more.retryAfterSeconds === undefined ? {} : { "retry-after": String(more.retryAfterSeconds) };
   const headers = { ...extraHeaders[code], ...retry };
   return { status: definition.status, headers, body, kind: code === "internal" ? "fault" : "refusal" };
-}
-
-// SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock, serialisation and
-// a lock that was not to be had, where the same request works a moment later.
-const passingStates = /^(?:08|53|57P0)|^(?:40001|40P01|55P03|25P03)$/;
-const passingErrno = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ENOENT",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EHOSTUNREACH",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-]);
-const passingMessages =
-  /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
-
-function isUnavailable(code: string, message: string): boolean {
-  return passingStates.test(code) || passingErrno.has(code) || passingMessages.test(message);
 }

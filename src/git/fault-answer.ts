@@ -1,0 +1,15 @@
+import { outageOf } from "../kit/outage.ts";
+
+const sentences = {
+  disk_full: "The platform's disk is full (storage_full). Its operator has to make room.",
+  disk_read_only: "The platform cannot write to its disk. Its operator has to mend that.",
+  away: "Berth's database is away; nothing was changed, try again in a minute.",
+};
+
+/** What git's client reads and which HTTP status it gets when a request ended with this error. */
+export function faultAnswer(error: unknown): { readonly status: 500 | 503; readonly text: string } {
+  const outage = outageOf(error);
+  return outage === undefined
+    ? { status: 500, text: "Berth could not answer; try again.\n" }
+    : { status: 503, text: `${sentences[outage]}\n` };
+}
