@@ -58,8 +58,7 @@ export async function openOwnDatabase(config: Config, parts: MachineParts, log: 
     },
     async stop() {
       await guard?.end();
-      await server.stop();
-      removeRunFolder(config.dataDir);
+      await server.stop().finally(() => removeRunFolder(config.dataDir));
     },
   };
 }

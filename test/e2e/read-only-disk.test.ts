@@ -29,6 +29,7 @@ describe("a disk that turns read-only", { skip: process.getuid?.() !== 0 && "onl
     const disk = await mountImage(join(place, "image"), dataDir);
     platform = await startPlatform({}, { dataDir });
     app = await createApp(platform, "served", nodeApp("served"));
+    assert.equal((await platform.call("POST", "/v1/projects/served/database")).status, 201);
     const pushed = await app.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
     disk.fail();
@@ -66,9 +67,13 @@ describe("a disk that turns read-only", { skip: process.getuid?.() !== 0 && "onl
     assert.match(pushed.stderr, /error: 503/);
   });
 
-  it("keeps no application and no edge from ending with the platform", async () => {
+  it("keeps no application, no database and no edge from ending with the platform", async () => {
     const running = processesNaming(dataDir);
-    assert.ok(running.some(({ commandLine }) => commandLine === "node server.js"));
+    for (const part of [/^node server.js/, /bin\/postgres /, /edge-builtin/])
+      assert.ok(
+        running.some(({ commandLine }) => part.test(commandLine)),
+        String(part),
+      );
     const pids = new Set(running.map(({ pid }) => pid));
     await platform.end("SIGTERM");
     const left = listProcesses().filter(({ pid }) => pids.has(pid));

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { diskFault } from "../../kit/disk-fault.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 
@@ -7,7 +8,8 @@ const waitMs = 120_000;
 
 /**
  * Does `work` while no other process (and no other call in this one) does work under the same lock file.
- * A lock whose holder died is taken over. Throws when it cannot be had for two minutes.
+ * A lock whose holder died is taken over. Throws when it cannot be had for two minutes. A disk that accepts no writes holds no lock, and
+ * nothing can be started on it: work goes on without one there, so that what runs can still be stopped.
  */
 export async function withFolderLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const held = await until(() => take(path), { timeoutMs: waitMs });
@@ -15,17 +17,22 @@ export async function withFolderLock<T>(path: string, work: () => Promise<T>): P
   try {
     return await work();
   } finally {
-    rmSync(path, { force: true });
+    if (held === "locked") rmSync(path, { force: true });
   }
 }
 
 // Linked, not created: the lock appears together with its holder's name.
-function take(path: string): true | undefined {
+function take(path: string): "locked" | "unlockable" | undefined {
   const mine = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  writeFileSync(mine, JSON.stringify(identify(process.pid)), { mode: 0o600 });
+  try {
+    writeFileSync(mine, JSON.stringify(identify(process.pid)), { mode: 0o600 });
+  } catch (error) {
+    if (diskFault(error) === "read_only") return "unlockable";
+    throw error;
+  }
   try {
     linkSync(mine, path);
-    return true;
+    return "locked";
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     dropIfAbandoned(path);

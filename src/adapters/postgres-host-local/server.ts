@@ -61,8 +61,8 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
       if (!existsSync(mark)) return;
       await withFolderLock(lock, async () => {
         await stopServer(readFileSync(mark, "utf8"), uidOf(options));
-        rmSync(running, { force: true });
         await options.group?.remove();
+        rmSync(running, { force: true });
       });
     },
     superuserConnection: (database) => superuserConnection(address, database),
