@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { PoolConfig } from "pg";
 import { createLocalServer, type LocalServer } from "../adapters/postgres-host-local/server.ts";
 import type { Log } from "../kit/log.ts";
-import { removeRunFolder, runFolder } from "../adapters/postgres-host-local/run-folder.ts";
+import { removeRunFolder, runFolder } from "../kit/run-folder.ts";
 import type { Config } from "./config.ts";
 import { pathsIn } from "./config.ts";
 import { isDataFolderHeld } from "./data-folder.ts";

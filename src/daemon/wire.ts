@@ -9,7 +9,7 @@ import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts
 import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
-import { removeRunFolder } from "../adapters/postgres-host-local/run-folder.ts";
+import { removeRunFolder } from "../kit/run-folder.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import type { Log } from "../kit/log.ts";

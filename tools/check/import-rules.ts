@@ -103,9 +103,9 @@ export const importRules: readonly ImportRule[] = [
   {
     name: "adapters-know-their-own-port",
     comment:
-      "runtime-process implements ports/runtime.ts; of other ports it may import types only, but for the format that builder and runtime share",
+      "runtime-process implements ports/runtime.ts and reads ports/runtime-*.ts; of other ports it may import types only, but for the format that builder and runtime share",
     from: { path: "^src/adapters/([a-z-]+)-[a-z0-9]+/", pathNot: tests() },
-    to: { path: "^src/ports/", pathNot: "^src/ports/(?:$1|release-folder)\\.", dependencyTypesNot: ["type-only"] },
+    to: { path: "^src/ports/", pathNot: "^src/ports/(?:$1[.-]|release-folder\\.)", dependencyTypesNot: ["type-only"] },
   },
   {
     name: "adapters-stand-alone",

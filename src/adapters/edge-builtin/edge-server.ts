@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exchange } from "./exchange.ts";
-import { pageStatus, rawPage, sendPage, type PageCode } from "./pages.ts";
+import type { PageCode } from "../../ports/edge-pages.ts";
+import { pageStatus, rawPage, sendPage } from "./pages.ts";
 import { hasBody, readTarget, requestHeaders, type Client, type RequestTarget } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
 import { probeHeader, type EdgeSettings } from "./edge-settings.ts";

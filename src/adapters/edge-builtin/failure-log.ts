@@ -1,5 +1,5 @@
 import { writeLog } from "./write-log.ts";
-import type { PageCode } from "./pages.ts";
+import type { PageCode } from "../../ports/edge-pages.ts";
 
 const forgetAfterMs = 60_000;
 const mostLines = 200;

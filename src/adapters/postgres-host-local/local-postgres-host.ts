@@ -22,7 +22,7 @@ import { endSession } from "./end-session.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { restoreDatabase } from "./restore.ts";
 import { applyRole, grantsVersion, isRoleIntact, resetSettings, setConnectionLimit } from "./role.ts";
-import { runFolder } from "./run-folder.ts";
+import { runFolder } from "../../kit/run-folder.ts";
 import { scramVerifier } from "./scram.ts";
 import { chooseConfinement, createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";

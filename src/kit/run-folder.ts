@@ -1,6 +1,5 @@
-import { lstatSync, mkdirSync, mkdtempSync, chmodSync, readFileSync, existsSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, chmodSync, readFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeWhole } from "./instance-files.ts";
 
 /**
  * A short, stable folder for unix sockets of what lives in `dir`: a socket's path may have 107 bytes only (unix(7)),
@@ -14,7 +13,7 @@ export function runFolder(dir: string, base: string = usualBase()): string {
   if (known?.startsWith(`${base}/`) && isOurs(known)) return known;
   const made = mkdtempSync(join(base, "berth-"));
   chmodSync(made, 0o711);
-  writeWhole(memory, made);
+  writeFileSync(memory, made, { mode: 0o600, flush: true });
   return made;
 }
 

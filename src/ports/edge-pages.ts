@@ -1,0 +1,86 @@
+// What a visitor reads where no application answers.
+
+/** Names a page of an edge's own; goes into `x-berth-error`. */
+export type PageCode = keyof typeof pages;
+
+interface Page {
+  readonly status: number;
+  readonly title: string;
+  readonly text: string;
+  readonly retryAfterS?: number;
+}
+
+/** Every page of an edge's own: all adapters answer with the same ones. */
+export const pages = {
+  bad_request: { status: 400, title: "Bad request", text: "This request is malformed or ambiguous." },
+  unknown_host: { status: 404, title: "Nothing here", text: "No application answers to this host name." },
+  nothing_deployed: {
+    status: 404,
+    title: "Nothing deployed yet",
+    text: "This project exists but has no deployment. Commit your application and run: git push berth main",
+  },
+  method_not_allowed: { status: 405, title: "Method not allowed", text: "This server is no forward proxy." },
+  request_timeout: { status: 408, title: "Request timeout", text: "The request took too long to arrive." },
+  headers_too_large: {
+    status: 431,
+    title: "Request header fields too large",
+    text: "The request's header is larger than 32 KiB.",
+  },
+  not_implemented: { status: 501, title: "Not implemented", text: "Only the transfer coding 'chunked' is understood." },
+  app_not_running: {
+    status: 502,
+    title: "Application not running",
+    text: "The application has no running instance.",
+    retryAfterS: 5,
+  },
+  app_unreachable: {
+    status: 502,
+    title: "Application unreachable",
+    text: "The application does not accept connections.",
+    retryAfterS: 5,
+  },
+  app_bad_response: {
+    status: 502,
+    title: "Bad response",
+    text: "The application closed the connection or sent no valid answer.",
+  },
+  app_busy: {
+    status: 503,
+    title: "Too many open requests",
+    text: "The application has as many open requests as one application may have.",
+    retryAfterS: 1,
+  },
+  deleted: { status: 503, title: "Not available", text: "This application was deleted.", retryAfterS: 3600 },
+  suspended: { status: 503, title: "Not available", text: "This application is suspended.", retryAfterS: 3600 },
+  app_timeout: { status: 504, title: "Application timeout", text: "The application did not answer in time." },
+} as const satisfies Record<string, Page>;
+
+/** The fields and body of a page in the form the client prefers, by its `Accept`. Never says where an application runs. */
+export function renderPage(code: PageCode, accept: string): { headers: Record<string, string | number>; body: string } {
+  const page: Page = pages[code];
+  const [type, body] = write(code, page, accept);
+  const headers: Record<string, string | number> = {
+    "content-type": type,
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-berth-error": code,
+  };
+  if (page.retryAfterS !== undefined) headers["retry-after"] = page.retryAfterS;
+  return { headers, body };
+}
+
+function write(code: PageCode, page: Page, accept: string): [type: string, body: string] {
+  if (accept.includes("text/html")) return ["text/html; charset=utf-8", html(page)];
+  if (accept.includes("json")) return ["application/json", `${JSON.stringify({ error: page.text, code })}\n`];
+  return ["text/plain; charset=utf-8", `${page.status} ${page.title}\n${page.text}\n`];
+}
+
+function html(page: Page): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${page.title}</title>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem;color:#222;background:#fff}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}}p:first-child{opacity:.6;margin:0}h1{font-size:1.5rem;margin:0}</style></head>
+<body><p>${page.status}</p><h1>${page.title}</h1><p>${page.text}</p></body></html>
+`;
+}
