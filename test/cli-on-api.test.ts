@@ -49,6 +49,22 @@ test("the CLI and the API agree about a project's whole life", async () => {
   await json(owner, ["projects", "undelete", "demo"]);
 });
 
+test("what is missing is named, with the name that was meant or the command that lists what there is", async () => {
+  await json(owner, ["create", "hello"]);
+  const cases: [string[], RegExp][] = [
+    [["logs", "-p", "helo"], /There is no project "helo"\.\n.*Did you mean `hello`\?/],
+    [["logs", "-f", "-p", "helo"], /There is no project "helo"/],
+    [["cron", "runs", "nightly", "-p", "hello"], /There is no cron job "nightly"\.\n.*`berth cron`/],
+    [["rollback", "9", "-p", "hello"], /no deployment 9 .*`berth deployments`/s],
+    [["db", "-p", "hello"], /no database yet\.\n.*`berth db create`/],
+  ];
+  for (const [args, expected] of cases) assert.match((await owner.berth(args)).stderr, expected);
+  await json(owner, ["projects", "delete", "hello", "--yes"]);
+  assert.match((await owner.berth(["create", "hello"])).stderr, /`berth projects undelete hello`/);
+  const { stderr } = await owner.berth(["projects"], { env: { BERTH_TOKEN: "berth_m_wrong" } });
+  assert.ok(stderr.includes("BERTH_TOKEN") && !stderr.includes("Bearer"), stderr);
+});
+
 test("variables set by the CLI are listed masked, and removed again", async () => {
   await json(owner, ["create", "vars"]);
   const set = await owner.berth(["env", "set", "GREETING=planted-value", "-p", "vars"]);

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { usageError } from "./failures.ts";
 import { nearest } from "./nearest.ts";
+import { ownCommandHint } from "./own-command.ts";
 
 /** How one command presents itself. `usage` is its name and arguments: `show [slug]`. */
 export interface CommandText {
@@ -37,10 +38,11 @@ function refuseUnknownVerbs(group: Command, standard: Command): void {
       word,
       group.commands.map((command) => command.name()),
     );
-    const suggestion =
-      meant === undefined
-        ? `See \`berth ${group.name()} --help\`.`
-        : `Did you mean \`berth ${group.name()} ${meant}\`?`;
-    throw usageError(`\`berth ${group.name()}\` does not know ${said}.`, suggestion);
+    const help = `\`berth ${group.name()} --help\` lists the commands.`;
+    const own = ownCommandHint([group.name(), word], []) ?? help;
+    throw usageError(
+      `\`berth ${group.name()}\` does not know ${said}.`,
+      meant === undefined ? own : `Did you mean \`berth ${group.name()} ${meant}\`?`,
+    );
   });
 }

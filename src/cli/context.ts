@@ -2,7 +2,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "../contract/client.ts";
 import { openClient } from "./connection.ts";
+import { nameMissing } from "./name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";
+import { listHint } from "./route-commands.ts";
 
 /** What every command works with. */
 export interface CliContext {
@@ -49,7 +51,8 @@ export interface Environment {
 export function createContext(environment: Environment, signal: AbortSignal): CliContext {
   const options: GlobalOptions = {};
   const output = createOutput(environment, options);
-  const client: CliContext["client"] = (how) => openClient(environment, options, how?.anonymous ?? false);
+  const client: CliContext["client"] = async (how) =>
+    nameMissing(await openClient(environment, options, how?.anonymous ?? false), listHint);
   return { environment, options, output, signal, client };
 }
 

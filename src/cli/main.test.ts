@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Command } from "commander";
 import { cliUser } from "../../test/support/cli.ts";
 import { sampleDeployment, sampleFailure, sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
 import type { ErrorCode } from "../contract/errors.ts";
+import { createContext, readEnvironment } from "./context.ts";
+import { buildProgram } from "./program.ts";
+import { wordsOfOthers } from "./words-of-others.ts";
 
 const projects: Script = { "projects.list": () => ({ projects: [sampleProject()] }) };
 
@@ -88,6 +92,12 @@ test("wrong usage is exit code 2, with the command that was meant", async () => 
   await using user = await cliUser();
   const cases: [string[], RegExp][] = [
     [["projcts"], /Did you mean projects\?/],
+    [["config:set", "KEY=planted-value"], /Berth's command for this is `berth env set KEY=VALUE`/],
+    [["-p", "demo", "secrets", "set", "KEY=planted-value"], /`berth env set KEY=VALUE`/],
+    [["releases"], /`berth deployments`/],
+    [["domains:add", "example.org"], /`berth domains add`/],
+    [["logs", "--tail"], /`berth logs -f`/],
+    [["domains", "attach", "example.org"], /`berth domains add <hostname>`/],
     [["projects", "shw"], /Did you mean `berth projects show`\?/],
     [["logs", "--folow"], /Did you mean --follow\?/],
     [["api", "projects.lst"], /Did you mean projects\.list\?/],
@@ -98,9 +108,26 @@ test("wrong usage is exit code 2, with the command that was meant", async () => 
     const { exitCode, stderr } = await user.berth(args, { env: { BERTH_TOKEN: goodToken } });
     assert.equal(exitCode, 2, args.join(" "));
     assert.match(stderr, expected);
+    assert.ok(!stderr.includes("planted-value"));
   }
   const asJson = await user.berth(["projcts", "--json"]);
   assert.equal(JSON.parse(asJson.stderr).code, "usage");
+});
+
+test("the words of other tools lead to commands that Berth has, and none of them is a command itself", () => {
+  const program = buildProgram(createContext(readEnvironment({}), new AbortController().signal));
+  const find = (words: readonly string[]) =>
+    words.reduce<Command | undefined>(
+      (found, word) => found?.commands.find((command) => [command.name(), ...command.aliases()].includes(word)),
+      program,
+    );
+  for (const [word, own] of Object.entries(wordsOfOthers)) {
+    assert.equal(find(word.split(" "))?.name(), undefined, `${word} is a command now: delete its line`);
+    for (const [, line = ""] of [...`${own}\``.matchAll(/\bberth ([^`]*)`/g)]) {
+      const words = line.split(" ").filter((each) => /^[a-z]+$/.test(each));
+      assert.ok(own.startsWith("git ") || find(words), `${own}: there is no such command`);
+    }
+  }
 });
 
 test("every command has help with examples", async () => {

@@ -27,17 +27,20 @@ export async function ask(ctx: CliContext, question: string, hidden = false): Pr
   }
 }
 
-/** Goes on only when the person types `name`, or said `--yes` beforehand. Where nobody can be asked, `--yes` is needed. */
+/** Goes on only when the person types `name`, or gave `--yes`. Without a terminal, `--yes` is needed. */
 export async function confirm(
   ctx: CliContext,
   what: string,
   question: { name: string; yes: boolean | undefined },
 ): Promise<void> {
   if (question.yes === true) return;
-  if (!canAsk(ctx)) throw usageError(`${what} Nobody can be asked here.`, "Say --yes if that is meant.");
+  if (!canAsk(ctx))
+    throw usageError(`${what} The input is not a terminal, so Berth cannot ask you first.`, "Add --yes to go ahead.");
   const typed = await ask(ctx, `${what}\nType ${ctx.output.stderrPaint().bold(question.name)} to go on: `);
   if (typed.trim() !== question.name)
-    throw new CliError("refused", "not_confirmed", { message: "Nothing was changed: the name was not typed." });
+    throw new CliError("refused", "not_confirmed", {
+      message: `Nothing was changed: you did not type ${question.name}.`,
+    });
 }
 
 /** All of stdin, at most 1 MiB. */

@@ -71,7 +71,12 @@ export const errors = {
     meaning: "The project is deleted; undelete it first.",
     next: "projects.undelete",
   },
-  nothing_to_roll_back: { status: 409, retry: "no", meaning: "There is no earlier good deployment." },
+  nothing_to_roll_back: {
+    status: 409,
+    retry: "no",
+    meaning: "There is no earlier good deployment.",
+    next: "deployments.list",
+  },
   nothing_to_deploy: {
     status: 409,
     retry: "after_change",

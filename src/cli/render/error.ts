@@ -1,11 +1,13 @@
 import { ApiError, ConnectionError } from "../../contract/client.ts";
+import type { NextCall } from "../../contract/errors.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
+import { commandFor } from "../route-commands.ts";
 import { oneLine } from "./text.ts";
 
 /** Says on stderr what went wrong: sentence, wrong fields, hint, code and request id; one JSON document with `--json`. */
 export function renderError(ctx: CliContext, fault: unknown): void {
-  const told = describe(fault);
+  const told = describe(ctx, fault);
   const { stderr } = ctx.environment;
   if (ctx.options.json === true) stderr.write(`${JSON.stringify(told, null, 2)}\n`);
   else stderr.write(`${inWords(ctx, told)}\n`);
@@ -20,14 +22,14 @@ interface ToldError {
   readonly request_id?: string | null;
 }
 
-function describe(fault: unknown): ToldError {
+function describe(ctx: CliContext, fault: unknown): ToldError {
   if (fault instanceof ApiError) {
     const { status, requestId } = fault;
     return {
       ...fault.body,
-      error: fault.message,
+      error: fault.code === "unauthorized" ? "The platform does not accept your token." : fault.message,
       code: fault.code,
-      hint: hintFor(fault),
+      hint: hintFor(ctx, fault),
       status,
       request_id: requestId,
     };
@@ -38,25 +40,41 @@ function describe(fault: unknown): ToldError {
   return { error: "Something went wrong.", code: "fault" };
 }
 
-function hintFor(fault: ApiError): string | undefined {
-  if (fault.code === "approval_required") return approvalHint(fault);
-  if (fault.hint !== undefined) return fault.hint;
-  if (fault.code === "unauthorized") return "Run `berth login` with a valid token.";
-  if (fault.retryAfterSeconds !== undefined) return `Try again in ${fault.retryAfterSeconds} s.`;
-  return undefined;
+// What the API says is for programs that call it; people run commands.
+function hintFor(ctx: CliContext, fault: ApiError): string | undefined {
+  const { hint, retryAfterSeconds } = fault;
+  const own = ownHints[fault.code]?.(ctx, fault);
+  if (own !== undefined) return own;
+  const command = commandFor((fault.body["next"] ?? {}) as Partial<NextCall>);
+  if (command !== undefined) return [hint, `Run \`${command}\`.`].filter((part) => part !== undefined).join(" ");
+  return hint ?? (retryAfterSeconds === undefined ? undefined : `Try again in ${retryAfterSeconds} s.`);
 }
 
-// What the API says is for programs that call it; here a command does the waiting.
-function approvalHint({ body, hint }: ApiError): string | undefined {
-  const { id } = (body["approval"] ?? {}) as { readonly id?: unknown };
-  if (typeof id !== "string") return hint;
+const mayWhat = "`berth whoami` shows what your token may do.";
+
+const ownHints: Readonly<Record<string, (ctx: CliContext, fault: ApiError) => string | undefined>> = {
+  approval_required: (_, { body, hint }) => approvalHint(body["approval"]) ?? hint,
+  unauthorized: ({ environment }) =>
+    environment.token === undefined
+      ? "It expired, was revoked, or belongs to another platform. Run `berth login`."
+      : "It stands in BERTH_TOKEN: set it to a valid token, or unset it and run `berth login`.",
+  insufficient_scope: () => `${mayWhat} An owner of the organization makes other tokens with \`berth tokens create\`.`,
+  owner_only: () => `${mayWhat} Ask an owner of the organization.`,
+  operator_only: () => `${mayWhat} Ask the platform's operator.`,
+};
+
+// Here a command does the waiting.
+function approvalHint(approval: unknown): string | undefined {
+  const { id } = (approval ?? {}) as { readonly id?: unknown };
+  if (typeof id !== "string") return undefined;
   return `Run \`berth approvals wait ${id}\`, and the same command again once it is approved.`;
 }
 
 function inWords(ctx: CliContext, told: ToldError): string {
   const paint = ctx.output.stderrPaint();
   const lines = [`${paint.red("Error:")} ${oneLine(told.error)}`];
-  for (const { path, message } of told.details ?? []) lines.push(`  ${oneLine(path)}: ${oneLine(message)}`);
+  const details = (told.details ?? []).map(({ path, message }) => `${oneLine(path)}: ${oneLine(message)}`);
+  lines.push(...details.filter((detail) => detail !== told.error).map((detail) => `  ${detail}`));
   if (told.hint !== undefined) lines.push(`  ${paint.yellow("Hint:")} ${oneLine(told.hint)}`);
   // The CLI's own usage errors need no code to be understood or reported.
   if (told.code !== "usage")

@@ -65,8 +65,8 @@ export const deployments: Handlers<"deployments"> = {
 function textOfNothing(number: number | undefined): RefusalText {
   if (number === undefined) return {};
   return {
-    error: `Deployment ${number} is none to go back to: it never served, serves now, or its image is gone.`,
-    hint: "GET /v1/projects/:slug/deployments lists the deployments; retired ones served before.",
+    error: `There is no deployment ${number} to go back to: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
+    hint: "Choose the number of a deployment with the status `retired`.",
   };
 }
 

@@ -1,0 +1,123 @@
+import { ApiError, type AnyInput, type Client } from "../contract/client.ts";
+import { errors } from "../contract/errors.ts";
+import { route, type RouteName } from "../contract/routes.ts";
+import { nameParameter, type Row } from "../contract/table.ts";
+import { nearest } from "./nearest.ts";
+
+/**
+ * The client, whose `not_found` says which thing is missing and which name was probably meant. `listed` says how to list the things of a row
+ * (`projects.list`), as a command or as a tool.
+ */
+export function nameMissing(client: Client, listed: (row: RouteName) => string): Client {
+  const send = (row: Row, input: AnyInput = {}) =>
+    client.send(row, input).catch((fault: unknown) => rethrow({ client, listed }, fault, { row, input }));
+  const call = (name: RouteName, input: AnyInput = {}) => send(route(name), input);
+  const follow = async function* (name: RouteName, input: AnyInput = {}) {
+    try {
+      yield* client.follow(name, input as never);
+    } catch (fault) {
+      await rethrow({ client, listed }, fault, { row: route(name), input });
+    }
+  };
+  return { ...client, send, call: call as Client["call"], follow: follow as Client["follow"] };
+}
+
+interface Lister {
+  readonly client: Client;
+  readonly listed: (row: RouteName) => string;
+}
+
+interface Call {
+  readonly row: Row;
+  readonly input: AnyInput;
+}
+
+interface Kind {
+  readonly noun: string;
+  readonly list: RouteName;
+  /** The names in the list's answer; null where the list needs more than the path says. */
+  readonly names: ((document: never) => readonly string[]) | null;
+}
+
+async function rethrow(lister: Lister, fault: unknown, call: Call): Promise<never> {
+  // Any other sentence names the thing itself.
+  if (!(fault instanceof ApiError) || fault.message !== errors.not_found.meaning) throw fault;
+  const named = await nameIn(lister.client, call).catch(() => undefined);
+  if (named === undefined) throw fault;
+  const { kind, name, candidates } = named;
+  const meant = nearest(name, candidates);
+  const error = `There is no ${kind.noun} ${JSON.stringify(name)}.`;
+  const hint = meant === undefined ? lister.listed(kind.list) : `Did you mean \`${meant}\`?`;
+  const headers = fault.requestId === null ? {} : { "x-request-id": fault.requestId };
+  throw new ApiError(new Response(null, { status: fault.status, headers }), { ...fault.body, error, hint });
+}
+
+interface Named {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly candidates: readonly string[];
+}
+
+/** The first thing in the path that its list does not have. */
+async function nameIn(client: Client, { row, input: { params = {}, signal } }: Call): Promise<Named | undefined> {
+  const own = nameParameter(row);
+  for (const parameter of Object.keys(row.params.shape)) {
+    const kind = parameter === own ? things[row.names ?? ""] : parts[parameter];
+    const name = params[parameter];
+    if (kind === undefined || name === undefined) continue;
+    if (kind.names === null) return { kind, name, candidates: [] };
+    const query = kind.list === "projects.list" ? { deleted: true } : {};
+    const document = await client.send(route(kind.list), { params, query, signal });
+    const candidates = kind.names(document as never);
+    if (!candidates.includes(name)) return { kind, name, candidates };
+  }
+  return undefined;
+}
+
+/** What a path can name, by `Row.names`. */
+const things: Readonly<Record<string, Kind>> = {
+  project: {
+    noun: "project",
+    list: "projects.list",
+    names: ({ projects }: { projects: { slug: string }[] }) => projects.map(({ slug }) => slug),
+  },
+  organization: {
+    noun: "organization",
+    list: "orgs.list",
+    names: ({ orgs }: { orgs: { slug: string }[] }) => orgs.map(({ slug }) => slug),
+  },
+  build: { noun: "build", list: "builds.list", names: null },
+  backup: { noun: "backup", list: "backups.list", names: null },
+  token: { noun: "token", list: "tokens.list", names: null },
+  key: { noun: "SSH key", list: "ssh-keys.list", names: null },
+  approval: { noun: "approval", list: "approvals.list", names: null },
+};
+
+/** What a path can name within a project, by its parameter. */
+const parts: Readonly<Record<string, Kind>> = {
+  name: {
+    noun: "cron job",
+    list: "cron.list",
+    names: ({ jobs }: { jobs: { name: string }[] }) => jobs.map(({ name }) => name),
+  },
+  hostname: {
+    noun: "hostname",
+    list: "domains.list",
+    names: ({ domains }: { domains: { hostname: string }[] }) => domains.map(({ hostname }) => hostname),
+  },
+  key: {
+    noun: "variable",
+    list: "env.list",
+    names: ({ variables }: { variables: { key: string }[] }) => variables.map(({ key }) => key),
+  },
+  table: {
+    noun: "table",
+    list: "data.tables",
+    names: ({ tables }: { tables: { name: string }[] }) => tables.map(({ name }) => name),
+  },
+  database: {
+    noun: "restored database",
+    list: "backups.restored",
+    names: ({ databases }: { databases: { database: string }[] }) => databases.map(({ database }) => database),
+  },
+};

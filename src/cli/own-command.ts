@@ -1,0 +1,17 @@
+import { wordsOfOthers } from "./words-of-others.ts";
+
+/** Which command of Berth does what these words of another tool do, as a hint; undefined when no table knows them. */
+export function ownCommandHint(words: readonly string[], nouns: readonly string[]): string | undefined {
+  const [first = "", ...rest] = words;
+  const given = [...first.split(":"), ...rest];
+  const lengths = [3, 2, 1].filter((length) => length <= given.length);
+  const known = lengths.map((length) => given.slice(0, length).join(" ")).find((phrase) => phrase in wordsOfOthers);
+  const own = known === undefined ? verbOfNoun(first, nouns) : wordsOfOthers[known];
+  return own === undefined || /^[A-Z]/.test(own) ? own : `Berth's command for this is \`${own}\`.`;
+}
+
+/** `domains:add` is `berth domains add`. */
+function verbOfNoun(word: string, nouns: readonly string[]): string | undefined {
+  const [noun = "", ...verbs] = word.split(":");
+  return verbs.length > 0 && nouns.includes(noun) ? `berth ${[noun, ...verbs].join(" ")}` : undefined;
+}

@@ -1,0 +1,35 @@
+import type { NextCall } from "../contract/errors.ts";
+import type { RouteName } from "../contract/routes.ts";
+
+/** The commands that call the routes which errors lead to; `<slug>` stands for the project in the route's path. */
+const commands: Readonly<Partial<Record<RouteName, string>>> = {
+  "approvals.list": "berth approvals",
+  "backups.list": "berth backups",
+  "backups.restored": "berth backups restored",
+  "builds.list": "berth builds",
+  "cron.list": "berth cron",
+  "data.tables": "berth data",
+  "database.create": "berth db create",
+  "deployments.list": "berth deployments",
+  "disk.get": "berth disk",
+  "domains.list": "berth domains",
+  "env.list": "berth env",
+  "me.get": "berth whoami",
+  "orgs.list": "berth orgs",
+  "projects.get": "berth projects show <slug>",
+  "projects.list": "berth projects",
+  "projects.undelete": "berth projects undelete <slug>",
+  "ssh-keys.list": "berth keys",
+  "tokens.list": "berth tokens",
+};
+
+/** How a person lists the things of a row. */
+export function listHint(row: RouteName): string {
+  return `\`${commands[row] ?? `berth api ${row}`}\` lists what there is.`;
+}
+
+/** The command for the call that an error names; undefined when there is none. */
+export function commandFor(next: Partial<NextCall>): string | undefined {
+  const [, slug = "<slug>"] = /^\/v1\/projects\/([^/?]+)/.exec(next.path ?? "") ?? [];
+  return commands[next.route as RouteName]?.replace("<slug>", decodeURIComponent(slug));
+}
