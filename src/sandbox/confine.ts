@@ -1,4 +1,4 @@
-import { chown, stat } from "node:fs/promises";
+import { lchown, stat } from "node:fs/promises";
 import { run, runOk, type Command } from "../kit/exec.ts";
 import { lightCommand } from "./light-sandbox.ts";
 import type { SandboxParts } from "./spec.ts";
@@ -54,5 +54,5 @@ export async function createConfinement(
   const own = async (dir: string) => {
     if ((await stat(dir)).uid !== uid) await runOk({ file: "find", args: [dir, ...give] });
   };
-  return { confine, own, ownOne: (path) => chown(path, uid, uid) };
+  return { confine, own, ownOne: (path) => lchown(path, uid, uid) };
 }

@@ -1,5 +1,7 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openFolder, readSmallFile } from "../../kit/open-folder.ts";
 
 // The source of a build is byte-equal to the commit: no attribute in it may convert line ends or encodings. `export-subst` would besides
 // let one commit's message fill a file many thousand times over. `!` leaves an attribute undefined; git refuses to unset an encoding.
@@ -7,8 +9,12 @@ const text = "* -export-subst -export-ignore -ident -text !eol !working-tree-enc
 
 /** Writes a repository's own attributes, which outrank those that are pushed (gitattributes(5)). */
 export async function writeAttributes(repositoryDir: string): Promise<void> {
-  const file = join(repositoryDir, "info", "attributes");
-  if ((await readFile(file, "utf8").catch(() => "")) === text) return;
-  await mkdir(join(repositoryDir, "info"), { recursive: true });
-  await writeFile(file, text, { flush: true });
+  await mkdir(join(repositoryDir, "info")).catch(() => {});
+  await using info = await openFolder(repositoryDir, "info");
+  if (info === undefined) throw new Error("the folder for git's attributes cannot be made");
+  const file = `${info.path}/attributes`;
+  if ((await readSmallFile(file))?.toString() === text) return;
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
+  await writeFile(draft, text, { flush: true, flag: "wx", mode: 0o644 });
+  await rename(draft, file);
 }

@@ -1,20 +1,40 @@
 import { link, mkdir, readdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { openFolder, type OpenFolder } from "../../kit/open-folder.ts";
 
 /**
- * Gives the objects of a quarantine a second name in the repository's own store: hard links, so that 256 MiB cost nothing, in
- * the order in which git itself migrates them — a pack's index last, because the index is what makes the pack visible.
- * git finds identical names when the push ends and accepts them. `own` gives a new folder to git's user. Idempotent.
+ * Gives the objects of a quarantine (a folder's name in `objects`) a second name in the repository's own store: hard links, so that
+ * 256 MiB cost nothing, in the order in which git itself migrates them — a pack's index last, because the index is what makes the pack
+ * visible. git finds identical names when the push ends and accepts them. `own` gives a new folder to git's user. Idempotent.
  */
 export async function keepObjects(
-  quarantineDir: string,
-  objectsDir: string,
+  repositoryDir: string,
+  quarantine: string,
   own: (path: string) => Promise<void>,
 ): Promise<void> {
-  const files = (await readdir(quarantineDir, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && isObject(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name).slice(quarantineDir.length + 1));
-  for (const file of files.sort(byVisibility)) await linkOnce(join(quarantineDir, file), join(objectsDir, file), own);
+  await using objects = await openFolder(repositoryDir, "objects");
+  await using from = objects && (await openFolder(objects.path, quarantine));
+  if (objects === undefined || from === undefined) return;
+  for (const name of await readdir(from.path))
+    if (/^(?:pack|[0-9a-f]{2})$/.test(name)) await keepFolder({ from, objects, name, own });
+}
+
+interface Keeping {
+  readonly from: OpenFolder;
+  readonly objects: OpenFolder;
+  readonly name: string;
+  readonly own: (path: string) => Promise<void>;
+}
+
+async function keepFolder({ from, objects, name, own }: Keeping): Promise<void> {
+  const target = `${objects.path}/${name}`;
+  if (await isNew(mkdir(target))) await own(target);
+  await using source = await openFolder(from.path, name);
+  await using kept = await openFolder(objects.path, name);
+  if (source === undefined || kept === undefined) return;
+  const files = (await readdir(source.path, { withFileTypes: true })).filter((entry) => entry.isFile());
+  const objectNames = files.map((entry) => entry.name).filter(isObject);
+  for (const file of objectNames.sort(byVisibility))
+    await isNew(link(`${source.path}/${file}`, `${kept.path}/${file}`));
 }
 
 // `.keep` files and temporary files belong to the push, not to the repository.
@@ -26,11 +46,13 @@ function byVisibility(a: string, b: string): number {
   return Number(a.endsWith(".idx")) - Number(b.endsWith(".idx"));
 }
 
-async function linkOnce(from: string, to: string, own: (path: string) => Promise<void>): Promise<void> {
+/** Whether something was made; false when it was there before. */
+async function isNew(making: Promise<void>): Promise<boolean> {
   try {
-    if ((await mkdir(dirname(to), { recursive: true })) !== undefined) await own(dirname(to));
-    await link(from, to);
+    await making;
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
   }
 }

@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { testConfinement, testGitUid } from "../../../test/support/git-servers.ts";
-import { runOk, systemPath } from "../../kit/exec.ts";
+import { runOk, start, systemPath } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Confinement } from "../../sandbox/confine.ts";
 import { repositoriesSuite, type RepositoriesSubject } from "../../ports/repositories.suite.ts";
 import { gitCommands } from "./commands.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
-import { sweepLeftovers } from "./sweep-leftovers.ts";
 
 const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -90,16 +91,68 @@ test(
   },
 );
 
-test("a lock from before the machine was started is removed, however young it is", async () => {
-  const repository = await (
-    await createLocalRepositories({ dir: join(root, "boot"), log: silentLog })
-  ).ensure("prj_boot");
-  const [left, held] = ["left.lock", "held.lock"].map((name) => join(repository, "refs", "heads", name));
-  const nowMs = Date.now();
-  for (const file of [left, held] as string[]) await writeFile(file, "");
-  await utimes(left as string, nowMs / 1000 - 60, nowMs / 1000 - 60);
-  await sweepLeftovers(repository, { nowMs, bootMs: nowMs - 30_000 });
-  assert.deepEqual(await readdir(join(repository, "refs", "heads")), ["held.lock"]);
+test("a lock that a killed git left is removed before the next git starts, and one of a git at work stays", async () => {
+  const confinement = await testConfinement();
+  const repositories = await createLocalRepositories({ dir: join(root, "locks"), confinement, log: silentLog });
+  const repository = await repositories.ensure("prj_locked");
+  const id = await commit(repository, { a: "a" });
+  const locks = ["refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"].map((name) => join(repository, name));
+  const lock = async () => {
+    for (const file of locks) await writeFile(file, "");
+  };
+  await lock();
+  // An earlier control plane may have started it.
+  const git = start({ file: "cat", args: [] }, { env: { GIT_DIR: repository } });
+  await repositories.ensure("prj_locked");
+  assert.deepEqual(
+    locks.map((file) => existsSync(file)),
+    [true, true, true],
+  );
+  git.kill("SIGKILL");
+  await once(git, "close");
+  await repositories.ensure("prj_locked");
+  assert.deepEqual(
+    locks.map((file) => existsSync(file)),
+    [false, false, false],
+  );
+  await lock();
+  assert.equal(await repositories.moveRef("prj_locked", "refs/heads/main", null, id), true);
+});
+
+test("no folder that became a link leads work in a repository out of it", async () => {
+  const options = { confinement: await testConfinement(), log: silentLog };
+  const other = await createLocalRepositories({ ...options, dir: join(root, "elsewhere") });
+  const repositories = await createLocalRepositories({ ...options, dir: join(root, "linked") });
+  const [repository, elsewhere] = [await repositories.ensure("prj_linked"), await other.ensure("prj_other")];
+  const id = await commit(elsewhere, { a: "a" });
+  const others = join(elsewhere, "refs", "heads");
+  const kept = ["main.lock", "empty"].map((name) => join(others, name));
+  for (const file of kept) await writeFile(file, "");
+  const old = join(elsewhere, "objects", "pack", "tmp_old");
+  await mkdir(old);
+  await utimes(old, 0, 0);
+  const replace = async (name: string, target: string) => {
+    await rm(join(repository, name), { recursive: true, force: true });
+    await symlink(target, join(repository, name));
+  };
+  await replace("objects/pack", join(elsewhere, "objects", "pack"));
+  await replace("objects/tmp_objdir-planted", join(elsewhere, "objects"));
+  await replace("refs/heads", others);
+  await replace("info", join(elsewhere, "refs", "tags"));
+  await repositories.ensure("prj_linked");
+  await repositories.sweep();
+  assert.equal(await repositories.repairRef("prj_linked", "refs/heads/empty"), false);
+  const planted = join(repository, "objects", "tmp_objdir-planted");
+  const quarantine = {
+    GIT_QUARANTINE_PATH: planted,
+    GIT_OBJECT_DIRECTORY: planted,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: "",
+  };
+  await assert.rejects(repositories.pin("prj_linked", "bld_1", id, quarantine));
+  assert.equal(existsSync(join(repository, "objects", id.slice(0, 2))), false, "an object came from elsewhere");
+  await createLocalRepositories({ ...options, dir: join(root, "linked") });
+  assert.deepEqual([kept.map((file) => existsSync(file)), existsSync(old)], [[true, true], true]);
+  assert.deepEqual(await readdir(join(elsewhere, "refs", "tags")), []);
 });
 
 /** A commit of these files. */

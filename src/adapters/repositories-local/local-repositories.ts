@@ -1,22 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { uptime } from "node:os";
-import { join, resolve, sep } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { findPrlimit } from "../../kit/bounded-command.ts";
 import { run, runOk, start } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
+import { readSmallFile } from "../../kit/open-folder.ts";
 import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import { unconfined, type Confinement } from "../../sandbox/confine.ts";
 import { writeAttributes } from "./attributes.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
 import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
+import { removeDeadLocks } from "./dead-locks.ts";
 import { writeGlobalConfig } from "./global-config.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
-import { sweepDraft, sweepLeftovers } from "./sweep-leftovers.ts";
+import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
 
 export interface LocalRepositoriesOptions {
   /** The folder that holds one bare repository per project, named by the project's id. Made when missing. */
@@ -39,10 +41,16 @@ export async function createLocalRepositories(options: LocalRepositoriesOptions)
   await writeGlobalConfig(join(dir, "gitconfig"));
   // An older version made repositories without attributes, and root's own.
   for (const repository of await repositoriesIn(dir)) {
-    await writeAttributes(repository);
-    await confinement.own(repository);
+    await adopt(repository, confinement).catch((error: unknown) =>
+      log.error({ err: error, repository }, "a repository could not be adopted"),
+    );
   }
   return new LocalRepositories({ dir, confinement, gitBin, log });
+}
+
+async function adopt(repository: string, confinement: Confinement): Promise<void> {
+  await confinement.own(repository);
+  await writeAttributes(repository);
 }
 
 async function repositoriesIn(dir: string): Promise<string[]> {
@@ -76,6 +84,7 @@ class LocalRepositories implements Repositories {
     const dir = this.#folder(projectId);
     if (existsSync(join(dir, "HEAD"))) {
       await repairHead(dir);
+      await removeDeadLocks(dir);
       return dir;
     }
     // Made aside and renamed, so that a crash leaves no half repository and two at once are safe.
@@ -112,11 +121,11 @@ class LocalRepositories implements Repositories {
   }
 
   async pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void> {
-    const objects = join(this.#folder(projectId), "objects");
-    if (quarantine !== null && existsSync(quarantine.GIT_QUARANTINE_PATH)) {
+    if (quarantine !== null) {
       const from = resolve(quarantine.GIT_QUARANTINE_PATH);
-      if (!from.startsWith(objects + sep)) throw new Error("A quarantine lies outside of its repository.");
-      await keepObjects(from, objects, this.#confinement.ownOne);
+      if (dirname(from) !== join(this.#folder(projectId), "objects"))
+        throw new Error("A quarantine lies outside of its repository.");
+      await keepObjects(this.#folder(projectId), basename(from), this.#confinement.ownOne);
     }
     await removeDamagedRef(this.#folder(projectId), pinRef(buildId));
     await runOk(
@@ -156,10 +165,9 @@ class LocalRepositories implements Repositories {
 
   async moveRef(projectId: string, ref: string, from: string | null, to: string): Promise<boolean> {
     const old = from === null ? noCommit : commitId(from);
-    const moved = await run(
-      this.#gitIn(this.#folder(projectId)).updateRef(refName(ref), commitId(to), old),
-      this.#limited(projectId),
-    );
+    const dir = this.#folder(projectId);
+    await removeDeadLocks(dir);
+    const moved = await run(this.#gitIn(dir).updateRef(refName(ref), commitId(to), old), this.#limited(projectId));
     if (moved.exitCode === 0) return true;
     if ((await this.resolve(projectId, ref)) !== from) return false;
     throw new Error(`git could not move ${ref}: ${moved.stderr.trim().slice(-500)}`);
@@ -170,22 +178,19 @@ class LocalRepositories implements Repositories {
   }
 
   async setHead(projectId: string, ref: string): Promise<void> {
-    const head = await readFile(join(this.#folder(projectId), "HEAD"), "utf8").catch(() => "");
-    if (head === `ref: ${refName(ref)}\n`) return;
+    const head = await readSmallFile(join(this.#folder(projectId), "HEAD"));
+    if (head?.toString() === `ref: ${refName(ref)}\n`) return;
     await runOk(this.#gitIn(this.#folder(projectId)).setHead(refName(ref)), this.#limited(projectId));
   }
 
   async sweep(): Promise<void> {
-    for (const entry of await readdir(this.#dir, { withFileTypes: true })) {
-      if (!entry.isDirectory()) continue;
-      const dir = join(this.#dir, entry.name);
-      if (entry.name.startsWith(".new-")) await sweepDraft(dir, moment());
-      else if (!entry.name.startsWith(".")) await this.#tidy(dir);
-    }
+    await sweepDrafts(this.#dir, moment());
+    for (const dir of await repositoriesIn(this.#dir)) await this.#tidy(dir);
   }
 
   async #tidy(dir: string): Promise<void> {
     await sweepLeftovers(dir, moment());
+    await removeDeadLocks(dir);
     await removeDamagedRefs(dir);
     const packed = await run(this.#gitIn(dir).pack(), {
       cwd: dir,
@@ -213,7 +218,7 @@ class LocalRepositories implements Repositories {
     const doomed = join(this.#dir, `.new-removed-${projectId}`);
     const dir = this.#folder(projectId);
     if (existsSync(dir)) await rename(dir, doomed);
-    await rm(doomed, { recursive: true, force: true });
+    await runOk({ file: "rm", args: ["--recursive", "--force", "--", doomed] });
   }
 
   #place(projectId: string, quarantine: Quarantine | null = null) {

@@ -1,10 +1,11 @@
-import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, readdir } from "node:fs/promises";
+import { runOk } from "../../kit/exec.ts";
+import { openFolder } from "../../kit/open-folder.ts";
 
 /** No push lives this long: build, queue and start together are bounded well below it. */
 const quarantineAgeMs = 6 * 3600_000;
-/** git holds a lock for milliseconds; what is this old was left by a killed process and would block every later push. */
-const lockAgeMs = 10 * 60_000;
+/** A repository is made within seconds. */
+const draftAgeMs = 10 * 60_000;
 
 /** When this is, and when the machine was started: nothing that is older than that belongs to a living process. */
 export interface Moment {
@@ -14,30 +15,30 @@ export interface Moment {
 
 const deadBefore = ({ nowMs, bootMs }: Moment, ageMs: number): number => Math.max(nowMs - ageMs, bootMs);
 
-/** Removes quarantines and locks that killed processes left in one repository. */
+/** Removes quarantines and temporary packs that killed processes left in one repository. */
 export async function sweepLeftovers(repositoryDir: string, moment: Moment): Promise<void> {
-  const objects = join(repositoryDir, "objects");
-  for (const name of await names(objects))
-    if (name.startsWith("tmp_objdir-") || name.startsWith("incoming-"))
-      await removeOlder(join(objects, name), deadBefore(moment, quarantineAgeMs));
-  for (const name of await names(join(objects, "pack")))
-    if (name.startsWith("tmp_")) await removeOlder(join(objects, "pack", name), deadBefore(moment, quarantineAgeMs));
-  for (const name of ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "gc.pid"])
-    await removeOlder(join(repositoryDir, name), deadBefore(moment, lockAgeMs));
-  for (const entry of await readdir(join(repositoryDir, "refs"), { recursive: true }).catch(() => []))
-    if (entry.endsWith(".lock")) await removeOlder(join(repositoryDir, "refs", entry), deadBefore(moment, lockAgeMs));
+  const beforeMs = deadBefore(moment, quarantineAgeMs);
+  await sweepFolder([repositoryDir, "objects"], /^(?:tmp_objdir-|incoming-)/, beforeMs);
+  await sweepFolder([repositoryDir, "objects", "pack"], /^tmp_/, beforeMs);
+  await sweepFolder([repositoryDir], /^gc\.pid$/, beforeMs);
 }
 
-/** Removes folders that were being made when the process died. */
-export async function sweepDraft(draftDir: string, moment: Moment): Promise<void> {
-  await removeOlder(draftDir, deadBefore(moment, lockAgeMs));
+/** Removes repositories that were being made, or removed, when the process died. */
+export async function sweepDrafts(repositoriesDir: string, moment: Moment): Promise<void> {
+  await sweepFolder([repositoriesDir], /^\.new-/, deadBefore(moment, draftAgeMs));
 }
 
-async function names(dir: string): Promise<string[]> {
-  return readdir(dir).catch(() => []);
+async function sweepFolder([root, ...names]: readonly [string, ...string[]], pattern: RegExp, beforeMs: number) {
+  await using folder = await openFolder(root, ...names);
+  if (folder === undefined) return;
+  for (const name of await readdir(folder.path)) {
+    if (!pattern.test(name)) continue;
+    const found = await lstat(`${folder.path}/${name}`).catch(() => null);
+    if (found !== null && found.mtimeMs < beforeMs) await removeIn(folder.path, name);
+  }
 }
 
-async function removeOlder(path: string, beforeMs: number): Promise<void> {
-  const found = await stat(path).catch(() => null);
-  if (found !== null && found.mtimeMs < beforeMs) await rm(path, { recursive: true, force: true });
+/** `rm` goes down by descriptors, so that a process that rearranges the folder meanwhile leads it nowhere else. */
+async function removeIn(folder: string, name: string): Promise<void> {
+  await runOk({ file: "rm", args: ["--recursive", "--force", "--", name] }, { cwd: folder });
 }

@@ -1,0 +1,48 @@
+import { lstat, readlink, rm } from "node:fs/promises";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { openFolder, visitFiles } from "../../kit/open-folder.ts";
+import { processIds, readProcessFile } from "../../kit/processes.ts";
+
+const topLocks = ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"];
+const runExclusive = createKeyedMutex();
+
+/**
+ * Removes the locks that a killed git (the machine ran out of memory) left in a repository where no git runs any more: each would refuse
+ * every push of its branch.
+ */
+export function removeDeadLocks(repositoryDir: string): Promise<void> {
+  return runExclusive(repositoryDir, async () => {
+    // Found before the processes are looked at: the holder of one of them is seen then, and a git that starts later cannot take it.
+    const locks = await findLocks(repositoryDir);
+    if (locks.length === 0 || (await isGitAtWork(repositoryDir))) return;
+    for (const names of locks) await removeLock(repositoryDir, names);
+  });
+}
+
+/** The names that lead to each lock. */
+async function findLocks(repositoryDir: string): Promise<readonly (readonly string[])[]> {
+  const found: (readonly string[])[] = [];
+  for (const name of topLocks) if (await lstat(`${repositoryDir}/${name}`).catch(() => undefined)) found.push([name]);
+  await using refs = await openFolder(repositoryDir, "refs");
+  if (refs !== undefined)
+    await visitFiles(refs, async (_file, names) => {
+      if (names.at(-1)?.endsWith(".lock")) found.push(["refs", ...names]);
+    });
+  return found;
+}
+
+async function removeLock(repositoryDir: string, names: readonly string[]): Promise<void> {
+  await using folder = await openFolder(repositoryDir, ...names.slice(0, -1));
+  if (folder !== undefined) await rm(`${folder.path}/${names.at(-1)}`, { force: true });
+}
+
+/** Whether a process works in the repository, also one that an earlier control plane started: its arguments, environment or folder say so. */
+async function isGitAtWork(repositoryDir: string): Promise<boolean> {
+  for (const pid of processIds()) {
+    if (pid === process.pid) continue;
+    if ((["cmdline", "environ"] as const).some((file) => readProcessFile(pid, file).includes(repositoryDir)))
+      return true;
+    if ((await readlink(`/proc/${pid}/cwd`).catch(() => "")) === repositoryDir) return true;
+  }
+  return false;
+}
