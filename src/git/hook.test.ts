@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { makeWorkTree, project, ScriptedGate, startGitHost, tryGit } from "../../test/support/git-servers.ts";
+import { startNode } from "../../test/support/node-process.ts";
 import { start } from "../kit/exec.ts";
 import { until } from "../kit/until.ts";
 import { writeGitFiles } from "./git-files.ts";
@@ -61,7 +62,7 @@ test("every other answer ends it with 1", async () => {
 
 test("kill -9 of Berth while a push is decided changes nothing, and the same push works afterwards", async () => {
   const dir = join(root, "killed");
-  const child = start({ file: process.execPath, args: [script("../../test/support/git-host-process.ts"), dir] });
+  const child = startNode([script("../../test/support/git-host-process.ts"), dir]);
   const [url = ""] =
     (await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()).value?.split("\n") ?? [];
   const work = await makeWorkTree(dir, "killed");

@@ -7,6 +7,7 @@ import { liveApp, type AppTraits } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
 import { ask, eventually, failures, startTraffic } from "./traffic.ts";
+import { drawCases } from "../support/draw-cases.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
 const random = seededRandom();
@@ -48,7 +49,7 @@ const instants: Instant[] = [
   { phase: "git ends", line: "Live at", afterMs: [15, 60] },
 ];
 
-for (const instant of instants) {
+for (const instant of drawCases(instants, 4, random)) {
   test(
     `killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`,
     { timeout: 120_000 },

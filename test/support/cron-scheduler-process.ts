@@ -16,7 +16,7 @@ export interface CronSchedulerInput {
   readonly clock: FastClock;
 }
 
-const pollMs = 5;
+const pollMs = 10;
 
 if (import.meta.main) {
   const { connection, keyFile, clock } = (await json(process.stdin)) as CronSchedulerInput;

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { parseArgs } from "node:util";
 
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
 import { printResult, printSummary } from "./print.ts";
@@ -9,7 +10,7 @@ import { findTestFiles } from "./test-files.ts";
 const timeoutMs = 10 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
-/** Runs the test files whose path contains one of the arguments; without arguments all of them, with the checks beside them. */
+/** Runs the test files whose path contains one of the words; without words all of them, with the checks beside them. */
 async function runAll(only: readonly string[]): Promise<boolean> {
   const tests = planJobs(findTestFiles(only));
   const jobs = only.length === 0 ? [checks, ...tests] : tests;
@@ -35,4 +36,7 @@ async function runAll(only: readonly string[]): Promise<boolean> {
 
 // Test processes and the programs that they start find their modules already compiled. Removing the folder is always safe.
 process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compiled-code");
-if (!(await runAll(process.argv.slice(2)))) process.exitCode = 1;
+const { values, positionals } = parseArgs({ options: { all: { type: "boolean" } }, allowPositionals: true });
+// Slow files draw a few of their cases for a usual run (test/support/draw-cases.ts).
+if (values.all === true) process.env["BERTH_TEST_ALL"] = "1";
+if (!(await runAll(positionals))) process.exitCode = 1;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { WebSocket } from "ws";
-import { start } from "../../kit/exec.ts";
+import { startNode } from "../../../test/support/node-process.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import type { RouteTable, Target } from "../../ports/edge.ts";
@@ -266,7 +266,7 @@ function startControlPlane(stateDir: string, table: RouteTable) {
   const code = `import { createBuiltinEdge } from ${adapter}; import { silentLog } from ${log};
     const edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir: ${JSON.stringify(stateDir)}, uid: ${uid}, log: silentLog });
     await edge.apply(${JSON.stringify(table)}); console.log("applied"); setInterval(() => {}, 1000);`;
-  return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
+  return startNode(["--input-type=module", "-e", code]);
 }
 
 /** An edge process of an earlier version: it received the command for its successor and sent its counts itself. */
@@ -298,5 +298,5 @@ function startEarlierEdge(stateDir: string) {
       writeRecord(stateDir, { identity: identify(process.pid), fingerprint: "earlier", listen_host: "127.0.0.1", listen_port: 0, port, started_at: "" });
       console.log("ready");
     });`;
-  return start({ file: process.execPath, args: ["--input-type=module", "-e", code] });
+  return startNode(["--input-type=module", "-e", code]);
 }

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { start } from "../../kit/exec.ts";
+import { startNode } from "../../../test/support/node-process.ts";
 import { newId } from "../../kit/ids.ts";
 import { logStoreSuite } from "../../ports/log-store.suite.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
@@ -95,7 +95,7 @@ describe("logs on disk after a crash", () => {
         if (n % 100 === 0) console.log(n);
       }`;
     for (let round = 0; round < 6; round += 1) {
-      const child = start({ file: process.execPath, args: ["--input-type=module", "--eval", script] });
+      const child = startNode(["--input-type=module", "--eval", script]);
       await new Promise((resolve) => child.stdout.once("data", resolve));
       await new Promise((resolve) => setTimeout(resolve, random() * 60));
       child.kill("SIGKILL");

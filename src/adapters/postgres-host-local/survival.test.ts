@@ -12,7 +12,7 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
-import { start } from "../../kit/exec.ts";
+import { startNode } from "../../../test/support/node-process.ts";
 import { identify, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
@@ -233,7 +233,7 @@ async function ensureInAnotherProcess(
     const { createLocalPostgresHost } = await import(${JSON.stringify(module)});
     console.log(JSON.stringify(await createLocalPostgresHost(options).ensure(spec)));
     setInterval(() => {}, 1000);`;
-  const child = start({ file: process.execPath, args: ["--input-type=module", "--eval", script] });
+  const child = startNode(["--input-type=module", "--eval", script]);
   let printed = "";
   child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
   child.stdin.end(JSON.stringify([options, spec]));

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { startNode } from "../../../test/support/node-process.ts";
 import { start } from "../../kit/exec.ts";
 import { isAlive } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
@@ -67,7 +68,7 @@ describe("applications of the process runtime", () => {
     const wanted = workload();
     runtime.close();
     const script = join(import.meta.dirname, "test-control-plane.ts");
-    const plane = start({ file: process.execPath, args: [script, root, JSON.stringify(wanted)] });
+    const plane = startNode([script, root, JSON.stringify(wanted)]);
     await once(plane.stdout, "data");
     const folder = new InstanceFolders(stateDir).latestOf(wanted.id, 0) as InstanceFolder;
     const instance = toInstance(folder, undefined);
