@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pastaLacks } from "../../src/sandbox/test-open-tun.ts";
+import { drawCases } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
 import { eventually } from "./traffic.ts";
@@ -56,7 +57,7 @@ http.createServer(async (request, response) => {
 const isRoot = process.getuid?.() === 0;
 const ordinaryUid = 54_321;
 
-for (const network of ["veth", "shared"] as const) {
+const inNetwork = (network: "veth" | "shared") => {
   const skip = !isRoot && network === "veth" ? "veth needs root" : false;
   test(`a database in network mode ${network}, below a closed folder`, { skip, timeout: 180_000 }, async (t) => {
     const closed = mkdtempSync(join(tmpdir(), "berth-closed-"));
@@ -74,13 +75,9 @@ for (const network of ["veth", "shared"] as const) {
     }
     return undefined;
   });
-}
+};
 
-const users = [
-  ["an ordinary user", false, isRoot ? false : "these tests are run by an ordinary user already"],
-  ["an ordinary user with pasta", true, pastaLacks],
-] as const;
-for (const [user, hasTun, skip] of users) {
+const ofUser = (user: string, hasTun: boolean, skip: false | string) => {
   test(`a database of ${user}`, { skip, timeout: 180_000 }, async () => {
     const home = mkdtempSync(join(tmpdir(), "berth-home-"));
     chownSync(home, ordinaryUid, ordinaryUid);
@@ -98,7 +95,15 @@ for (const [user, hasTun, skip] of users) {
       rmSync(home, { recursive: true, force: true });
     }
   });
-}
+};
+
+inNetwork("veth");
+const others = [
+  () => inNetwork("shared"),
+  () => ofUser("an ordinary user", false, isRoot ? false : "these tests are run by an ordinary user already"),
+  () => ofUser("an ordinary user with pasta", true, pastaLacks),
+];
+for (const declare of drawCases(others, 1)) declare();
 
 /** Asked for before the first push, migrated in the release phase, kept over a restart of everything. */
 async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {

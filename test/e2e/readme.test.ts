@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { run } from "../../src/kit/exec.ts";
+import { drawCases } from "../support/draw-cases.ts";
 import { checkoutFor, startPlatform, type TestPlatform } from "./platform.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
@@ -65,7 +66,7 @@ function judge(steps: Awaited<ReturnType<typeof type>>): void {
   assert.match(steps[rollback]?.output ?? "", /deployment|rolled back/i);
 }
 
-test("the README's tour works, each line typed as printed, as root or the user that runs the tests", async () => {
+const asThisUser = async () => {
   const platform = await startPlatform();
   const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
   try {
@@ -74,29 +75,33 @@ test("the README's tour works, each line typed as printed, as root or the user t
     await platform.destroy();
     rmSync(home, { recursive: true, force: true });
   }
-});
+};
 
-test(
-  "the README's tour works as an ordinary user",
-  { skip: process.getuid?.() === 0 ? false : "root is needed to become another user" },
-  async () => {
-    const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
-    chownSync(home, ordinaryUid, ordinaryUid);
-    const platform = await startPlatform({ HOME: home }, { uid: ordinaryUid, dataDir: join(home, "data") });
-    try {
-      judge(
-        await type(tourOf(platform), {
-          home,
-          uid: ordinaryUid,
-          env: tourEnvironment(platform, checkoutFor(ordinaryUid).here),
-        }),
-      );
-    } finally {
-      await platform.destroy();
-      rmSync(home, { recursive: true, force: true });
-    }
-  },
-);
+const asOrdinaryUser = async () => {
+  const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
+  chownSync(home, ordinaryUid, ordinaryUid);
+  const platform = await startPlatform({ HOME: home }, { uid: ordinaryUid, dataDir: join(home, "data") });
+  try {
+    judge(
+      await type(tourOf(platform), {
+        home,
+        uid: ordinaryUid,
+        env: tourEnvironment(platform, checkoutFor(ordinaryUid).here),
+      }),
+    );
+  } finally {
+    await platform.destroy();
+    rmSync(home, { recursive: true, force: true });
+  }
+};
+
+const users = [
+  ["as root or the user that runs the tests", asThisUser],
+  ["as an ordinary user", asOrdinaryUser],
+] as const;
+const isRoot = process.getuid?.() === 0;
+for (const [who, tour] of isRoot ? drawCases(users, 1) : users.slice(0, 1))
+  test(`the README's tour works, each line typed as printed, ${who}`, tour);
 
 function tourEnvironment(platform: TestPlatform, checkoutDir: string): Record<string, string> {
   const port = new URL(platform.api).port;

@@ -210,7 +210,7 @@ function filesBelow(folder: string): string[] {
 /** Looks at all processes of the machine many times a second. */
 function watchCommandLines() {
   const seen = new Set<string>();
-  const timer = setInterval(() => listProcesses().forEach((each) => seen.add(each.commandLine)), 25).unref();
+  const timer = setInterval(() => listProcesses().forEach((each) => seen.add(each.commandLine)), 60).unref();
   return {
     stop() {
       clearInterval(timer);

@@ -3,9 +3,10 @@ import { randomInt } from "node:crypto";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
 import { plantedValue, startSubject, type Answer, type Subject } from "../conformance/subject.ts";
+import { runsAll } from "../support/draw-cases.ts";
 import { requests, type FuzzedRequest } from "./requests.ts";
 
-const seconds = Number(process.env["BERTH_TEST_FUZZ_SECONDS"] ?? "20");
+const seconds = Number(process.env["BERTH_TEST_FUZZ_SECONDS"] ?? (runsAll ? "30" : "6"));
 const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));
 const atOnce = 4;
 

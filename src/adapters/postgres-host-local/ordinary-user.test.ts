@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { join } from "node:path";
 import { checkoutFor } from "../../../test/e2e/platform.ts";
+import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run } from "../../kit/exec.ts";
 import { missingPart } from "./test-fixture.ts";
 
@@ -11,10 +12,11 @@ const notRoot = process.getuid?.() !== 0 && "these tests are run by an ordinary 
 const names = ["local-postgres-host.test.ts", "survival.test.ts"];
 
 describe("local PostgreSQL instances of an ordinary user", { skip: missingPart || notRoot }, () => {
-  for (const [how, plain] of [
+  const ways = [
     ["in a sandbox", "0"],
     ["without bubblewrap", "1"],
-  ] as const) {
+  ] as const;
+  for (const [how, plain] of drawCases(ways, 1)) {
     it(`keep every rule ${how}`, async () => {
       const { here, node } = checkoutFor(nobody);
       const files = names.map((name) => join(here, "src/adapters/postgres-host-local", name));

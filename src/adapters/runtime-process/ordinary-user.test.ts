@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkoutFor } from "../../../test/e2e/platform.ts";
+import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
 import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
 import { findParts } from "./test-ground.ts";
@@ -57,9 +58,13 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
       .map((pid) => [readText(`/proc/${pid}/cmdline`), readText(`/proc/${pid}/environ`)].join("\0"))
       .filter((text) => text.includes(home))
       .map((text) => text.split("\0").slice(0, 8).join(" "));
-  it("keeps every promise without root", () => runTests(asNobody(testing())));
-
-  it("keeps every promise with a network namespace by pasta", { skip: pastaLacks }, () =>
-    runTests(asUserWithTun(nobody, testing()), { BERTH_TEST_NETWORK: "pasta" }),
-  );
+  const ways = [
+    ["without root", false, () => runTests(asNobody(testing()))],
+    [
+      "with a network namespace by pasta",
+      pastaLacks,
+      () => runTests(asUserWithTun(nobody, testing()), { BERTH_TEST_NETWORK: "pasta" }),
+    ],
+  ] as const;
+  for (const [how, skip, runThem] of drawCases(ways, 1)) it(`keeps every promise ${how}`, { skip }, runThem);
 });
