@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { errors, type ErrorCode } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { dryRun } from "./dry-run.ts";
@@ -14,7 +14,9 @@ export function createClient(options: ClientOptions): Client {
   const send = (row: Row, input: AnyInput = {}) => exchange(connection, row, input);
   const call = (name: RouteName, input: AnyInput = {}) => send(rowsByName.get(name) as Row, input);
   const follow = (name: RouteName, input: AnyInput = {}) => pages(connection, rowsByName.get(name) as Row, input);
-  return { baseUrl: connection.baseUrl, send, call: call as Client["call"], follow: follow as Client["follow"] };
+  const signInLink = () => exchangeLink(connection);
+  const { baseUrl } = connection;
+  return { baseUrl, send, call: call as Client["call"], follow: follow as Client["follow"], signInLink };
 }
 
 export interface ClientOptions {
@@ -42,6 +44,8 @@ export interface Client {
    * calls again, behind the last page's cursor. A server or proxy that answers without a stream yields its one page. Throws as `call` does.
    */
   follow<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): AsyncGenerator<Answer<N>>;
+  /** A URL that signs a browser in to the dashboard with this client's token, once and within 15 minutes. It lies beside the API. */
+  signInLink(): Promise<{ readonly url: string }>;
   /** The same as `call` for a row that is known at run time only. */
   send(row: Row, input?: AnyInput): Promise<unknown>;
 }
@@ -148,6 +152,19 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
       throw new ConnectionError("timeout", `${options.baseUrl} did not answer within ${timeoutMs / 1000} s.`, {
         cause: fault,
       });
+    throw unreachable(options.baseUrl, fault);
+  }
+}
+
+async function exchangeLink(options: ClientOptions): Promise<{ readonly url: string }> {
+  const headers = { authorization: `Bearer ${options.token ?? ""}` };
+  const signal = AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs);
+  const request = { method: "POST", headers, signal, redirect: "manual" } as const;
+  try {
+    const response = await (options.fetch ?? fetch)(`${options.baseUrl}/session/link`, request);
+    return (await readAnswer(response, z.object({ url: z.string() }), options.baseUrl)) as { url: string };
+  } catch (fault) {
+    if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;
     throw unreachable(options.baseUrl, fault);
   }
 }

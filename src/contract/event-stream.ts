@@ -10,7 +10,7 @@ export interface StreamEvent {
  * too. Throws what reading throws.
  */
 export async function* readEvents(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<StreamEvent> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.pipeThrough<string>(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
   let text = "";
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pathsIn, type Config } from "./config.ts";
@@ -10,6 +11,7 @@ export async function banner(running: RunningPlatform): Promise<string> {
   const lines = [
     "",
     "Berth is running.",
+    `  dashboard        ${await dashboardAddress(running)}`,
     `  API              http://${config.host}:${config.httpPort}/v1`,
     `  applications     ${platform.appUrl(`<project>.${config.domain}`)}`,
     `  git over HTTP    http://${config.host}:${config.httpPort}/git/<organization>/<project>.git`,
@@ -25,6 +27,13 @@ export async function banner(running: RunningPlatform): Promise<string> {
   lines.push("", "Next, in a second terminal:", ...nextSteps(config).map((step) => `  ${step}`));
   lines.push("Stop with Ctrl-C.", "");
   return lines.join("\n");
+}
+
+/** With the first token a link that signs in, else where to sign in with another one. */
+async function dashboardAddress({ config, links }: RunningPlatform): Promise<string> {
+  const token = await readFile(pathsIn(config.dataDir).adminToken, "utf8").catch(() => "");
+  if (token === "") return `http://${config.host}:${config.httpPort}`;
+  return `${links.create(token.trim())}\n                   (signs in once, within 15 minutes; a new link: berth open --dashboard)`;
 }
 
 /** Commands that work as they are printed, whatever the ports, the data folder and the PATH of the other terminal are. */

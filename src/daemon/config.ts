@@ -355,6 +355,7 @@ export function pathsIn(dataDir: string) {
     builds: join(dataDir, "builds"),
     caches: join(dataDir, "caches"),
     compiledCode: join(dataDir, "compiled-code"),
+    dashboard: join(dataDir, "dashboard"),
     storage: join(dataDir, "storage"),
     runtime: join(dataDir, "runtime"),
     outbox: join(dataDir, "outbox"),

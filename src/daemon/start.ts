@@ -8,6 +8,7 @@ import { raiseRouteVersion } from "../features/deployments/deployments.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
+import { createSignInLinks, type SignInLinks } from "../http/sign-in.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Confinement } from "../sandbox/confine.ts";
@@ -16,6 +17,7 @@ import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
 import { addressesOf } from "./addresses.ts";
 import { pathsIn, type Config } from "./config.ts";
+import { prepareDashboard } from "./prepare-dashboard.ts";
 import { holdDataFolder } from "./data-folder.ts";
 import { endTenants } from "./end-tenants.ts";
 import { admitCode, requireAdmittedCode, type CodeAdmission } from "./foreign-code.ts";
@@ -41,6 +43,7 @@ export interface RunningPlatform {
   readonly git: GitServers;
   readonly api: HttpServer;
   readonly reconcilers: Driver;
+  readonly links: SignInLinks;
   /** The first start on this data folder. */
   readonly isNew: boolean;
 }
@@ -56,6 +59,8 @@ export async function startPlatform(
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
   await requireFreePorts(config);
+  const bundle = prepareDashboard({ fallbackDir: pathsIn(config.dataDir).dashboard, log });
+  const links = createSignInLinks(addressesOf(config).controlUrl);
   const parts = await ensureMachine({
     dataDir: config.dataDir,
     log,
@@ -83,6 +88,7 @@ export async function startPlatform(
     checks: readinessChecks(platform, reconcilers, git),
     hostnames: [hostname(), ...config.hosts],
     mounts: [{ prefix: "/git/", handle: git.httpHandler }],
+    dashboard: { bundle, links },
     operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
   });
@@ -92,7 +98,7 @@ export async function startPlatform(
   await api.listen({ host: config.listen, port: config.httpPort });
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
-  return { config, parts, platform, git, api, reconcilers, isNew };
+  return { config, parts, platform, git, api, reconcilers, links, isNew };
 }
 
 /** On a full disk not even the lock of the data folder can be written, unless the reserve is freed first. */

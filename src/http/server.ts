@@ -9,6 +9,7 @@ import type { Row } from "../contract/table.ts";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { createAuthenticator } from "./authenticator.ts";
+import { addDashboard, type BundleState, type ServePage } from "./dashboard.ts";
 import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
 import { eventStream } from "./event-stream.ts";
@@ -22,6 +23,7 @@ import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { createOpenCount } from "./open-count.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
+import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
 
 export interface HttpOptions {
   readonly platform: HandlerPlatform;
@@ -35,6 +37,8 @@ export interface HttpOptions {
   /** Beside the API, for the operator's tools. */
   readonly operatorTexts?: readonly OperatorText[];
   readonly limits?: Partial<HttpLimits>;
+  /** The dashboard, which answers every path that nothing else has. */
+  readonly dashboard?: { readonly bundle: () => BundleState; readonly links: SignInLinks };
 }
 
 /** Everything under `prefix` (such as `/git/`) goes to `handle`, body unread. */
@@ -99,7 +103,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
-  addFallbacks(app, log);
+  const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));
+  const { controlUrl } = platform.addresses;
+  const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
+  addSignIn(app, { vault: platform.vault, authenticator, limiter, controlUrl, links });
+  addFallbacks(app, log, servePage);
   return {
     async listen({ host, port }) {
       await app.listen({ host, port });
@@ -271,9 +279,9 @@ function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, 
   return reply.code(200).headers(headers).type("text/event-stream; charset=utf-8").send(content);
 }
 
-function addFallbacks(app: FastifyInstance, log: Log): void {
+function addFallbacks(app: FastifyInstance, log: Log, servePage: ServePage): void {
   app.setErrorHandler((error, request, reply) => send(reply, errorReply(log, request, error)));
-  app.setNotFoundHandler((request, reply) => answerUnrouted(log, request, reply));
+  app.setNotFoundHandler((request, reply) => servePage(request, reply) ?? answerUnrouted(log, request, reply));
 }
 
 function answerUnrouted(log: Log, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -141,6 +141,12 @@ export const importRules: readonly ImportRule[] = [
     to: { path: "^src/", pathNot: "^src/(?:dashboard|contract)/" },
   },
   {
+    name: "bundler-is-a-program",
+    comment: "the bundler runs in a process of its own: it may import Vite and its plugins, and nobody imports it",
+    from: { path: "^src/bundler/" },
+    to: { path: "^src/", pathNot: "^src/bundler/" },
+  },
+  {
     name: "one-file-starts-processes",
     comment: "src/kit/exec.ts is the only file that imports node:child_process",
     from: { pathNot: "^src/kit/exec\\.ts$" },

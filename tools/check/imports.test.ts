@@ -36,6 +36,7 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "nobody-imports-the-daemon": { "src/kit/planted-wire.ts": 'import "../daemon/planted-leaf.ts";' },
   "cli-is-a-client": { "src/cli/planted-cli.ts": 'import "../store/planted-leaf.ts";' },
   "dashboard-is-a-client": { "src/dashboard/planted-page.ts": 'import "../kit/planted-leaf.ts";' },
+  "bundler-is-a-program": { "src/bundler/planted-use.ts": 'import "../kit/planted-leaf.ts";' },
   "one-file-starts-processes": { "src/git/planted-process.ts": 'import "node:child_process";' },
   "source-needs-no-tools": { "src/kit/planted-tool.ts": 'import "../../tools/planted-leaf.ts";' },
   "tests-are-imported-by-tests": { "src/kit/planted-tested.ts": 'import "./planted-leaf.test.ts";' },

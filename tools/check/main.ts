@@ -32,6 +32,12 @@ const checks: readonly Check[] = [
     advice: "correct the types",
   },
   {
+    name: "types of the dashboard",
+    // A browser's names instead of Node's.
+    args: ["node_modules/typescript/bin/tsc", "-p", "src/dashboard", "--noEmit", "--checkers", "1"],
+    advice: "correct the types",
+  },
+  {
     name: "lint",
     args: ["node_modules/oxlint/bin/oxlint", "--deny-warnings", "-f", "unix", ...folders],
     advice: "correct the code; a rule that is wrong is changed in .oxlintrc.json, with the reason in the commit",

@@ -1,0 +1,33 @@
+import { argv } from "node:process";
+import { build, createServer } from "vite";
+import { bundleSettings } from "./bundle-settings.ts";
+
+/**
+ * A program of its own, so that Vite's memory is gone when the bundle is there.
+ *
+ *   main.ts build FOLDER   writes the dashboard's bundle there
+ *   main.ts dev [URL]      serves the dashboard with hot reload, in front of the platform at URL
+ */
+const [verb, given] = argv.slice(2);
+
+if (verb === "build" && given !== undefined) {
+  await build({ ...bundleSettings(), build: { outDir: given, emptyOutDir: true, reportCompressedSize: false } });
+} else if (verb === "dev") {
+  const server = await createServer({
+    ...bundleSettings(),
+    server: { proxy: proxyTo(given ?? "http://127.0.0.1:4000") },
+  });
+  await server.listen();
+  server.printUrls();
+} else {
+  process.stderr.write("Usage: main.ts build FOLDER | dev [URL of a running platform]\n");
+  process.exitCode = 64;
+}
+
+// The platform compares a page's origin with the host that it was asked for.
+function proxyTo(target: string) {
+  const { origin } = new URL(target);
+  return Object.fromEntries(
+    ["/v1", "/session"].map((path) => [path, { target: origin, changeOrigin: true, headers: { origin } }]),
+  );
+}

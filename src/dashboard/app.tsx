@@ -1,0 +1,67 @@
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { ApiError, type Client } from "../contract/client.ts";
+import { ClientContext } from "./data/api.ts";
+import { followChanges } from "./data/changes.ts";
+import { MeContext } from "./data/me.ts";
+import { resumeSession } from "./data/session.ts";
+import { SignInPage } from "./pages/me/sign-in-page.tsx";
+import { Standstill, type Reason } from "./pages/me/standstill.tsx";
+import { router } from "./routes.tsx";
+
+/** Who is signed in decides what is shown: the pages, signing in, or why neither goes on. */
+export function App() {
+  const [client, setClient] = useState<Client | null>();
+  const [stop, setStop] = useState<Reason>();
+  useEffect(() => {
+    // A one-time link signs in anew, whoever was signed in before.
+    if (location.pathname === "/sign-in") return setClient(null);
+    resumeSession().then(
+      (found) => setClient(found ?? null),
+      () => setStop("unreachable"),
+    );
+  }, []);
+  if (stop !== undefined) return <Standstill reason={stop} />;
+  if (client === undefined) return null;
+  if (client === null) return <SignInPage onSignedIn={setClient} />;
+  return <SignedIn client={client} onStop={setStop} />;
+}
+
+function SignedIn({ client, onStop }: { readonly client: Client; readonly onStop: (reason: Reason) => void }) {
+  const [queries] = useState(() => createQueries(onStop));
+  return (
+    <ClientContext value={client}>
+      <QueryClientProvider client={queries}>
+        <Pages client={client} queries={queries} />
+      </QueryClientProvider>
+    </ClientContext>
+  );
+}
+
+function Pages({ client, queries }: { readonly client: Client; readonly queries: QueryClient }) {
+  const { data: me, error } = useQuery({ queryKey: ["me.get", {}], queryFn: () => client.call("me.get") });
+  useEffect(() => followChanges(client, queries), [client, queries]);
+  if (me !== undefined)
+    return (
+      <MeContext value={me}>
+        <RouterProvider router={router} />
+      </MeContext>
+    );
+  return error === null ? null : <Standstill reason="unreachable" />;
+}
+
+function createQueries(onStop: (reason: Reason) => void): QueryClient {
+  const onError = (error: Error) => {
+    if (!(error instanceof ApiError)) return;
+    if (error.code === "unauthorized") onStop("expired");
+    if (error.code === "org_suspended") onStop("suspended");
+  };
+  // What the server refuses is refused again; what did not arrive is tried again.
+  const retry = (count: number, error: Error) => !(error instanceof ApiError && error.status < 500) && count < 2;
+  return new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: { queries: { retry, staleTime: 10_000, refetchOnWindowFocus: true } },
+  });
+}

@@ -1,0 +1,57 @@
+import {
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseMutationResult,
+  type UseQueryResult,
+} from "@tanstack/react-query";
+import { createContext, use } from "react";
+import type { Answer, AnyInput, CallInput, Client } from "../../contract/client.ts";
+import type { RouteName } from "../../contract/routes.ts";
+
+/** The client of who is signed in. */
+export const ClientContext = createContext<Client | null>(null);
+
+export function useClient(): Client {
+  const client = use(ClientContext);
+  if (client === null) throw new Error("A page needs a session.");
+  return client;
+}
+
+interface CallOptions {
+  readonly enabled?: boolean;
+  readonly refetchInterval?: number;
+  readonly keep?: boolean;
+}
+
+/** The answer of a row that reads, kept and refreshed. Events of the organization refresh it too. */
+export function useCall<N extends RouteName>(
+  name: N,
+  input: CallInput<N>,
+  { enabled = true, refetchInterval, keep = false }: CallOptions = {},
+): UseQueryResult<Answer<N>> {
+  const client = useClient();
+  return useQuery<Answer<N>>({
+    queryKey: [name, input],
+    queryFn: ({ signal }) => call(client, name, { ...input, signal }),
+    enabled,
+    ...(refetchInterval === undefined ? {} : { refetchInterval }),
+    ...(keep ? { placeholderData: (before: unknown) => before as never } : {}),
+  });
+}
+
+/** A row that changes something. What is shown is refreshed after it, so nothing is changed on the screen before it is changed there. */
+export function useAction<N extends RouteName>(name: N): UseMutationResult<Answer<N>, Error, CallInput<N>> {
+  const client = useClient();
+  const queries = useQueryClient();
+  return useMutation<Answer<N>, Error, CallInput<N>>({
+    mutationFn: (input) => call(client, name, input),
+    onSuccess: () => queries.invalidateQueries(),
+  });
+}
+
+/** A call whose row's name is a type parameter, which the typed client's conditional types cannot follow. */
+export function call<N extends RouteName>(client: Client, name: N, input: CallInput<N>): Promise<Answer<N>> {
+  const untyped = client.call as (name: RouteName, input: AnyInput) => Promise<unknown>;
+  return untyped(name, input as AnyInput) as Promise<Answer<N>>;
+}

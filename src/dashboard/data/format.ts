@@ -1,0 +1,66 @@
+const number = new Intl.NumberFormat("en");
+const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** `1,234,567`. */
+export function count(value: number): string {
+  return number.format(value);
+}
+
+/** `1 row`, `2 rows`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${number.format(value)} ${value === 1 ? one : many}`;
+}
+
+/** `3.4 MiB`; a dash for what was not measured. */
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  const power = value < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(value) / 10));
+  const scaled = value / 1024 ** power;
+  return `${scaled >= 100 || power === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[power]}`;
+}
+
+/** `340 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
+}
+
+/** `just now`, `3 min ago`, `in 2 h`. */
+export function relative(at: string, nowMs: number): string {
+  const ms = nowMs - Date.parse(at);
+  const distance = Math.abs(ms);
+  if (distance < 10_000) return "just now";
+  const [amount, unit] =
+    distance < 60_000
+      ? [Math.floor(distance / 1000), "s"]
+      : distance < 3_600_000
+        ? [Math.floor(distance / 60_000), "min"]
+        : distance < 86_400_000
+          ? [Math.floor(distance / 3_600_000), "h"]
+          : [Math.floor(distance / 86_400_000), "d"];
+  return ms > 0 ? `${amount} ${unit} ago` : `in ${amount} ${unit}`;
+}
+
+const exactFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+/** In the local zone and in UTC. */
+export function exact(at: string): string {
+  return `${exactFormat.format(new Date(at))} · ${at.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`;
+}
+
+/** The first line of a commit message. */
+export function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
+}
+
+// Marks that change the direction of text, and controls: a name could otherwise be shown as another.
+const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Text of tenants with its invisible characters made visible. */
+export function visible(text: string): string {
+  return text.replaceAll(hidden, (found) => `⟨${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}

@@ -1,0 +1,18 @@
+import { getRouteApi } from "@tanstack/react-router";
+import type { Answer } from "../../contract/client.ts";
+import { useCall } from "./api.ts";
+
+const route = getRouteApi("/projects/$slug");
+
+export type Project = Answer<"projects.get">;
+
+/** The project that the path names. */
+export function useProject() {
+  const slug = useSlug();
+  return useCall("projects.get", { params: { slug } });
+}
+
+/** The slug in the path. */
+export function useSlug(): string {
+  return route.useParams().slug;
+}

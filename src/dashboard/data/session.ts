@@ -1,0 +1,38 @@
+import { createClient, type Client } from "../../contract/client.ts";
+
+/** The signed-in client. The token is in this module's memory alone: neither storage nor a readable cookie has it. */
+export type Session = Client;
+
+const headers = { "content-type": "application/json", "x-berth-dashboard": "1" };
+
+/** The session of before a reload; undefined when there is none. */
+export async function resumeSession(): Promise<Session | undefined> {
+  const response = await fetch("/session/resume", { method: "POST", headers }).catch(unreachable);
+  const answer = (await response.json().catch(() => ({}))) as { token?: string | null };
+  return typeof answer.token === "string" ? sessionOf(answer.token) : undefined;
+}
+
+/** Signs in with a token, or with the code of a one-time link. Throws a sentence for people. */
+export async function signIn(body: { readonly token: string } | { readonly code: string }): Promise<Session> {
+  const response = await fetch("/session", { method: "POST", headers, body: JSON.stringify(body) }).catch(unreachable);
+  const answer = (await response.json().catch(() => ({}))) as { token?: string; error?: string };
+  if (!response.ok || answer.token === undefined) throw new Error(answer.error ?? "Signing in did not work.");
+  return sessionOf(answer.token);
+}
+
+/** Forgets the token in this browser. The token itself stays valid. */
+export async function signOut(): Promise<void> {
+  await fetch("/session", { method: "DELETE", headers: { "x-berth-dashboard": "1" } }).catch(() => {});
+  location.assign("/sign-in");
+}
+
+function sessionOf(token: string): Session {
+  return createClient({ baseUrl: location.origin, token });
+}
+
+function unreachable(): never {
+  throw new Unreachable("The platform does not answer. Is it running, and is this computer online?");
+}
+
+/** The control plane did not answer at all. */
+export class Unreachable extends Error {}

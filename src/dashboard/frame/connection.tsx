@@ -1,0 +1,29 @@
+import { useIsFetching, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { ConnectionError } from "../../contract/client.ts";
+
+/** One quiet line while the platform does not answer; it goes by itself. */
+export function Connection() {
+  const queries = useQueryClient();
+  const fetching = useIsFetching();
+  const [lost, setLost] = useState(false);
+  useEffect(() => {
+    const seen = queries
+      .getQueryCache()
+      .getAll()
+      .filter((query) => query.isActive());
+    setLost(
+      seen.some(
+        ({ state }) => state.error instanceof ConnectionError || state.fetchFailureReason instanceof ConnectionError,
+      ),
+    );
+  }, [fetching, queries]);
+  return (
+    <div
+      role="status"
+      className={lost ? "border-b border-warn/40 bg-warn/10 px-4 py-1 text-center text-xs text-warn" : "sr-only"}
+    >
+      {lost ? "The platform does not answer; what is shown may be old. Trying again …" : ""}
+    </div>
+  );
+}

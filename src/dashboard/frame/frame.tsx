@@ -1,0 +1,60 @@
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { Menu } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { Brand } from "../ui/brand.tsx";
+import { IconButton } from "../ui/button.tsx";
+import { Connection } from "./connection.tsx";
+import { Sidebar } from "./sidebar.tsx";
+
+/** Sidebar and page; on a phone the sidebar is a sheet. */
+export function Frame() {
+  return (
+    <div className="flex min-h-dvh max-md:flex-col">
+      <a
+        href="#page"
+        className="sr-only rounded-md bg-raised px-3 py-2 shadow-float focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
+      >
+        Skip to the page
+      </a>
+      <aside className="sticky top-0 h-dvh w-60 shrink-0 border-r border-line bg-panel max-md:hidden">
+        <Sidebar />
+      </aside>
+      <PhoneBar />
+      <div className="flex min-w-0 flex-1 flex-col">
+        <Connection />
+        <main id="page" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">
+          <Outlet />
+        </main>
+      </div>
+    </div>
+  );
+}
+
+function PhoneBar() {
+  const [open, setOpen] = useState(false);
+  const sheet = useRef<HTMLDialogElement>(null);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(() => setOpen(false), [path]);
+  useEffect(() => {
+    if (open) sheet.current?.showModal();
+    else sheet.current?.close();
+  }, [open]);
+  return (
+    <header className="sticky top-0 z-20 flex h-12 items-center gap-2 border-b border-line bg-panel px-2 md:hidden">
+      <IconButton label="Open the navigation" onClick={() => setOpen(true)}>
+        <Menu size={18} />
+      </IconButton>
+      <Brand size={20} />
+      <span className="font-semibold">Berth</span>
+      <dialog
+        ref={sheet}
+        aria-label="Navigation"
+        onClose={() => setOpen(false)}
+        onClick={(event) => event.target === sheet.current && setOpen(false)}
+        className="m-0 h-dvh max-h-dvh w-72 border-r border-line bg-panel p-0 shadow-float"
+      >
+        {open && <Sidebar />}
+      </dialog>
+    </header>
+  );
+}

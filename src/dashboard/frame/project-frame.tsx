@@ -1,0 +1,92 @@
+import { Link, Outlet } from "@tanstack/react-router";
+import { ExternalLink } from "lucide-react";
+import { ApiError } from "../../contract/client.ts";
+import { useCall } from "../data/api.ts";
+import { useProject, useSlug, type Project } from "../data/project.ts";
+import { Page } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
+import { Ago, Mono, Plain } from "../ui/text.tsx";
+import { View } from "../ui/view.tsx";
+import { NotFound } from "./not-found.tsx";
+import { standOf } from "./stand.ts";
+
+const tabs = [["/projects/$slug", "Overview"]] as const;
+
+/** A project's header and tabs over each of its pages. */
+export function ProjectFrame() {
+  const project = useProject();
+  const slug = useSlug();
+  if (project.error instanceof ApiError && project.error.status === 404) return <NotFound />;
+  if (project.data === undefined)
+    return (
+      <Page title={slug}>
+        <View of={project}>{() => null}</View>
+      </Page>
+    );
+  return (
+    <>
+      <Header project={project.data} />
+      <Outlet />
+    </>
+  );
+}
+
+function Header({ project }: { readonly project: Project }) {
+  const { slug } = project;
+  return (
+    <div className="sticky top-0 z-10 border-b border-line bg-bg/90 backdrop-blur-sm max-md:top-12">
+      <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 px-4 pt-2 sm:px-8">
+        <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">
+          {slug}
+        </Link>
+        <Standing project={project} />
+        <a
+          href={project.url}
+          target="_blank"
+          rel="noreferrer"
+          className="ml-auto inline-flex items-center gap-1.5 text-sm text-muted hover:text-accent"
+        >
+          <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
+          <ExternalLink aria-hidden size={13} />
+        </a>
+      </div>
+      <nav aria-label="Project" className="flex gap-0.5 overflow-x-auto px-2 sm:px-6 [scrollbar-width:none]">
+        {tabs.map(([to, label]) => (
+          <Link
+            key={to}
+            to={to}
+            params={{ slug }}
+            activeOptions={{ exact: to === "/projects/$slug" }}
+            className="target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px]"
+            activeProps={{ className: "!border-accent !text-text font-medium" }}
+          >
+            {label}
+          </Link>
+        ))}
+      </nav>
+    </div>
+  );
+}
+
+function Standing({ project }: { readonly project: Project }) {
+  const { data } = useCall("overview.get", {});
+  const seen = data?.projects.find(({ id }) => id === project.id);
+  const stand = seen === undefined ? undefined : standOf(seen);
+  const last = seen?.last_deployment;
+  return (
+    <div role="status" className="flex min-h-5 items-center gap-3 text-sm">
+      {project.state === "deleted" && <Status tone="off">Deleted</Status>}
+      {project.state === "active" && stand !== undefined && <Status tone={stand.tone}>{stand.word}</Status>}
+      {last !== null && last !== undefined && (
+        <span className="text-muted max-sm:hidden">
+          #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+        </span>
+      )}
+      {project.name !== project.slug && (
+        <span className="max-w-64 truncate text-faint max-lg:hidden">
+          <Plain>{project.name}</Plain>
+        </span>
+      )}
+    </div>
+  );
+}

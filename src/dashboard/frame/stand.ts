@@ -1,0 +1,33 @@
+import type { Answer } from "../../contract/client.ts";
+import type { Tone } from "../ui/status.tsx";
+
+export type OverviewProject = Answer<"overview.get">["projects"][number];
+
+interface Stand {
+  readonly tone: Tone;
+  readonly word: string;
+}
+
+const busy = ["pending", "starting"];
+
+/** How a project stands, in one word. */
+export function standOf(project: OverviewProject): Stand {
+  const { state, active_deployment: active, last_deployment: last, replicas } = project;
+  if (state === "deleted") return { tone: "off", word: "Deleted" };
+  if (last !== null && busy.includes(last.status)) return { tone: "busy", word: "Deploying" };
+  if (active === null) return last === null ? { tone: "off", word: "Empty" } : { tone: "bad", word: "Failed" };
+  if (replicas.ready === 0) return { tone: "bad", word: "Down" };
+  if (replicas.ready < replicas.wanted) return { tone: "warn", word: "Degraded" };
+  return { tone: "ok", word: "Live" };
+}
+
+export const attentionTexts: Record<OverviewProject["attention"][number], string> = {
+  deploy_failed: "The last deployment failed",
+  build_failed: "The last build failed",
+  replicas_missing: "Not all replicas run",
+  database_failed: "The database does not run",
+  backup_failed: "The last backup failed",
+  storage_over_limit: "Storage is over its limit",
+  database_over_limit: "The database is over its limit",
+  images_over_limit: "Images are over their limit",
+};

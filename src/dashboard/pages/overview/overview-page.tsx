@@ -1,0 +1,132 @@
+import { Link } from "@tanstack/react-router";
+import { Anchor, Plus } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { count, plural } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
+import { Button } from "../../ui/button.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Input } from "../../ui/field.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { CreateProject } from "../projects/create-project.tsx";
+import { Needs } from "./needs.tsx";
+import { Sparkline } from "./sparkline.tsx";
+
+/** What runs, what changed, what needs someone. */
+export function OverviewPage() {
+  const overview = useCall("overview.get", {});
+  const [creating, setCreating] = useState(false);
+  const why = useWhyNot("projects.create");
+  const create = (
+    <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setCreating(true)}>
+      New project
+    </Button>
+  );
+  return (
+    <Page title="Overview" actions={create}>
+      <View of={overview}>{(data) => <Projects data={data} onCreate={() => setCreating(true)} />}</View>
+      {creating && <CreateProject onClose={() => setCreating(false)} />}
+    </Page>
+  );
+}
+
+function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; readonly onCreate: () => void }) {
+  const [text, setText] = useState("");
+  const { totals, projects } = data;
+  if (projects.length === 0)
+    return (
+      <Empty
+        icon={<Anchor size={26} />}
+        title="Nothing is moored here yet"
+        action={
+          <Button look="primary" onClick={onCreate}>
+            Create the first project
+          </Button>
+        }
+      >
+        A project is an application with its repository, address, database and history. Create one, push to it, and it
+        is live.
+      </Empty>
+    );
+  const shown = projects.filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()));
+  return (
+    <>
+      <Needs data={data} />
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <p className="text-sm text-muted">
+          {plural(totals.projects, "project")}, {count(totals.serving)} serving ·{" "}
+          {plural(totals.requests_last_hour, "request")} in the last hour
+          {totals.errors_last_hour > 0 && (
+            <span className="text-bad"> · {plural(totals.errors_last_hour, "error")}</span>
+          )}
+        </p>
+        {projects.length > 8 && (
+          <div className="w-56">
+            <Input
+              type="search"
+              aria-label="Filter projects"
+              placeholder="Filter"
+              data-search
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </div>
+        )}
+      </div>
+      <Table caption="Projects" rows={shown} columns={columns} keyOf={(project) => project.id} />
+    </>
+  );
+}
+
+const columns: readonly Column<OverviewProject>[] = [
+  { head: "State", cell: (project) => <Status tone={standOf(project).tone}>{standOf(project).word}</Status> },
+  {
+    head: "Project",
+    grow: true,
+    cell: (project) => (
+      <Link to="/projects/$slug" params={{ slug: project.slug }} className="group flex min-w-0 flex-col leading-4.5">
+        <span className="truncate font-medium group-hover:text-accent">{project.slug}</span>
+        <span className="truncate text-xs text-faint">
+          {project.attention.length > 0 ? (
+            <span className="text-warn">{attentionTexts[project.attention[0] as keyof typeof attentionTexts]}</span>
+          ) : (
+            <Plain>{project.name}</Plain>
+          )}
+        </span>
+      </Link>
+    ),
+  },
+  { head: "Address", wide: true, cell: (project) => <Address url={project.url} /> },
+  { head: "Last deployment", wide: true, cell: (project) => <Last of={project} /> },
+  { head: "Last hour", wide: true, cell: (project) => <Sparkline project={project} /> },
+  { head: "Replicas", wide: true, end: true, cell: ({ replicas }) => `${replicas.ready} / ${replicas.wanted}` },
+];
+
+function Address({ url }: { readonly url: string }) {
+  return (
+    <span className="group/address inline-flex items-center">
+      <a href={url} target="_blank" rel="noreferrer" className="text-muted hover:text-accent hover:underline">
+        <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
+      </a>
+      <span className="opacity-0 transition-opacity group-hover/address:opacity-100 focus-within:opacity-100">
+        <CopyButton text={url} label="Copy the address" />
+      </span>
+    </span>
+  );
+}
+
+function Last({ of }: { readonly of: OverviewProject }) {
+  const last = of.last_deployment;
+  if (last === null) return <span className="text-faint">none yet</span>;
+  return (
+    <span className="text-muted">
+      #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+    </span>
+  );
+}

@@ -1,0 +1,42 @@
+import type { Project } from "../../data/project.ts";
+import { Command } from "../../ui/copy.tsx";
+
+/** The commands that bring the first version here; the page shows the deployment by itself when the push comes. */
+export function FirstDeployment({ project }: { readonly project: Project }) {
+  return (
+    <section className="flex max-w-[44rem] flex-col gap-4 rounded-md border border-line p-5">
+      <div>
+        <h2 className="text-base font-semibold">Deploy the first version</h2>
+        <p className="mt-1 text-sm text-muted">
+          In the folder of your application, a git repository with a commit. Node.js, Python, Go, static pages and
+          Dockerfiles are recognised.
+        </p>
+      </div>
+      <ol className="flex flex-col gap-3">
+        <Step number={1}>{`git remote add berth ${project.git.https}`}</Step>
+        <Step number={2}>{`git push berth HEAD:main`}</Step>
+      </ol>
+      <p className="text-sm text-muted">
+        git asks for a password: an API token; any user name will do. With an SSH key the remote is{" "}
+        <code className="break-all">{project.git.ssh}</code>. This page shows the deployment as soon as the push
+        arrives.
+      </p>
+    </section>
+  );
+}
+
+function Step({ number, children }: { readonly number: number; readonly children: string }) {
+  return (
+    <li className="flex items-center gap-3">
+      <span
+        aria-hidden
+        className="grid size-6 shrink-0 place-items-center rounded-full border border-line text-xs text-muted"
+      >
+        {number}
+      </span>
+      <div className="min-w-0 flex-1">
+        <Command>{children}</Command>
+      </div>
+    </li>
+  );
+}

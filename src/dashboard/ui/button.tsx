@@ -1,0 +1,71 @@
+import { LoaderCircle } from "lucide-react";
+import type { ComponentProps, ReactNode } from "react";
+
+const looks = {
+  primary: "bg-accent text-on-accent hover:bg-accent-hover",
+  plain: "border border-line bg-raised text-text hover:bg-hover",
+  quiet: "text-muted hover:bg-hover hover:text-text",
+  danger: "border border-bad/40 bg-raised text-bad hover:bg-bad/10",
+};
+
+interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
+  readonly look?: keyof typeof looks;
+  readonly busy?: boolean;
+  /** Why it cannot be used: shown on hover and read out; the button stays reachable. */
+  readonly why?: string | undefined;
+  readonly icon?: ReactNode;
+}
+
+/** Keeps its label and width while it works; a second press meanwhile does nothing. */
+export function Button({
+  look = "plain",
+  busy = false,
+  why,
+  icon,
+  children,
+  onClick,
+  className = "",
+  ...rest
+}: ButtonProps) {
+  const isOff = busy || why !== undefined;
+  return (
+    <button
+      type="button"
+      {...rest}
+      {...(isOff ? { "aria-disabled": true } : {})}
+      {...(why === undefined ? {} : { title: why })}
+      onClick={(event) => {
+        if (isOff) event.preventDefault();
+        else onClick?.(event);
+      }}
+      className={`target relative inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-sm font-medium whitespace-nowrap transition-colors select-none ${looks[look]} ${why === undefined ? "" : "cursor-not-allowed opacity-55"} ${className}`}
+    >
+      <span className={`inline-flex items-center gap-1.5 ${busy ? "invisible" : ""}`}>
+        {icon}
+        {children}
+      </span>
+      {busy && <LoaderCircle aria-hidden size={15} className="absolute animate-spin" />}
+      {why !== undefined && <span className="sr-only">{why}</span>}
+    </button>
+  );
+}
+
+/** A button that is an icon; its label is for screen readers and on hover. */
+export function IconButton({
+  label,
+  children,
+  className = "",
+  ...rest
+}: ComponentProps<"button"> & { readonly label: string }) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      {...rest}
+      className={`inline-flex size-8 shrink-0 items-center justify-center rounded-md text-muted transition-colors hover:bg-hover hover:text-text max-sm:size-11 ${className}`}
+    >
+      {children}
+    </button>
+  );
+}

@@ -1,0 +1,47 @@
+import { Check, Copy } from "lucide-react";
+import { useEffect, useState } from "react";
+import { visible } from "../data/format.ts";
+import { IconButton } from "./button.tsx";
+
+/** Copies a text; the icon says that it worked. */
+export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+  const [done, setDone] = useState(false);
+  useEffect(() => {
+    if (!done) return;
+    const timer = setTimeout(() => setDone(false), 1500);
+    return () => clearTimeout(timer);
+  }, [done]);
+  return (
+    <>
+      <IconButton label={label} onClick={() => void copy(text).then(() => setDone(true))}>
+        {done ? <Check size={15} className="text-ok" /> : <Copy size={15} />}
+      </IconButton>
+      <span role="status" className="sr-only">
+        {done ? "Copied" : ""}
+      </span>
+    </>
+  );
+}
+
+// navigator.clipboard is missing on plain HTTP other than localhost.
+async function copy(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** A command to paste into a terminal. */
+export function Command({ children }: { readonly children: string }) {
+  return (
+    <div className="flex min-w-0 items-center gap-1 rounded-md border border-line bg-panel pl-3">
+      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-2 text-sm whitespace-pre">
+        {visible(children)}
+      </code>
+      <CopyButton text={children} label="Copy the command" />
+    </div>
+  );
+}

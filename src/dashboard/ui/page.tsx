@@ -1,0 +1,54 @@
+import { useEffect, type ReactNode } from "react";
+
+interface PageProps {
+  readonly title: string;
+  /** What the page is for, where its title does not say it. */
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+  /** Fills the height of the window; its content scrolls inside. */
+  readonly full?: boolean;
+}
+
+/** One h1 a page, actions at its right. */
+export function Page({ title, lead, actions, children, full = false }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Berth`;
+  }, [title]);
+  return (
+    <div
+      className={`mx-auto flex w-full max-w-[1200px] min-w-0 flex-col gap-5 px-4 py-6 sm:px-8 ${full ? "h-full min-h-0" : ""}`}
+    >
+      <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+        <div className="min-w-0">
+          <h1 className="text-xl font-semibold tracking-[-0.01em]">{title}</h1>
+          {lead !== undefined && <p className="mt-1 max-w-[80ch] text-sm text-muted">{lead}</p>}
+        </div>
+        {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+interface SectionProps {
+  readonly title: string;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+export function Section({ title, lead, actions, children }: SectionProps) {
+  return (
+    <section className="flex min-w-0 flex-col gap-3">
+      <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2">
+        <div>
+          <h2 className="text-base font-semibold">{title}</h2>
+          {lead !== undefined && <p className="mt-0.5 max-w-[80ch] text-sm text-muted">{lead}</p>}
+        </div>
+        {actions}
+      </div>
+      {children}
+    </section>
+  );
+}

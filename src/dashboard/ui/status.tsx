@@ -1,0 +1,81 @@
+import type { ReactNode } from "react";
+
+export type Tone = "ok" | "busy" | "warn" | "bad" | "off";
+
+const texts: Record<Tone, string> = {
+  ok: "text-ok",
+  busy: "text-busy",
+  warn: "text-warn",
+  bad: "text-bad",
+  off: "text-faint",
+};
+const dots: Record<Tone, string> = {
+  ok: "bg-ok",
+  busy: "bg-busy dot-busy",
+  warn: "bg-warn",
+  bad: "bg-bad",
+  off: "border border-strong",
+};
+
+const tones: Record<string, readonly [Tone, string]> = {
+  active: ["ok", "Live"],
+  pending: ["busy", "Pending"],
+  starting: ["busy", "Starting"],
+  retired: ["off", "Retired"],
+  failed: ["bad", "Failed"],
+  superseded: ["off", "Superseded"],
+  queued: ["busy", "Queued"],
+  running: ["busy", "Running"],
+  succeeded: ["ok", "Succeeded"],
+  cancelled: ["off", "Cancelled"],
+  completed: ["ok", "Completed"],
+  verified: ["ok", "Verified"],
+  mismatch: ["bad", "Mismatch"],
+  provisioning: ["busy", "Provisioning"],
+  ready: ["ok", "Ready"],
+  ok: ["ok", "OK"],
+  warn: ["warn", "Warning"],
+  fail: ["bad", "Failing"],
+  unknown: ["warn", "Unknown"],
+  timeout: ["bad", "Timed out"],
+  skipped: ["off", "Skipped"],
+  missed: ["warn", "Missed"],
+  approved: ["ok", "Approved"],
+  denied: ["bad", "Denied"],
+  consumed: ["off", "Used"],
+  expired: ["off", "Expired"],
+  issuing: ["busy", "Issuing"],
+  suspended: ["warn", "Suspended"],
+  deleted: ["off", "Deleted"],
+  warning: ["warn", "Warning"],
+  critical: ["bad", "Critical"],
+};
+
+/** A colour never stands alone: a dot with a word. */
+export function Status({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+  return (
+    <span className={`inline-flex items-center gap-1.5 font-medium whitespace-nowrap ${texts[tone]}`}>
+      <Dot tone={tone} />
+      {children}
+    </span>
+  );
+}
+
+/** A state of the contract as dot and word; `word` replaces the usual one. */
+export function State({ of, word }: { readonly of: string; readonly word?: string }) {
+  const [tone, text] = tones[of] ?? ["off", of];
+  return <Status tone={tone}>{word ?? text}</Status>;
+}
+
+export function Dot({ tone }: { readonly tone: Tone }) {
+  return <span aria-hidden className={`inline-block size-2 shrink-0 rounded-full ${dots[tone]}`} />;
+}
+
+/** A small word in a frame: a role, a kind. */
+export function Tag({ children }: { readonly children: ReactNode }) {
+  return (
+    <span className="inline-flex items-center rounded-sm border border-line bg-panel px-1.5 text-xs leading-5 font-medium whitespace-nowrap text-muted">
+      {children}
+    </span>
+  );
+}

@@ -1,0 +1,57 @@
+import type { ReactNode } from "react";
+
+export interface Column<T> {
+  readonly head: string;
+  readonly cell: (row: T) => ReactNode;
+  /** Numbers stand at the right. */
+  readonly end?: boolean;
+  readonly grow?: boolean;
+  /** Below 640 px the row shows only what is not `wide`. */
+  readonly wide?: boolean;
+}
+
+interface TableProps<T> {
+  readonly caption: string;
+  readonly rows: readonly T[];
+  readonly columns: readonly Column<T>[];
+  readonly keyOf: (row: T) => string;
+}
+
+/** Dense rows of 36 px; on a phone the less important columns go. */
+export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
+  return (
+    <div className="overflow-x-auto rounded-md border border-line">
+      <table className="w-full border-collapse text-sm">
+        <caption className="sr-only">{caption}</caption>
+        <thead>
+          <tr className="border-b border-line bg-panel text-left text-xs text-faint">
+            {columns.map((column) => (
+              <th key={column.head} scope="col" className={`h-8 px-3 font-medium ${placed(column)}`}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">
+          {rows.map((row) => (
+            <tr key={keyOf(row)} className="h-9 transition-colors hover:bg-panel max-sm:h-11">
+              {columns.map((column) => (
+                <td key={column.head} className={`px-3 py-1.5 ${placed(column)}`}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function placed({ end = false, grow = false, wide = false }: Column<never>): string {
+  return [
+    end ? "text-right" : "",
+    grow ? "w-full max-w-0 min-w-40 truncate" : "whitespace-nowrap",
+    wide ? "max-sm:hidden" : "",
+  ].join(" ");
+}

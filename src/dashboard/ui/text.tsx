@@ -1,0 +1,48 @@
+import { useSyncExternalStore, type ReactNode } from "react";
+import { exact, relative, visible } from "../data/format.ts";
+
+/** Ids, hashes, hostnames, values: in the fixed-width font, invisible characters shown. */
+export function Mono({ children, className = "" }: { readonly children: string; readonly className?: string }) {
+  return <span className={`font-mono text-[0.925em] ${className}`}>{visible(children)}</span>;
+}
+
+/** Names and messages that tenants wrote. */
+export function Plain({ children }: { readonly children: string }) {
+  return <bdi>{visible(children)}</bdi>;
+}
+
+let nowMs = Date.now();
+const listeners = new Set<() => void>();
+setInterval(() => {
+  nowMs = Date.now();
+  for (const listener of listeners) listener();
+}, 5000);
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+};
+
+/** The present, every five seconds; one timer for the whole page. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => nowMs);
+}
+
+/** Relative, with the exact time on hover. */
+export function Ago({ at }: { readonly at: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={at} title={exact(at)} className="whitespace-nowrap">
+      {relative(at, Math.max(now, Date.now() - 5000))}
+    </time>
+  );
+}
+
+/** Label and value, one below the other. */
+export function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  return (
+    <div className="min-w-0">
+      <dt className="text-xs text-faint">{label}</dt>
+      <dd className="mt-0.5 min-w-0 text-sm break-words">{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Problem } from "./problem.tsx";
+
+interface ViewProps<T> {
+  readonly of: UseQueryResult<T>;
+  /** The shape of what comes. */
+  readonly skeleton?: ReactNode;
+  readonly children: (data: T) => ReactNode;
+}
+
+/** The states of what is loaded: a skeleton after 150 ms, the error with a retry, the content. Old content stays while it is refreshed. */
+export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>) {
+  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (of.error !== null) return <Problem error={of.error} retry={() => void of.refetch()} />;
+  return (
+    <div aria-busy="true" className="late">
+      <span className="sr-only">Loading</span>
+      {skeleton}
+    </div>
+  );
+}
+
+export function Skeleton({ rows = 6, height = 36 }: { readonly rows?: number; readonly height?: number }) {
+  return (
+    <div aria-hidden className="divide-y divide-line rounded-md border border-line">
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row} style={{ height }} className="flex items-center gap-4 px-3">
+          <span className="h-2.5 rounded-sm bg-selected" style={{ width: `${18 + ((row * 37) % 22)}%` }} />
+          <span className="h-2.5 rounded-sm bg-hover" style={{ width: `${12 + ((row * 53) % 18)}%` }} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface EmptyProps {
+  readonly icon?: ReactNode;
+  readonly title: string;
+  readonly children?: ReactNode;
+  readonly action?: ReactNode;
+}
+
+/** What a list is for, and the next step. */
+export function Empty({ icon, title, children, action }: EmptyProps) {
+  return (
+    <div className="flex flex-col items-center gap-2 rounded-md border border-dashed border-line px-6 py-12 text-center">
+      {icon !== undefined && <span className="mb-1 text-faint">{icon}</span>}
+      <h2 className="text-base font-semibold">{title}</h2>
+      {children !== undefined && <div className="max-w-[60ch] text-sm text-muted">{children}</div>}
+      {action !== undefined && <div className="mt-3">{action}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import { createSignInLinks, type SignInLinks } from "./sign-in.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+let links: SignInLinks;
+const file = (text: string, type: string) => ({ bytes: Buffer.from(text), gzip: undefined, type });
+const page = `<!doctype html><script>let theme</script><script type="module" src="/assets/main-1.js"></script>`;
+
+before(async () => {
+  links = createSignInLinks("http://berth.test");
+  const files = new Map([
+    ["/index.html", file(page, "text/html")],
+    ["/assets/main-1.js", file("go()", "text/javascript")],
+  ]);
+  api = await testApi({ http: { dashboard: { bundle: () => ({ files }), links } } });
+  org = await testOrganization(api.database.db, "home");
+});
+after(() => api.close());
+
+const asksHtml = { accept: "text/html,*/*" };
+const ownPage = () => ({ origin: api.baseUrl, "x-berth-dashboard": "1" });
+
+test("a browser gets the page at any path that no route has, and a client of the API an error", async () => {
+  for (const path of ["/", "/projects/shop/logs", "/sign-in"])
+    assert.equal((await api.call("GET", path, { headers: asksHtml })).text, page, path);
+  for (const path of ["/v1/nowhere", "/git/nowhere", "/assets/nowhere.js", "/session"])
+    assert.equal((await api.call("GET", path, { headers: asksHtml })).status, 404, path);
+  assert.equal((await api.call("GET", "/nowhere", { headers: { accept: "application/json" } })).status, 404);
+});
+
+test("the page loads from its own origin alone, is stored nowhere and framed by nobody; its files never change", async () => {
+  const { headers } = await api.call("GET", "/", { headers: asksHtml });
+  const policy = headers.get("content-security-policy") ?? "";
+  assert.match(policy, /^default-src 'none'; script-src 'self' 'sha256-[\w+/=]+'; style-src 'self';/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+  assert.equal(headers.get("cache-control"), "no-store");
+  const script = await api.call("GET", "/assets/main-1.js");
+  assert.equal(script.headers.get("cache-control"), "public, max-age=31536000, immutable");
+});
+
+test("a one-time link signs in once, and a token that is none not at all", async () => {
+  const made = await api.call("POST", "/session/link", { token: org.member });
+  const code = String(made.body["url"]).split("#")[1];
+  const signedIn = await api.call("POST", "/session", { headers: ownPage(), body: { code } });
+  assert.deepEqual([signedIn.status, signedIn.body["token"]], [200, org.member]);
+  for (const body of [{ code }, { token: "berth_o_none" }, {}])
+    assert.equal((await api.call("POST", "/session", { headers: ownPage(), body })).status, 401);
+  assert.equal((await api.call("POST", "/session/link", { token: "berth_o_none" })).status, 401);
+});
+
+test("a session's cookie goes to /session alone, is no script's to read, and never authenticates the API", async () => {
+  const { headers } = await api.call("POST", "/session", { headers: ownPage(), body: { token: org.member } });
+  const set = headers.get("set-cookie") ?? "";
+  assert.match(set, /Path=\/session; Max-Age=\d+; HttpOnly; SameSite=Strict$/);
+  assert.ok(!set.includes(org.member));
+  const cookie = set.split(";")[0] ?? "";
+  const resumed = await api.call("POST", "/session/resume", { headers: { ...ownPage(), cookie } });
+  assert.equal(resumed.body["token"], org.member);
+  assert.equal((await api.call("GET", "/v1/me", { headers: { cookie } })).status, 401);
+  const foreign = { cookie: cookie.replace(/.{8}$/, "AAAAAAAA") };
+  assert.equal(
+    (await api.call("POST", "/session/resume", { headers: { ...ownPage(), ...foreign } })).body["token"],
+    null,
+  );
+});
+
+test("a page of another origin neither signs in nor out nor learns the token", async () => {
+  const { headers } = await api.call("POST", "/session", { headers: ownPage(), body: { token: org.member } });
+  const cookie = (headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const foreign = [
+    { origin: "http://evil.test", "x-berth-dashboard": "1" },
+    { origin: api.baseUrl },
+    { "x-berth-dashboard": "1" },
+  ];
+  for (const from of foreign as Record<string, string>[]) {
+    assert.equal((await api.call("POST", "/session", { headers: from, body: { token: org.member } })).status, 403);
+    assert.equal((await api.call("POST", "/session/resume", { headers: { ...from, cookie } })).status, 403);
+    assert.equal((await api.call("DELETE", "/session", { headers: { ...from, cookie } })).status, 403);
+  }
+});

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+
+/** The dashboard's bundle, in memory. */
+export interface DashboardBundle {
+  /** By path, such as `/assets/main-1a2b.js`; `/index.html` is the page. */
+  readonly files: ReadonlyMap<string, DashboardFile>;
+}
+
+export interface DashboardFile {
+  readonly bytes: Buffer;
+  /** The same, compressed; undefined where that saves nothing. */
+  readonly gzip: Buffer | undefined;
+  readonly type: string;
+}
+
+/** The bundle, and `building` or `failed` as long as there is none. */
+export type BundleState = DashboardBundle | "building" | "failed";
+
+/** Answers a browser that asks for a page; undefined for anything that is not the dashboard's. */
+export type ServePage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
+
+/** Serves the dashboard's files. The page itself is the answer to every path that no other route has, so it is returned for the fallback. */
+export function addDashboard(app: FastifyInstance, bundle: () => BundleState): ServePage {
+  app.get("/assets/*", (request, reply) => {
+    const state = bundle();
+    const file = typeof state === "string" ? undefined : state.files.get(request.url.split("?")[0] ?? "");
+    if (file === undefined) return reply.callNotFound();
+    // Its name holds a hash of its content.
+    return send(request, reply.header("cache-control", "public, max-age=31536000, immutable"), file);
+  });
+  return (request, reply) => (asksForPage(request) ? sendPage(bundle(), request, reply) : undefined);
+}
+
+const foreignPath = /^\/(?:v1|git|assets|session|decide)(?:[/?]|$)/;
+
+function asksForPage({ method, url, headers }: FastifyRequest): boolean {
+  const isRead = method === "GET" || method === "HEAD";
+  return isRead && !foreignPath.test(url) && (headers.accept ?? "").includes("text/html");
+}
+
+function sendPage(state: BundleState, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const page = typeof state === "string" ? undefined : state.files.get("/index.html");
+  if (page === undefined) return sendWaitPage(state === "failed" ? "failed" : "building", reply);
+  return send(request, reply.headers(pageHeaders(page.bytes.toString())).header("cache-control", "no-store"), page);
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { bytes, gzip, type }: DashboardFile): FastifyReply {
+  const takesGzip = gzip !== undefined && /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+  if (takesGzip) reply.header("content-encoding", "gzip");
+  return reply
+    .headers({ vary: "accept-encoding", "x-content-type-options": "nosniff" })
+    .type(type)
+    .send(takesGzip ? gzip : bytes);
+}
+
+const closedDoors = {
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+/** Everything comes from this origin; the page's one inline script (the theme, before the first paint) is allowed by its hash. */
+function pageHeaders(html: string): Record<string, string> {
+  const hashes = [...html.matchAll(/<script>([^<]*)<\/script>/g)].map(([, text]) => sha256(text ?? ""));
+  const policy = [
+    "default-src 'none'",
+    ["script-src 'self'", ...hashes].join(" "),
+    "style-src 'self'",
+    "font-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return { ...closedDoors, "content-security-policy": policy.join("; ") };
+}
+
+function sha256(text: string): string {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}
+
+const waitTexts = {
+  building: "The dashboard is being prepared. This page opens by itself in a moment.",
+  failed: "The dashboard could not be prepared; the platform's log says why. The API and the command line work.",
+};
+
+function sendWaitPage(why: "building" | "failed", reply: FastifyReply): FastifyReply {
+  const style =
+    "body{font:15px/1.5 system-ui,sans-serif;margin:20vh auto;max-width:30rem;padding:0 1rem;color-scheme:light dark}";
+  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Berth</title><style>${style}</style><h1>Berth</h1><p>${waitTexts[why]}</p></html>\n`;
+  const policy = `default-src 'none'; style-src ${sha256(style)}; frame-ancestors 'none'`;
+  if (why === "building") reply.header("refresh", "1");
+  return reply
+    .code(503)
+    .headers({ ...closedDoors, "content-security-policy": policy, "cache-control": "no-store", "retry-after": "1" })
+    .type("text/html; charset=utf-8")
+    .send(html);
+}
