@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import type { Stage } from "./edge.suite.ts";
+import type { Stage } from "./edge-stage.suite.ts";
 
 /** What an edge counts of the traffic, and what it doesn't. A part of its suite. */
 export function counting(stage: Stage): void {

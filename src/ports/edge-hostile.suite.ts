@@ -11,7 +11,7 @@ import {
   visitNeighbour,
   type RawApp,
 } from "./edge-attack.suite.ts";
-import type { Stage } from "./edge.suite.ts";
+import type { Stage } from "./edge-stage.suite.ts";
 
 /** What one answer may become: these statuses, with this body; or `cut`, which is a connection that breaks off. */
 interface Outcome {

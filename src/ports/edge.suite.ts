@@ -1,22 +1,27 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { Agent, createServer, request, type IncomingMessage, type RequestListener } from "node:http";
-import { connect, createServer as createTcpServer, type AddressInfo, type Server } from "node:net";
+import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { after, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { WebSocket, WebSocketServer } from "ws";
-import type { Edge, Route, RouteState, Target } from "./edge.ts";
 import { counting } from "./edge-counting.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
+import { plain, route, say, Stage, startLoad, text } from "./edge-stage.suite.ts";
+import { encryption } from "./edge-tls.suite.ts";
+import type { Edge, RouteState, Target } from "./edge.ts";
 
 /**
- * Every rule an edge adapter must keep. `makeEdge` gives one that listens on loopback, on any free port; the suite stops it.
- * `peakMemoryMb` is the most that its processes have taken so far.
+ * Every rule an edge adapter must keep. `makeEdge` gives one that listens on loopback, on any free ports, for TLS too; the suite stops it.
+ * `peakMemoryMb` is the most that its processes have taken so far. `over`: what clients speak to it.
  */
-export function edgeSuite(name: string, makeEdge: () => Promise<Edge>, peakMemoryMb: () => Promise<number>): void {
-  describe(`edge ${name}`, () => {
-    const stage = new Stage(makeEdge);
+export function edgeSuite(
+  name: string,
+  makeEdge: () => Promise<Edge>,
+  { peakMemoryMb, over }: { readonly peakMemoryMb: () => Promise<number>; readonly over: "http" | "https" },
+): void {
+  describe(`edge ${name} over ${over}`, () => {
+    const stage = new Stage(makeEdge, over);
     after(() => stage.close());
+    if (over === "https") encryption(stage);
     routing(stage);
     pages(stage);
     forwarding(stage);
@@ -24,7 +29,7 @@ export function edgeSuite(name: string, makeEdge: () => Promise<Edge>, peakMemor
     changes(stage);
     refusals(stage);
     counting(stage);
-    hostility(stage, peakMemoryMb);
+    if (over === "http") hostility(stage, peakMemoryMb);
     ending(stage);
   });
 }
@@ -160,7 +165,7 @@ function forwarding(stage: Stage): void {
     const seen = JSON.parse(answer.body) as Record<string, string>;
     assert.deepEqual(
       [seen["x-forwarded-for"], seen["x-real-ip"], seen["x-forwarded-proto"]],
-      ["127.0.0.1", "127.0.0.1", "http"],
+      ["127.0.0.1", "127.0.0.1", stage.over],
     );
     assert.equal(seen["x-forwarded-host"], "fwd.test");
     assert.match(seen["x-request-id"] as string, /^\S{8,}$/);
@@ -269,8 +274,7 @@ function changes(stage: Stage): void {
     const gate = Promise.withResolvers<void>();
     const old = await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")), true);
     await stage.serve({ "ws.test": [old] });
-    const socket = new WebSocket(`ws://${await stage.listen()}/chat`, { headers: { host: "ws.test" } });
-    await once(socket, "open");
+    const socket = await stage.webSocket("ws.test");
     const running = await stage.open_({ host: "ws.test" });
     assert.equal(await stage.open(old), 2);
     await stage.serve({ "ws.test": [await stage.app(say("new"))] });
@@ -361,212 +365,6 @@ function ending(stage: Stage): void {
     await edge.stop(0);
     assert.equal((await edge.observe()).running, false);
   });
-}
-
-/** What a test asks for. */
-export interface Asked {
-  readonly host: string;
-  readonly path?: string;
-  readonly method?: string;
-  readonly headers?: Record<string, string>;
-  readonly body?: string;
-  readonly agent?: Agent;
-}
-
-/** One edge and the applications behind it, for tests. */
-export class Stage {
-  readonly agent = new Agent({ keepAlive: true });
-  readonly #makeEdge: () => Promise<Edge>;
-  readonly #servers: { close(): void; closeAllConnections?(): void }[] = [];
-  #edge: Promise<Edge> | undefined;
-  #version = 0;
-
-  constructor(makeEdge: () => Promise<Edge>) {
-    this.#makeEdge = makeEdge;
-  }
-
-  edge(): Promise<Edge> {
-    return (this.#edge ??= this.#makeEdge());
-  }
-
-  /** Takes over another edge for what follows, such as a control plane that was started again. */
-  use(edge: Edge): void {
-    this.#edge = Promise.resolve(edge);
-  }
-
-  async listen(): Promise<string> {
-    return (await (await this.edge()).observe()).listen as string;
-  }
-
-  /** Starts an application; with `echo` it also answers WebSockets with what they send. */
-  async app(listener: RequestListener, echo = false): Promise<Target> {
-    const server = createServer(listener);
-    this.#servers.push(server);
-    if (echo)
-      new WebSocketServer({ server }).on("connection", (socket) =>
-        socket.on("message", (message) => socket.send(message)),
-      );
-    return listening(server);
-  }
-
-  /** An address at which nothing listens. */
-  async deadTarget(): Promise<Target> {
-    const server = createTcpServer();
-    const target = await listening(server);
-    await new Promise((resolve) => server.close(resolve));
-    return target;
-  }
-
-  /** Puts these hosts in force, each a project of its own; resolves with the table's version. */
-  serve(hosts: Record<string, readonly Target[]>): Promise<number> {
-    return this.serveRoutes(Object.entries(hosts).map(([hostname, targets]) => route(hostname, targets)));
-  }
-
-  async serveRoutes(routes: readonly Route[]): Promise<number> {
-    const edge = await this.edge();
-    this.#version += 10;
-    await edge.apply({ version: this.#version, routes, challenge: null });
-    return this.#version;
-  }
-
-  async open(target: Target): Promise<number> {
-    return (await (await this.edge()).openRequests()).get(`${target.host}:${target.port}`) ?? 0;
-  }
-
-  /** Begins a request whose body the test writes itself. The edge must have been asked to `listen` or `serve` before. */
-  begin(asked: Asked) {
-    const [host, port] = this.#address();
-    const headers = { host: asked.host, ...asked.headers };
-    return request({
-      host,
-      port,
-      path: asked.path ?? "/",
-      method: asked.method ?? "GET",
-      headers,
-      agent: asked.agent ?? this.agent,
-    });
-  }
-
-  /** Sends a request and gives its response as soon as its head is there. */
-  async open_(asked: Asked): Promise<IncomingMessage> {
-    await this.learnAddress();
-    // Node's client sends the body of a DELETE without any framing of its own.
-    const framed =
-      asked.body === undefined || asked.headers?.["transfer-encoding"]
-        ? {}
-        : { "content-length": `${Buffer.byteLength(asked.body)}` };
-    const outgoing = this.begin({ ...asked, headers: { ...framed, ...asked.headers } });
-    const response = once(outgoing, "response") as Promise<[IncomingMessage]>;
-    outgoing.end(asked.body);
-    return (await response)[0];
-  }
-
-  async ask(asked: Asked): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> {
-    const response = await this.open_(asked);
-    return { status: response.statusCode as number, headers: response.headers, body: await text(response) };
-  }
-
-  /** Sends bytes as they are and gives all that comes back until the edge closes. */
-  async raw(bytes: string): Promise<string> {
-    await this.learnAddress();
-    const [host, port] = this.#address();
-    const socket = connect({ host, port });
-    const chunks: Buffer[] = [];
-    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-    // A refusal may reset the connection while the client still writes.
-    socket.on("error", () => {});
-    socket.write(bytes);
-    const closed = once(socket, "close");
-    await Promise.race([closed, sleep(3000, undefined, { ref: false })]);
-    socket.destroy();
-    return Buffer.concat(chunks).toString("latin1");
-  }
-
-  async until(probe: () => Promise<boolean>): Promise<void> {
-    for (let i = 0; i < 400; i += 1) {
-      if (await probe()) return;
-      await sleep(25);
-    }
-    assert.fail("did not come true within 10 s");
-  }
-
-  async close(): Promise<void> {
-    this.agent.destroy();
-    if (this.#edge !== undefined) await (await this.#edge).stop(0);
-    for (const server of this.#servers) {
-      server.close();
-      server.closeAllConnections?.();
-    }
-  }
-
-  async address(): Promise<{ host: string; port: number }> {
-    await this.learnAddress();
-    const [host, port] = this.#address();
-    return { host, port };
-  }
-
-  /** Looks up where the edge listens now. */
-  async learnAddress(): Promise<void> {
-    this.#listen = (await this.listen()) ?? this.#listen;
-  }
-
-  #listen = "";
-
-  #address(): [host: string, port: number] {
-    const at = this.#listen.lastIndexOf(":");
-    return [this.#listen.slice(0, at), Number(this.#listen.slice(at + 1))];
-  }
-}
-
-/** Sends requests one after the other over a few connections, kept or new for each request, until it is stopped. */
-export function startLoad(stage: Stage, host: string, { connections = 8, keepAlive = true } = {}) {
-  const failures: string[] = [];
-  let answered = 0;
-  let running = true;
-  const agent = new Agent({ keepAlive, maxSockets: connections });
-  const workers = Array.from({ length: connections }, async () => {
-    while (running) {
-      const answer = await stage.ask({ host, agent }).catch((error: Error) => ({ status: 0, body: error.message }));
-      if (answer.status !== 200) failures.push(`${answer.status} ${answer.body}`);
-      answered += 1;
-    }
-  });
-  /** Resolves when this many more requests have been answered. */
-  const passed = async (more: number) => {
-    const goal = answered + more;
-    await stage.until(async () => answered >= goal);
-  };
-  const stop = async () => {
-    running = false;
-    await Promise.all(workers);
-    agent.destroy();
-    return { failures, answered };
-  };
-  return { passed, stop };
-}
-
-/** An application that always says this. */
-export function say(words: string): RequestListener {
-  return (_req, res) => void res.end(words);
-}
-
-/** The whole body as text. */
-export async function text(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
-/** A route over plain HTTP alone, of a project of its own. */
-export function route(hostname: string, targets: readonly Target[]): Route {
-  return { hostname, project_id: `prj_${hostname}`, state: "serving", targets, ...plain };
-}
-
-const plain = { https: "off", hsts: false } as const;
-
-async function listening(server: Server): Promise<Target> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
 }
 
 async function refusesConnections(listen: string): Promise<boolean> {

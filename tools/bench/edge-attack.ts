@@ -10,7 +10,7 @@ import { createBuiltinEdge } from "../../src/adapters/edge-builtin/builtin-edge.
 import { readRecord } from "../../src/adapters/edge-builtin/edge-record.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { visitNeighbour, type EdgeAddress, type Visits } from "../../src/ports/edge-attack.suite.ts";
-import { route } from "../../src/ports/edge.suite.ts";
+import { route } from "../../src/ports/edge-stage.suite.ts";
 import type { Target } from "../../src/ports/edge.ts";
 import { memoryRow, timeRow, type BenchRow } from "./row.ts";
 

@@ -34,6 +34,7 @@ export class BodyRelay {
   #chunks: Buffer[] = [];
   #scheduled = false;
   #stopped = false;
+  #waits = false;
   // How many reasons there are to hold the source.
   #holds = 0;
 
@@ -44,9 +45,9 @@ export class BodyRelay {
 
   /** Where the body goes; what came before waits. */
   sendTo(receiver: BodyReceiver): void {
-    const waited = this.#receiver === undefined && this.#chunks.length > 0 && !this.#scheduled;
     this.#receiver = receiver;
-    if (!waited) return;
+    if (!this.#waits) return;
+    this.#waits = false;
     this.#flush();
     this.#release();
   }
@@ -62,7 +63,7 @@ export class BodyRelay {
     queueMicrotask(() => {
       this.#scheduled = false;
       if (this.#receiver !== undefined) this.#flush();
-      else if (!this.#stopped) this.#hold();
+      else this.#awaitReceiver();
     });
   }
 
@@ -93,6 +94,13 @@ export class BodyRelay {
       this.blockedSinceMs = undefined;
       this.#release();
     });
+  }
+
+  /** Once: a TLS connection still delivers what it has decrypted after it was paused. */
+  #awaitReceiver(): void {
+    if (this.#stopped || this.#waits) return;
+    this.#waits = true;
+    this.#hold();
   }
 
   #hold(): void {

@@ -11,17 +11,18 @@ import { readRecord } from "./edge-record.ts";
 const folders: string[] = [];
 after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-edgeSuite(
-  "built in",
-  async () => {
-    const stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
+for (const over of ["http", "https"] as const) {
+  let stateDir = "";
+  const makeEdge = async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
     folders.push(stateDir);
-    return createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, stateDir, log: silentLog });
-  },
-  async () => peakMemoryMb(readRecord(folders.at(-1) as string)?.identity.pid),
-);
+    return createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, listenTlsPort: 0, stateDir, log: silentLog });
+  };
+  const peakMemoryMb = async () => peakOf(readRecord(stateDir)?.identity.pid);
+  edgeSuite("built in", makeEdge, { peakMemoryMb, over });
+}
 
-function peakMemoryMb(pid: number | undefined): number {
+function peakOf(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Math.round(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
 }

@@ -1,9 +1,9 @@
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { capLog } from "../../kit/cap-log.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
-import type { Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import type { CertificateTable, Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { callEdge } from "./call-edge.ts";
 import { EdgeProcesses } from "./edge-processes.ts";
 import { targetKey } from "./target.ts";
@@ -15,6 +15,8 @@ export interface BuiltinEdgeOptions {
   readonly listenHost: string;
   /** 0: any free port, as tests use it. */
   readonly listenPort: number;
+  /** For TLS, on the same host; left out: the edge does not listen for it. */
+  readonly listenTlsPort?: number | null;
   /** Belongs to the edge alone; made when absent. Two edges never share one. */
   readonly stateDir: string;
   readonly log: Log;
@@ -50,6 +52,9 @@ class ControlledEdge implements BuiltinEdge {
   readonly #processes: EdgeProcesses;
   readonly #probeKey: string;
   #table: RouteTable | undefined;
+  #certificates: CertificateTable | undefined;
+  /** Which process has which version of the certificates. */
+  #certified = "";
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #current: EdgeRecord | undefined;
@@ -65,6 +70,7 @@ class ControlledEdge implements BuiltinEdge {
     const settings = {
       listen_host: options.listenHost,
       listen_port: options.listenPort,
+      listen_tls_port: options.listenTlsPort ?? null,
       state_dir: options.stateDir,
       upstream_timeout_ms: options.upstreamTimeoutMs ?? 300_000,
       connect_timeout_ms: 5000,
@@ -85,11 +91,19 @@ class ControlledEdge implements BuiltinEdge {
       } finally {
         // Also when the process could not be replaced: the one that still serves must get the newest routes.
         if (this.#processes.current() !== undefined) await this.#push(this.#table);
+        await this.#pushCertificates();
       }
     });
   }
 
-  async applyCertificates(): Promise<void> {}
+  applyCertificates(table: CertificateTable): Promise<void> {
+    return this.#runExclusive(async () => {
+      if (this.#certificates !== undefined && table.version <= this.#certificates.version) return;
+      this.#certificates = table;
+      this.#saveCertificates(table);
+      await this.#pushCertificates();
+    });
+  }
 
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
@@ -122,10 +136,17 @@ class ControlledEdge implements BuiltinEdge {
     try {
       const status = (await callEdge(this.#socket(record), "GET", "/status")) as {
         version: number;
+        certificate_version: number;
         connections: number;
       };
       const detail = `Serves ${listen} with ${status.connections} connections since ${record.started_at}.`;
-      return { ...absent, running: true, listen, route_version: Math.max(0, status.version), detail };
+      const { tls_port = null } = record;
+      const listen_tls = tls_port === null ? null : targetKey(record.listen_host, tls_port);
+      const versions = {
+        route_version: Math.max(0, status.version),
+        certificate_version: Math.max(0, status.certificate_version),
+      };
+      return { ...versions, running: true, listen, listen_tls, detail };
     } catch (error) {
       return { ...absent, listen, detail: `The edge process does not answer: ${(error as Error).message}` };
     }
@@ -215,6 +236,30 @@ class ControlledEdge implements BuiltinEdge {
     }
   }
 
+  /** The processes that end their last requests accept no new connections and keep theirs. */
+  async #pushCertificates(): Promise<void> {
+    const [table, current] = [this.#certificates, this.#processes.current()];
+    if (table === undefined || current === undefined) return;
+    const certified = `${current.identity.pid} ${table.version}`;
+    if (this.#certified === certified) return;
+    const { version } = (await callEdge(this.#socket(current), "PUT", "/certificates", table)) as { version: number };
+    const message = "The edge has newer certificates and ignores these.";
+    if (version > table.version) this.#options.log.warn({ version: table.version, in_force: version }, message);
+    this.#certified = certified;
+  }
+
+  /** Holds private keys; a process reads it as it starts, before it gives up its rights. */
+  #saveCertificates(table: CertificateTable): void {
+    try {
+      mkdirSync(this.#options.stateDir, { recursive: true, mode: 0o700 });
+      writeWhole(edgePaths(this.#options.stateDir).certificates, JSON.stringify(table));
+    } catch (error) {
+      const message =
+        "The edge's copy of the certificates can't be written; a crash of the edge now would lose new ones.";
+      this.#options.log.error({ error: (error as Error).message }, message);
+    }
+  }
+
   async #askAll(method: "GET", path: string): Promise<unknown[]> {
     const asked = (await this.#processes.sockets()).map((socket) =>
       callEdge(socket, method, path).catch(() => undefined),
@@ -249,6 +294,7 @@ class ControlledEdge implements BuiltinEdge {
     try {
       this.#current = await this.#processes.ensure();
       await this.#push(this.#table);
+      await this.#pushCertificates();
     } catch (error) {
       this.#options.log.error({ error: (error as Error).message }, "The edge process could not be started again.");
     }

@@ -12,7 +12,7 @@ import { run, runOk } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
-import { route } from "../../ports/edge.suite.ts";
+import { route } from "../../ports/edge-stage.suite.ts";
 import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 

@@ -12,7 +12,7 @@ import { startNode } from "../../../test/support/node-process.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import type { RouteTable, Target } from "../../ports/edge.ts";
-import { route, say, Stage, startLoad, text } from "../../ports/edge.suite.ts";
+import { makeCertificate, route, say, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
 import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 
@@ -146,6 +146,36 @@ describe("the edge process", () => {
     socket.close();
     const all = counted + 1 + ended.reduce((sum, each) => sum + each.answered, 0);
     await stage.until(async () => (await requestsOf("prj_over.test")) === all);
+  });
+
+  test("TLS goes on when the edge crashed while no control plane ran, and through a replacement; its keys are closed to others", async () => {
+    restart({ listenTlsPort: 0 });
+    const secure = new Stage(() => Promise.resolve(edges[0] as BuiltinEdge), "https");
+    await stage.serve({ "kept.test": [await stage.app(say("kept"))] });
+    await (
+      await secure.edge()
+    ).applyCertificates({ version: Date.now(), certificates: [await makeCertificate(["*.test"])] });
+    assert.equal((await stat(join(stateDir, "certificates.json"))).mode & 0o777, 0o600);
+    for (const edge of edges) edge.detach();
+    const { identity } = record();
+    sendSignal(identity, "SIGKILL");
+    await stage.until(async () => !isAlive(identity));
+    restart({ listenTlsPort: 0 });
+    secure.use(edges[0] as BuiltinEdge);
+    await (await secure.edge()).apply({ version: 0, routes: [], challenge: null });
+    assert.equal((await secure.ask({ host: "kept.test" })).body, "kept");
+    const [load, { pid }, tlsPort] = [
+      startLoad(secure, "kept.test", { keepAlive: false, connections: 4 }),
+      record().identity,
+      record().tls_port,
+    ];
+    restart({ listenTlsPort: 0, upstreamTimeoutMs: 111_000 });
+    secure.use(edges[0] as BuiltinEdge);
+    await (await secure.edge()).apply({ version: 0, routes: [], challenge: null });
+    await load.passed(30);
+    assert.deepEqual([(await load.stop()).failures, record().tls_port], [[], tlsPort]);
+    assert.notEqual(record().identity.pid, pid);
+    secure.agent.destroy();
   });
 
   test("a replaced process ends with its last connection, and gets route changes until then", async () => {

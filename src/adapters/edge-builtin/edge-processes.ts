@@ -103,8 +103,9 @@ export class EdgeProcesses {
   }
 
   async #replace(old: EdgeRecord): Promise<EdgeRecord> {
-    const { state_dir, listen_host, listen_port } = this.#settings;
-    const inherit = old.listen_host === listen_host && old.listen_port === listen_port;
+    const { state_dir, listen_host, listen_port, listen_tls_port } = this.#settings;
+    const samePort = old.listen_port === listen_port || (old.listen_tls_port ?? null) === (listen_tls_port ?? -1);
+    const inherit = old.listen_host === listen_host && samePort;
     this.#log.info(
       { pid: old.identity.pid, inherit },
       "The edge process is replaced by one with the present settings and code.",
@@ -168,17 +169,19 @@ export class EdgeProcesses {
   }
 
   #whyFailed(pid: number): string {
-    const { listen_host, listen_port, state_dir } = this.#settings;
+    const { listen_host, listen_port, listen_tls_port, state_dir } = this.#settings;
     const paths = edgePaths(state_dir);
     const failed = readFailure(join(paths.run, `${pid}.failed`));
-    const where = `${listen_host}:${listen_port}`;
+    const isTls = failed?.port !== undefined && failed.port === listen_tls_port && failed.port !== listen_port;
+    const setting = isTls ? "BERTH_EDGE_TLS_PORT" : "BERTH_EDGE_PORT";
+    const where = `${listen_host}:${failed?.port ?? listen_port}`;
     switch (failed?.code) {
       case undefined:
         return `The edge process ended while starting. Its log ends with: ${tail(paths.log)}`;
       case "EADDRINUSE":
-        return `Applications cannot be served: ${where} is in use by another program. End that program or set BERTH_EDGE_PORT to a free port.`;
+        return `Applications cannot be served: ${where} is in use by another program. End that program or set ${setting} to a free port.`;
       case "EACCES":
-        return `Applications cannot be served: this user may not listen on ${where}. Set BERTH_EDGE_PORT to a port above 1023.`;
+        return `Applications cannot be served: this user may not listen on ${where}. Set ${setting} to a port above 1023.`;
       case "EADDRNOTAVAIL":
         return `Applications cannot be served: this machine has no address ${listen_host}. Correct BERTH_LISTEN.`;
       default:
@@ -200,9 +203,15 @@ class EdgeStartFailed extends Error {
   override name = "EdgeStartFailed";
 }
 
-function readFailure(path: string): { code: string; message: string } | undefined {
+interface StartFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly port?: number;
+}
+
+function readFailure(path: string): StartFailure | undefined {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as { code: string; message: string };
+    return JSON.parse(readFileSync(path, "utf8")) as StartFailure;
   } catch {
     return undefined;
   }

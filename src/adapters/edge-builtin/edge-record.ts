@@ -11,6 +11,9 @@ export interface EdgeRecord {
   readonly listen_port: number;
   /** The actual port. */
   readonly port: number;
+  /** As requested; null or absent: no TLS. */
+  readonly listen_tls_port?: number | null;
+  readonly tls_port?: number | null;
   readonly started_at: string;
 }
 

@@ -1,14 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { Server as TcpServer, type AddressInfo, type Socket } from "node:net";
+import { Server as TcpServer, type AddressInfo, type ListenOptions, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Server as TlsServer } from "node:tls";
 import { Exchange } from "./exchange.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
-import { pageStatus, rawPage, sendPage } from "./pages.ts";
+import { pageStatus, rawPage, redirectHead, sendPage } from "./pages.ts";
 import { hasBody, readTarget, requestHeaders, type Client, type RequestTarget } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
 import { probeHeader, type EdgeSettings } from "./edge-settings.ts";
 import { FailureLog } from "./failure-log.ts";
+import type { LiveCertificates } from "./live-certificates.ts";
 import { cutSlowClients } from "./slow-clients.ts";
+import { createTlsListener, isEncrypted } from "./tls-listener.ts";
 import { Tunnel } from "./tunnel.ts";
 import { ProjectUsage } from "./usage.ts";
 
@@ -21,23 +24,28 @@ const sweepEveryMs = 1000;
 const maxOpenPerProject = 1000;
 const maxClientConnections = 16_000;
 const clientBufferBytes = 32 * 1024;
+const hsts = "max-age=31536000";
+// RFC 8555 §8.3.
+const challengePath = "/.well-known/acme-challenge/";
 const bindAttempts = 5;
 const bindAgainAfterMs = 100;
 
 /** Serves clients by the live routes. */
 export class EdgeServer {
   readonly #server: Server;
+  readonly #tls: TlsServer | undefined;
   readonly #routes: LiveRoutes;
   readonly #settings: EdgeSettings;
   readonly #running = new Set<Exchange | Tunnel>();
   readonly #sockets = new Set<Socket>();
+  readonly #beginning = new Set<Socket>();
   readonly #clients = new WeakMap<Socket, Client>();
   readonly #failures = new FailureLog();
-  #port = 0;
+  #ports: EdgePorts = { port: 0, tls_port: null };
   #draining = false;
   #closed: Promise<void> | undefined;
 
-  constructor(routes: LiveRoutes, settings: EdgeSettings) {
+  constructor(routes: LiveRoutes, certificates: LiveCertificates, settings: EdgeSettings) {
     this.#routes = routes;
     this.#settings = settings;
     const limits = {
@@ -63,41 +71,50 @@ export class EdgeServer {
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("upgrade", (request, socket, early) => this.#upgrade(request, socket as Socket, early));
     this.#server.on("connect", (request, socket) =>
-      refuse(socket as Socket, "method_not_allowed", request.headers.accept),
+      refuse(socket as Socket, rawPage("method_not_allowed", request.headers.accept)),
     );
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => malformed(error, socket as Socket));
     this.#server.on("connection", (socket) => this.#remember(socket));
+    if (settings.listen_tls_port !== null) this.#tls = createTlsListener(this.#server, certificates);
+    // Counted once its handshake is done; until then it is only to be cut.
+    this.#tls?.on("connection", (socket: Socket) => this.#handshaking(socket));
     setInterval(() => this.#sweep(), sweepEveryMs).unref();
   }
 
-  /** Starts accepting, on an inherited listening socket when `fd` is given. Resolves with the port, before the first client is read. */
-  async listen(fd?: number): Promise<number> {
+  /** Starts accepting, on the listening sockets that are inherited. Resolves with the ports, before the first client is read. */
+  async listen({ fd, tlsFd }: InheritedSockets): Promise<EdgePorts> {
+    const { listen_host: host, listen_port, listen_tls_port } = this.#settings;
+    const [plain, tls] = [
+      { host, port: listen_port },
+      { host, port: listen_tls_port ?? 0 },
+    ];
+    const places = [fd === undefined ? plain : { fd }, tlsFd === undefined ? tls : { fd: tlsFd }];
     for (let attempt = 1; ; attempt += 1) {
-      const fault = await this.#bind(fd);
+      const [fault] = await this.#bind(places);
       if (fault === undefined) break;
-      // What a killed edge process leaves behind lets go of the port a moment later.
-      if (fault.code !== "EADDRINUSE" || attempt === bindAttempts) throw fault;
+      // What a killed edge process leaves behind lets go of its port a moment later.
+      if (attempt === bindAttempts || fault.code !== "EADDRINUSE") throw fault;
       await sleep(bindAgainAfterMs);
     }
-    this.#port = (this.#server.address() as AddressInfo).port;
-    return this.#port;
+    this.#ports = { port: portOf(this.#server), tls_port: this.#tls === undefined ? null : portOf(this.#tls) };
+    return this.#ports;
   }
 
-  #bind(fd?: number): Promise<NodeJS.ErrnoException | undefined> {
-    const where =
-      fd === undefined ? { host: this.#settings.listen_host, port: this.#settings.listen_port, backlog: 1024 } : { fd };
-    return new Promise((resolve) => {
-      this.#server.once("error", resolve);
-      this.#server.listen(where, () => {
-        this.#server.off("error", resolve);
-        resolve(undefined);
-      });
-    });
+  /** Listens everywhere or nowhere, without a turn of the event loop between the two, so that no client is read too early. */
+  async #bind(places: readonly Place[]): Promise<NodeJS.ErrnoException[]> {
+    const binding = this.#listeners().map((server, at) => bind(server, places[at] as Place));
+    const faults = (await Promise.all(binding)).filter((fault) => fault !== undefined);
+    if (faults.length > 0) for (const server of this.#listeners()) if (server.listening) void closeListener(server);
+    return faults;
   }
 
-  /** The listening socket, for a successor to inherit: connections that wait in its queue are then not lost. */
-  get listeningFd(): number {
-    return (this.#server as unknown as { _handle: { fd: number } })._handle.fd;
+  /** The listening sockets, plain and TLS, for a successor to inherit: connections that wait in their queues are then not lost. */
+  get listeningFds(): number[] {
+    return this.#listeners().map((server) => (server as unknown as { _handle: { fd: number } })._handle.fd);
+  }
+
+  #listeners(): TcpServer[] {
+    return this.#tls === undefined ? [this.#server] : [this.#server, this.#tls];
   }
 
   /** Connections of clients, tunnels included. */
@@ -111,8 +128,7 @@ export class EdgeServer {
    */
   async drain(limitMs: number, hurry: boolean): Promise<void> {
     this.#draining = true;
-    // Not http's own close(): that one closes idle connections. A second call may shorten the first one's limit.
-    this.#closed ??= new Promise<void>((resolve) => TcpServer.prototype.close.call(this.#server, () => resolve()));
+    this.#closed ??= Promise.all(this.#listeners().map(closeListener)).then(() => {});
     if (hurry) this.#server.closeIdleConnections();
     const limit = setTimeout(() => this.#cut(), limitMs);
     const idle = hurry ? setInterval(() => this.#server.closeIdleConnections(), 50) : undefined;
@@ -122,7 +138,12 @@ export class EdgeServer {
   }
 
   #cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of [...this.#sockets, ...this.#beginning]) socket.destroy();
+  }
+
+  #handshaking(socket: Socket): void {
+    this.#beginning.add(socket);
+    socket.once("close", () => this.#beginning.delete(socket));
   }
 
   #remember(socket: Socket): void {
@@ -135,6 +156,13 @@ export class EdgeServer {
     const found = this.#find(request);
     if (typeof found === "string") return void this.#sendPage(request, response, found);
     const { route, target } = found;
+    const redirect = this.#redirect(request.socket, found);
+    if (redirect !== undefined) {
+      response.writeHead(308, redirect).end();
+      return route.usage.count(308, 0);
+    }
+    // The application's own field replaces it.
+    if (route.hsts && isEncrypted(request.socket)) response.setHeader("strict-transport-security", hsts);
     const page = this.#pageFor(route);
     if (page !== undefined) return route.usage.count(this.#sendPage(request, response, page), 0);
     const headers = requestHeaders(request, target, this.#client(request.socket));
@@ -150,13 +178,18 @@ export class EdgeServer {
   #upgrade(request: IncomingMessage, socket: Socket, early: Buffer): void {
     const accept = request.headers.accept;
     const found = this.#find(request);
-    if (typeof found === "string") return refuse(socket, found, accept);
+    if (typeof found === "string") return refuse(socket, rawPage(found, accept));
     const { route, target } = found;
+    const redirect = this.#redirect(socket, found);
+    if (redirect !== undefined) {
+      route.usage.count(308, 0);
+      return refuse(socket, redirectHead(redirect));
+    }
     // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
     const page = this.#pageFor(route) ?? (hasBody(request) ? "bad_request" : undefined);
     if (page !== undefined) {
       route.usage.count(pageStatus(page), 0);
-      return refuse(socket, page, accept);
+      return refuse(socket, rawPage(page, accept));
     }
     const headers = requestHeaders(request, target, this.#client(socket));
     this.#start(new Tunnel({ request, socket, early, route, headers, path: target.path, ...this.#common }));
@@ -167,17 +200,29 @@ export class EdgeServer {
     one.start();
   }
 
+  /** The fields of an answer that leads a plain request to HTTPS, where its route asks for that. */
+  #redirect(socket: Socket, { route, target }: Found): { location: string; "cache-control": string } | undefined {
+    const port = this.#ports.tls_port;
+    if (route.https !== "redirect" || port === null || isEncrypted(socket)) return undefined;
+    const location = `https://${target.hostname}${port === 443 ? "" : `:${port}`}${target.path}`;
+    return { location, "cache-control": "no-store" };
+  }
+
   #pageFor(route: LiveRoute): PageCode | undefined {
     if (route.state !== "serving") return route.state === "empty" ? "nothing_deployed" : route.state;
     if (route.targets.length === 0) return "app_not_running";
     return route.load.open >= maxOpenPerProject ? "app_busy" : undefined;
   }
 
-  #find(request: IncomingMessage): { route: LiveRoute; target: RequestTarget } | PageCode {
+  #find(request: IncomingMessage): Found | PageCode {
     const target = readTarget(request);
     if (typeof target === "string") return target;
+    const encrypted = isEncrypted(request.socket);
+    const { challenge } = this.#routes;
+    if (challenge !== undefined && !encrypted && target.path.startsWith(challengePath))
+      return { route: challenge, target };
     const route = this.#routes.find(target.hostname);
-    if (route === undefined) return "unknown_host";
+    if (route === undefined || (encrypted && route.https === "off")) return "unknown_host";
     const isOurs = request.headers[probeHeader] === this.#settings.probe_key;
     return { route: isOurs ? { ...route, usage: new ProjectUsage("") } : route, target };
   }
@@ -191,7 +236,11 @@ export class EdgeServer {
     let client = this.#clients.get(socket);
     if (client === undefined) {
       const address = (socket.remoteAddress ?? "unknown").replace(/^::ffff:(?=\d+\.)/, "").replace(/%.*$/, "");
-      this.#clients.set(socket, (client = { address, proto: "http", port: this.#port }));
+      const { port, tls_port } = this.#ports;
+      const how = isEncrypted(socket)
+        ? { proto: "https" as const, port: tls_port as number }
+        : { proto: "http" as const, port };
+      this.#clients.set(socket, (client = { address, ...how }));
     }
     return client;
   }
@@ -209,9 +258,48 @@ export class EdgeServer {
   }
 }
 
-function refuse(socket: Socket, code: PageCode, accept?: string): void {
+interface Found {
+  readonly route: LiveRoute;
+  readonly target: RequestTarget;
+}
+
+/** Where the edge listens; null: not for TLS. */
+export interface EdgePorts {
+  readonly port: number;
+  readonly tls_port: number | null;
+}
+
+/** Descriptors of listening sockets. */
+export interface InheritedSockets {
+  readonly fd?: number | undefined;
+  readonly tlsFd?: number | undefined;
+}
+
+type Place = ListenOptions | { readonly fd: number };
+
+function portOf(server: TcpServer): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function bind(server: TcpServer, where: Place): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    server.once("error", resolve);
+    server.listen({ ...where, backlog: 1024 }, () => {
+      server.off("error", resolve);
+      resolve(undefined);
+    });
+  });
+}
+
+/** Not http's own close(): that one closes idle connections. */
+function closeListener(server: TcpServer): Promise<void> {
+  return new Promise((resolve) => TcpServer.prototype.close.call(server, () => resolve()));
+}
+
+/** Answers over a bare socket and closes it. */
+function refuse(socket: Socket, answer: string): void {
   socket.on("error", () => socket.destroy());
-  socket.end(rawPage(code, accept));
+  socket.end(answer);
   socket.setTimeout(5000, () => socket.destroy());
 }
 
@@ -219,7 +307,7 @@ function refuse(socket: Socket, code: PageCode, accept?: string): void {
 function malformed(error: NodeJS.ErrnoException, socket: Socket): void {
   const begun = (socket as Socket & { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent === true;
   if (!socket.writable || begun || error.code === "ECONNRESET") return void socket.destroy();
-  refuse(socket, errorPages.get(error.code ?? "") ?? "bad_request");
+  refuse(socket, rawPage(errorPages.get(error.code ?? "") ?? "bad_request"));
 }
 
 const errorPages = new Map<string, PageCode>([

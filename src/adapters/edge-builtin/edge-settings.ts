@@ -8,6 +8,8 @@ import { systemPath, type Command } from "../../kit/exec.ts";
 export interface EdgeSettings {
   readonly listen_host: string;
   readonly listen_port: number;
+  /** 0: any free port; null: no TLS. */
+  readonly listen_tls_port: number | null;
   readonly state_dir: string;
   /** A replica that sends nothing for this long is given up: 504 before its answer, a cut after it began. */
   readonly upstream_timeout_ms: number;
@@ -53,6 +55,7 @@ export function edgePaths(stateDir: string) {
   return {
     settings: join(stateDir, "settings.json"),
     routes: join(stateDir, "routes.json"),
+    certificates: join(stateDir, "certificates.json"),
     /** The `EdgeRecord` of the present edge process. */
     current: join(stateDir, "current.json"),
     log: join(stateDir, "edge.log"),

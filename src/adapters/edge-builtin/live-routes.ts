@@ -1,11 +1,13 @@
-import type { Route, RouteState, RouteTable } from "../../ports/edge.ts";
+import type { Route, RouteHttps, RouteState, RouteTable, Target } from "../../ports/edge.ts";
 import { ProjectLoad } from "./project-load.ts";
 import { EdgeTarget, targetKey } from "./target.ts";
-import type { ProjectUsage, UsageBook } from "./usage.ts";
+import { ProjectUsage, type UsageBook } from "./usage.ts";
 
 /** A route as the hot path uses it. */
 export interface LiveRoute {
   readonly state: RouteState;
+  readonly https: RouteHttps;
+  readonly hsts: boolean;
   readonly targets: readonly EdgeTarget[];
   readonly usage: ProjectUsage;
   readonly load: ProjectLoad;
@@ -16,6 +18,8 @@ export interface LiveRoute {
 /** The routes now in force and all replicas that still have something open. */
 export class LiveRoutes {
   version = -1;
+  /** Where challenges of certificate authorities go, uncounted. */
+  challenge: LiveRoute | undefined;
   #routes = new Map<string, LiveRoute>();
   #loads = new Map<string, ProjectLoad>();
   readonly #targets = new Map<string, EdgeTarget>();
@@ -41,12 +45,15 @@ export class LiveRoutes {
       const targets = route.targets.map((target) => this.#target(target.host, target.port, named));
       routes.set(route.hostname, {
         state: route.state,
+        https: route.https,
+        hsts: route.hsts,
         targets,
         usage: this.#usage.of(route.project_id),
         load,
         turn: this.#turn(route),
       });
     }
+    this.challenge = table.challenge ? this.#challengeRoute(table.challenge, named) : undefined;
     this.#routes = routes;
     this.#loads = loads;
     this.version = table.version;
@@ -72,6 +79,12 @@ export class LiveRoutes {
     for (const target of this.#targets.values()) {
       if (target.retired && target.open === 0) this.#targets.delete(target.key);
     }
+  }
+
+  #challengeRoute({ host, port }: Target, named: Set<string>): LiveRoute {
+    const targets = [this.#target(host, port, named)];
+    const uncounted = { usage: new ProjectUsage(""), load: this.challenge?.load ?? new ProjectLoad() };
+    return { state: "serving", https: "on", hsts: false, targets, turn: 0, ...uncounted };
   }
 
   #turn(route: Route): number {

@@ -1,15 +1,16 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
-import type { EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import type { CertificateTable, EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { awaitLastUsage, callEdge, connectEdge } from "./call-edge.ts";
 import { writeLog } from "./write-log.ts";
 import { dropPrivileges } from "./drop-privileges.ts";
 import { listenControl, type ControlServer } from "./listen-control.ts";
-import { writeRecord } from "./edge-record.ts";
-import { EdgeServer } from "./edge-server.ts";
+import { readRecord, writeRecord } from "./edge-record.ts";
+import { EdgeServer, type EdgePorts, type InheritedSockets } from "./edge-server.ts";
+import { LiveCertificates } from "./live-certificates.ts";
 import { LiveRoutes } from "./live-routes.ts";
 import { controlSocket, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
 import { SuccessorStarter } from "./successor-starter.ts";
@@ -17,10 +18,11 @@ import { loadParser } from "./upstream-connection.ts";
 import { UsageBook } from "./usage.ts";
 
 // The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
-// listening socket, shared with that process until it stops accepting, so that no connection is refused or lost between the two.
+// listening socket and descriptor 4 the one for TLS, if that process has one, shared with it until it stops accepting, so that no connection
+// is refused or lost between the two.
 // Where root started it, it is an ordinary user's from the moment it accepts: it has opened what it needs, and its folder is closed to it.
 
-const inheritedFd = 3;
+const inheritedFds = { plain: 3, tls: 4 };
 const stopGraceMs = 10_000;
 const maxFaultLinesAMinute = 20;
 
@@ -33,8 +35,9 @@ async function main([settingsPath, predecessor, inherit]: string[]): Promise<voi
       inherit === "inherit",
     );
   } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
-    writeFileSync(join(edgePaths(settings.state_dir).run, `${process.pid}.failed`), JSON.stringify({ code, message }));
+    const { code = "", message, port } = error as NodeJS.ErrnoException & { port?: number };
+    const failure = JSON.stringify({ code, message, port });
+    writeFileSync(join(edgePaths(settings.state_dir).run, `${process.pid}.failed`), failure);
     process.exit(1);
   }
 }
@@ -43,6 +46,7 @@ class EdgeProcess {
   readonly #settings: EdgeSettings;
   readonly #usage = new UsageBook();
   readonly #routes = new LiveRoutes(this.#usage);
+  readonly #certificates = new LiveCertificates();
   readonly #server: EdgeServer;
   readonly #startedAt = new Date().toISOString();
   readonly #lastUsage = Promise.withResolvers<readonly EdgeUsage[]>();
@@ -52,32 +56,33 @@ class EdgeProcess {
 
   constructor(settings: EdgeSettings) {
     this.#settings = settings;
-    this.#server = new EdgeServer(this.#routes, settings);
+    this.#server = new EdgeServer(this.#routes, this.#certificates, settings);
   }
 
   async run(predecessor: number | undefined, inherit: boolean): Promise<void> {
     const { state_dir } = this.#settings;
     await loadParser();
-    this.#loadRoutes();
+    this.#loadSaved();
     const others = await this.#connectToOthers();
     this.#control = await listenControl(controlSocket(state_dir, process.pid), this.#calls());
     const leaving = predecessor === undefined ? undefined : await this.#connect(predecessor);
-    const port = await this.#server.listen(inherit ? inheritedFd : undefined);
-    this.#settle(port);
+    const ports = await this.#server.listen(inherit ? inheritedSockets(this.#settings) : {});
+    this.#settle(ports);
     for (const other of others) void this.#inheritCounts(other);
     if (leaving !== undefined) await this.#takeOverFrom(leaving);
   }
 
   /** Nothing here waits: no client is read before the privileges are gone. */
-  #settle(port: number): void {
-    const { state_dir, listen_host, listen_port, fingerprint, uid } = this.#settings;
+  #settle(ports: EdgePorts): void {
+    const { state_dir, listen_host, listen_port, listen_tls_port, fingerprint, uid } = this.#settings;
     const identity = identify(process.pid) as ProcessIdentity;
-    this.#successors = new SuccessorStarter(state_dir, this.#server.listeningFd);
+    this.#successors = new SuccessorStarter(state_dir, this.#server.listeningFds);
     process.on("SIGTERM", () => void this.#drain(stopGraceMs, true));
     process.on("SIGHUP", () => {});
     carryOnAfterFaults();
     flushCompileCache();
-    writeRecord(state_dir, { identity, fingerprint, listen_host, listen_port, port, started_at: this.#startedAt });
+    const listens = { listen_host, listen_port, listen_tls_port, ...ports };
+    writeRecord(state_dir, { identity, fingerprint, ...listens, started_at: this.#startedAt });
     if (!dropPrivileges(uid)) writeLog(`This machine lets no process become user ${uid}: the edge stays root's.`);
   }
 
@@ -91,8 +96,10 @@ class EdgeProcess {
         const { from, version } = body as { from: number; version: number };
         return { version: this.#routes.renew(from, version) };
       },
+      "PUT /certificates": (body: unknown) => ({ version: this.#certificates.apply(body as CertificateTable) }),
       "GET /status": () => ({
         version: this.#routes.version,
+        certificate_version: this.#certificates.version,
         connections: this.#server.connections,
         draining: this.#draining,
       }),
@@ -109,13 +116,11 @@ class EdgeProcess {
     };
   }
 
-  #loadRoutes(): void {
-    try {
-      this.#routes.apply(JSON.parse(readFileSync(edgePaths(this.#settings.state_dir).routes, "utf8")) as RouteTable);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-        writeLog(`The saved routes are unreadable: ${String(error)}`);
-    }
+  /** While its files are open to this process. */
+  #loadSaved(): void {
+    const { routes, certificates } = edgePaths(this.#settings.state_dir);
+    load<RouteTable>(routes, (table) => this.#routes.apply(table));
+    load<CertificateTable>(certificates, (table) => this.#certificates.apply(table));
   }
 
   /** Connections to all that still end their requests, the predecessor among them. */
@@ -161,6 +166,29 @@ class EdgeProcess {
       // The folder is root's.
     }
   }
+}
+
+function load<T>(path: string, apply: (table: T) => unknown): void {
+  try {
+    apply(JSON.parse(readFileSync(path, "utf8")) as T);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") writeLog(`${path} is unreadable: ${String(error)}`);
+  }
+}
+
+/** The predecessor's listening sockets, as far as they are where this process is to listen; the others are closed here. */
+function inheritedSockets({ state_dir, listen_host, listen_port, listen_tls_port }: EdgeSettings): InheritedSockets {
+  const { plain, tls } = inheritedFds;
+  const from = readRecord(state_dir);
+  const hasTls = (from?.listen_tls_port ?? null) !== null;
+  const isHost = from?.listen_host === listen_host;
+  const [isPlain, isTls] = [
+    isHost && from.listen_port === listen_port,
+    isHost && hasTls && from.listen_tls_port === listen_tls_port,
+  ];
+  if (!isPlain) closeSync(plain);
+  if (hasTls && !isTls) closeSync(tls);
+  return { fd: isPlain ? plain : undefined, tlsFd: isTls ? tls : undefined };
 }
 
 /** A fault in one request must not end those of everybody: it is logged, and that request ends by its time limit. */

@@ -17,6 +17,12 @@ export function rawPage(code: PageCode, accept = ""): string {
   return `HTTP/1.1 ${pages[code].status} ${pages[code].title}\r\n${lines.join("")}connection: close\r\n\r\n${body}`;
 }
 
+/** A redirect as bytes for a bare socket, after which it is to be closed. */
+export function redirectHead(headers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 308 Permanent Redirect\r\n${lines.join("")}content-length: 0\r\nconnection: close\r\n\r\n`;
+}
+
 /** The status a page carries. */
 export function pageStatus(code: PageCode): number {
   return pages[code].status;

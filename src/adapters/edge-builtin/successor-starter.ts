@@ -5,16 +5,16 @@ import { start, type PipedStreams } from "../../kit/exec.ts";
 import { edgeEnv } from "./edge-settings.ts";
 
 /**
- * Starts the process that replaces this one, with the same listening socket. A process that has given its rights up cannot start one that
+ * Starts the process that replaces this one, with the same listening sockets. A process that has given its rights up cannot start one that
  * has them, so a small shell keeps them; what it starts stands in a file that only the control plane writes.
  */
 export class SuccessorStarter {
   readonly #shell: ChildProcess & PipedStreams;
   readonly #exited: Promise<unknown>;
 
-  constructor(stateDir: string, listeningFd: number) {
+  constructor(stateDir: string, listeningFds: readonly number[]) {
     const args = [join(import.meta.dirname, "start-successor.sh"), `${process.pid}`];
-    this.#shell = start({ file: "/bin/sh", args }, { cwd: stateDir, env: edgeEnv(stateDir), fds: [listeningFd] });
+    this.#shell = start({ file: "/bin/sh", args }, { cwd: stateDir, env: edgeEnv(stateDir), fds: listeningFds });
     this.#exited = once(this.#shell, "close");
     this.#shell.stdin.on("error", () => {});
     this.#shell.stderr.pipe(process.stderr, { end: false });
@@ -29,7 +29,7 @@ export class SuccessorStarter {
     return Number(pid);
   }
 
-  /** Lets go of the listening socket. */
+  /** Lets go of the listening sockets. */
   async end(): Promise<void> {
     this.#shell.stdin.end();
     await this.#exited;

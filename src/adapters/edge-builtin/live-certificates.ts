@@ -1,0 +1,46 @@
+import { createSecureContext, type SecureContext } from "node:tls";
+import type { CertificateTable, EdgeCertificate } from "../../ports/edge.ts";
+import { writeLog } from "./write-log.ts";
+
+interface LiveCertificate extends EdgeCertificate {
+  /** Made at the first handshake: to read thousands of keys at once would hold up requests. */
+  context?: SecureContext;
+}
+
+/** The certificates now in force, by name. */
+export class LiveCertificates {
+  version = -1;
+  #byName = new Map<string, LiveCertificate>();
+
+  /** Puts a table in force unless the present one is newer; what did not change keeps its context, and with it the session tickets of clients. */
+  apply(table: CertificateTable): number {
+    if (table.version <= this.version) return this.version;
+    const byName = new Map<string, LiveCertificate>();
+    for (const given of table.certificates) {
+      const present = this.#byName.get(given.names[0] ?? "");
+      const isSame = present?.chain_pem === given.chain_pem && present.key_pem === given.key_pem;
+      const live: LiveCertificate = { ...given, ...(isSame && present.context ? { context: present.context } : {}) };
+      for (const name of given.names) byName.set(name, live);
+    }
+    this.#byName = byName;
+    this.version = table.version;
+    return this.version;
+  }
+
+  /** The one that names the server exactly, else the wildcard one level above; undefined: the handshake fails. */
+  find(serverName: string): SecureContext | undefined {
+    const name = serverName.toLowerCase();
+    const found = this.#byName.get(name) ?? this.#byName.get(name.replace(/^[^.]+/, "*"));
+    if (found === undefined) return undefined;
+    try {
+      return (found.context ??= createSecureContext({
+        cert: found.chain_pem,
+        key: found.key_pem,
+        minVersion: "TLSv1.2",
+      }));
+    } catch (error) {
+      writeLog(`The certificate of ${name} cannot be used: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+}

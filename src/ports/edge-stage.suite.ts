@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { Agent, createServer, request, type IncomingMessage, type RequestListener } from "node:http";
+import { Agent as TlsAgent, request as requestTls } from "node:https";
+import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { WebSocket, WebSocketServer } from "ws";
+import { runOk } from "../kit/exec.ts";
+import type { Edge, EdgeCertificate, Route, Target } from "./edge.ts";
+
+/** What a test asks for. */
+export interface Asked {
+  readonly host: string;
+  readonly path?: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+  readonly agent?: Agent;
+}
+
+/** One edge and the applications behind it, for tests. */
+export class Stage {
+  readonly over: "http" | "https";
+  readonly agent: Agent;
+  readonly #makeEdge: () => Promise<Edge>;
+  readonly #servers: { close(): void; closeAllConnections?(): void }[] = [];
+  #edge: Promise<Edge> | undefined;
+  #version = 0;
+
+  constructor(makeEdge: () => Promise<Edge>, over: "http" | "https" = "http") {
+    this.#makeEdge = makeEdge;
+    this.over = over;
+    this.agent = this.newAgent({ keepAlive: true });
+  }
+
+  /** Connections of its own. */
+  newAgent(options: { keepAlive?: boolean; maxSockets?: number } = {}): Agent {
+    return this.over === "http" ? new Agent(options) : new TlsAgent({ ...options, rejectUnauthorized: false });
+  }
+
+  edge(): Promise<Edge> {
+    return (this.#edge ??= this.#begin());
+  }
+
+  async #begin(): Promise<Edge> {
+    const edge = await this.#makeEdge();
+    if (this.over === "https") {
+      const certificate = await makeCertificate(["*.test"]);
+      await edge.applyCertificates({ version: 1, certificates: [certificate] });
+    }
+    return edge;
+  }
+
+  /** Takes over another edge for what follows, such as a control plane that was started again. */
+  use(edge: Edge): void {
+    this.#edge = Promise.resolve(edge);
+  }
+
+  async listen(): Promise<string> {
+    const { listen, listen_tls } = await (await this.edge()).observe();
+    return (this.over === "http" ? listen : listen_tls) as string;
+  }
+
+  async webSocket(host: string): Promise<WebSocket> {
+    const url = `${this.over === "http" ? "ws" : "wss"}://${await this.listen()}/chat`;
+    // ws hands it to tls.connect(), but its types do not know it.
+    const named = { servername: host } as object;
+    const socket = new WebSocket(url, [], { headers: { host }, rejectUnauthorized: false, ...named });
+    await once(socket, "open");
+    return socket;
+  }
+
+  /** Starts an application; with `echo` it also answers WebSockets with what they send. */
+  async app(listener: RequestListener, echo = false): Promise<Target> {
+    const server = createServer(listener);
+    this.#servers.push(server);
+    if (echo)
+      new WebSocketServer({ server }).on("connection", (socket) =>
+        socket.on("message", (message) => socket.send(message)),
+      );
+    return listening(server);
+  }
+
+  /** An address at which nothing listens. */
+  async deadTarget(): Promise<Target> {
+    const server = createTcpServer();
+    const target = await listening(server);
+    await new Promise((resolve) => server.close(resolve));
+    return target;
+  }
+
+  /** Puts these hosts in force, each a project of its own; resolves with the table's version. */
+  serve(hosts: Record<string, readonly Target[]>): Promise<number> {
+    return this.serveRoutes(Object.entries(hosts).map(([hostname, targets]) => route(hostname, targets)));
+  }
+
+  async serveRoutes(routes: readonly Route[], challenge: Target | null = null): Promise<number> {
+    const edge = await this.edge();
+    this.#version += 10;
+    await edge.apply({ version: this.#version, routes, challenge });
+    return this.#version;
+  }
+
+  async open(target: Target): Promise<number> {
+    return (await (await this.edge()).openRequests()).get(`${target.host}:${target.port}`) ?? 0;
+  }
+
+  /** Begins a request whose body the test writes itself. The edge must have been asked to `listen` or `serve` before. */
+  begin(asked: Asked) {
+    const [host, port] = this.#address();
+    const headers = { host: asked.host, ...asked.headers };
+    return (this.over === "http" ? request : requestTls)({
+      host,
+      port,
+      servername: serverName(asked.host),
+      path: asked.path ?? "/",
+      method: asked.method ?? "GET",
+      headers,
+      agent: asked.agent ?? this.agent,
+    });
+  }
+
+  /** Sends a request and gives its response as soon as its head is there. */
+  async open_(asked: Asked): Promise<IncomingMessage> {
+    await this.learnAddress();
+    // Node's client sends the body of a DELETE without any framing of its own.
+    const framed =
+      asked.body === undefined || asked.headers?.["transfer-encoding"]
+        ? {}
+        : { "content-length": `${Buffer.byteLength(asked.body)}` };
+    const outgoing = this.begin({ ...asked, headers: { ...framed, ...asked.headers } });
+    const response = once(outgoing, "response") as Promise<[IncomingMessage]>;
+    outgoing.end(asked.body);
+    return (await response)[0];
+  }
+
+  async ask(asked: Asked): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> {
+    const response = await this.open_(asked);
+    return { status: response.statusCode as number, headers: response.headers, body: await text(response) };
+  }
+
+  /** Sends bytes as they are and gives all that comes back until the edge closes. */
+  async raw(bytes: string): Promise<string> {
+    await this.learnAddress();
+    const [host, port] = this.#address();
+    const socket = this.#connect(host, port);
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    // A refusal may reset the connection while the client still writes.
+    socket.on("error", () => {});
+    socket.write(bytes);
+    const closed = once(socket, "close").catch(() => {});
+    await Promise.race([closed, sleep(3000, undefined, { ref: false })]);
+    socket.destroy();
+    return Buffer.concat(chunks).toString("latin1");
+  }
+
+  async until(probe: () => Promise<boolean>): Promise<void> {
+    for (let i = 0; i < 400; i += 1) {
+      if (await probe()) return;
+      await sleep(25);
+    }
+    assert.fail("did not come true within 10 s");
+  }
+
+  async close(): Promise<void> {
+    this.agent.destroy();
+    if (this.#edge !== undefined) await (await this.#edge).stop(0);
+    for (const server of this.#servers) {
+      server.close();
+      server.closeAllConnections?.();
+    }
+  }
+
+  async address(): Promise<{ host: string; port: number }> {
+    await this.learnAddress();
+    const [host, port] = this.#address();
+    return { host, port };
+  }
+
+  /** Looks up where the edge listens now. */
+  async learnAddress(): Promise<void> {
+    this.#listen = (await this.listen()) ?? this.#listen;
+  }
+
+  #connect(host: string, port: number): Socket {
+    if (this.over === "http") return connect({ host, port });
+    return connectTls({ host, port, servername: "raw.test", rejectUnauthorized: false });
+  }
+
+  #listen = "";
+
+  #address(): [host: string, port: number] {
+    const at = this.#listen.lastIndexOf(":");
+    return [this.#listen.slice(0, at), Number(this.#listen.slice(at + 1))];
+  }
+}
+
+/** Sends requests one after the other over a few connections, kept or new for each request, until it is stopped. */
+export function startLoad(stage: Stage, host: string, { connections = 8, keepAlive = true } = {}) {
+  const failures: string[] = [];
+  let answered = 0;
+  let running = true;
+  const agent = stage.newAgent({ keepAlive, maxSockets: connections });
+  const workers = Array.from({ length: connections }, async () => {
+    while (running) {
+      const answer = await stage.ask({ host, agent }).catch((error: Error) => ({ status: 0, body: error.message }));
+      if (answer.status !== 200) failures.push(`${answer.status} ${answer.body}`);
+      answered += 1;
+    }
+  });
+  /** Resolves when this many more requests have been answered. */
+  const passed = async (more: number) => {
+    const goal = answered + more;
+    await stage.until(async () => answered >= goal);
+  };
+  const stop = async () => {
+    running = false;
+    await Promise.all(workers);
+    agent.destroy();
+    return { failures, answered };
+  };
+  return { passed, stop };
+}
+
+/** An application that always says this. */
+export function say(words: string): RequestListener {
+  return (_req, res) => void res.end(words);
+}
+
+/** The whole body as text. */
+export async function text(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** A route without a redirect, of a project of its own. */
+export function route(hostname: string, targets: readonly Target[]): Route {
+  return { hostname, project_id: `prj_${hostname}`, state: "serving", targets, ...plain };
+}
+
+/** What a route without a redirect says of HTTPS. */
+export const plain = { https: "on", hsts: false } as const;
+
+/** What a client names in its handshake for a `Host`. */
+function serverName(host: string): string {
+  return host.toLowerCase().replace(/:\d*$|\.$/, "");
+}
+
+async function listening(server: Server): Promise<Target> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+}
+
+/** A certificate of its own authority for these names, for tests. */
+export async function makeCertificate(names: readonly string[], days = 30): Promise<EdgeCertificate> {
+  const dir = await mkdtemp(join(tmpdir(), "berth-certificate-"));
+  const [key, chain] = [join(dir, "key.pem"), join(dir, "chain.pem")];
+  const subject = [
+    "-subj",
+    `/CN=${names[0]}`,
+    "-addext",
+    `subjectAltName=${names.map((name) => `DNS:${name}`).join(",")}`,
+  ];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", `${days}`];
+  try {
+    await runOk({ file: "openssl", args: ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", chain] });
+    return { names, chain_pem: await readFile(chain, "utf8"), key_pem: await readFile(key, "utf8") };
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
