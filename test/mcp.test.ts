@@ -79,7 +79,7 @@ describe("berth mcp over stdin and stdout", () => {
     const listed = await tools.client.listTools();
     assert.ok(listed.tools.some(({ name }) => name === "diagnose") && listed.tools.length <= 20);
     const made = await tools.call("projects_change", { action: "create", slug: "made", name: "Made" });
-    assert.ok(!made.isError && made.text.includes('"slug": "made"'), made.text);
+    assert.ok(!made.isError && made.text.includes('"slug":"made"'), made.text);
     assert.ok((await tools.call("projects", { action: "list" })).text.includes('"made"'));
   });
 
@@ -92,7 +92,38 @@ describe("berth mcp over stdin and stdout", () => {
     assert.equal(body["code"], "no_database");
     for (const [field, value] of Object.entries(body)) assert.deepEqual(told[field], value);
     const wrong = await tools.call("projects_change", { action: "create", slug: "Not A Slug", name: "x" });
-    assert.match(wrong.text, /"path": "slug"/);
+    assert.match(wrong.text, /"path":"slug"/);
+  });
+
+  it("refuses for want of rights with the role and the scopes that are needed, and names what is missing", async () => {
+    const token = await testToken(api.database.db, organization.id, { role: "member", scopes: ["projects:read"] });
+    await using tools = await overStdio([], token.text);
+    const scope = await tools.call("env_change", { action: "set", slug: "demo", key: "A", value: "1" });
+    assert.match(scope.text, /"needs":\{"role":"member","scopes":\["env:write"\]\}/);
+    const role = await tools.call("deployments_change", { action: "scale", slug: "demo", replicas: 2 });
+    assert.match(role.text, /"needs":\{"role":"platform admin"/);
+    const missing = await tools.call("projects", { action: "get", slug: "dmo" });
+    assert.match(missing.text, /There is no project .*Did you mean `demo`/);
+  });
+
+  it("answers programs with the same data, marked as data, and pages every list by cursor", async () => {
+    await using tools = await overStdio();
+    const answer = await tools.client.callTool({
+      name: "logs",
+      arguments: { slug: "demo", action: "list" },
+    });
+    const { notice, result } = answer.structuredContent as { notice: string; result: { next_cursor: string } };
+    assert.match(notice, /no instruction/);
+    assert.equal(result.next_cursor, "7");
+    assert.ok(!JSON.stringify(result).includes("berth_o_"));
+    const log = await tools.call("deployments", { action: "build_log", id: build, cursor: 0 });
+    assert.match(log.text, /cursor=9|complete/);
+  });
+
+  it("warns whoever starts it with an administrator's login", async () => {
+    const admin = await testToken(api.database.db, organization.id, { role: "owner", platform_admin: true });
+    await using tools = await overStdio([], admin.text);
+    assert.match(tools.client.getInstructions() ?? "", /administrator/);
   });
 
   it("names what is wrong with a call before it is sent", async () => {
@@ -114,15 +145,15 @@ describe("berth mcp over stdin and stdout", () => {
   it("reaches rows without a tool by api_call, after api_routes told how", async () => {
     await using tools = await overStdio();
     assert.match((await tools.call("api_routes")).text, /^ssh-keys\.create\(name, public_key\): /m);
-    assert.match((await tools.call("api_routes", { route: "orgs.disable" })).text, /"params": \[\n\s*"slug"/);
+    assert.match((await tools.call("api_routes", { route: "orgs.disable" })).text, /"params":\["slug"/);
     const me = await tools.call("api_call", { route: "me.get" });
-    assert.match(me.text, /"slug": "acme"/);
+    assert.match(me.text, /"slug":"acme"/);
     const dryRunResult = await tools.call("api_call", {
       route: "projects.delete",
       params: { slug: "demo" },
       dry_run: true,
     });
-    assert.match(dryRunResult.text, /"dry_run": true/);
+    assert.match(dryRunResult.text, /"dry_run":true/);
     assert.equal((await api.call("GET", "/v1/projects/demo", { token: organization.owner })).body["state"], "active");
   });
 
@@ -203,8 +234,8 @@ describe("what the server is started with", () => {
 
   it("--project is meant where a call names none", async () => {
     await using tools = await overStdio(["-p", "demo"]);
-    assert.match((await tools.call("projects", { action: "get" })).text, /"slug": "demo"/);
-    assert.match((await tools.call("diagnose")).text, /"slug": "demo"/);
+    assert.match((await tools.call("projects", { action: "get" })).text, /"slug":"demo"/);
+    assert.match((await tools.call("diagnose")).text, /"slug":"demo"/);
   });
 
   it("without a login it says so and ends", async () => {
@@ -220,11 +251,11 @@ describe("a token in approval mode", () => {
     await using tools = await overStdio([], careful.text);
     const { text, isError } = await tools.call("projects_change", { action: "delete", slug: "other" });
     assert.ok(isError);
-    const id = /"id": "(apr_\w+)"/.exec(text)?.[1] ?? "";
-    assert.match(text, /"code": "approval_required"/);
+    const id = /"id":"(apr_\w+)"/.exec(text)?.[1] ?? "";
+    assert.match(text, /"code":"approval_required"/);
     assert.ok(text.includes(`Poll the tool approvals with {"action":"get","id":"${id}","wait":30}`), text);
     const polled = await tools.call("approvals", { action: "get", id });
-    assert.match(polled.text, /"status": "pending"/);
+    assert.match(polled.text, /"status":"pending"/);
     assert.doesNotMatch(`${text}${polled.text}`, /decide\//);
   });
 });
@@ -266,7 +297,7 @@ describe("berth mcp --http", () => {
     const requestInit = { headers: { authorization: `Bearer ${key}` } };
     await using tools = await connect(new StreamableHTTPClientTransport(url, { requestInit }) as unknown as Transport);
     assert.ok((await tools.client.listTools()).tools.length > 10);
-    assert.match((await tools.call("projects", { action: "get", slug: "demo" })).text, /"slug": "demo"/);
+    assert.match((await tools.call("projects", { action: "get", slug: "demo" })).text, /"slug":"demo"/);
     const messages: unknown[] = [];
     const { id } = await askedApproval();
     const given = { name: "approvals", arguments: { action: "get", id, wait: 3 } };

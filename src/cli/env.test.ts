@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
+import { sampleDeployment, sampleFailure, sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type SeenRequest } from "../../test/support/scripted-platform.ts";
 
 const secret = "planted-secret";
@@ -25,6 +26,27 @@ test("variables come from arguments, from stdin and from a file", async () => {
     ["TWO", "two words"],
   ];
   assert.deepEqual(written(platform.seen), expected);
+});
+
+test("--wait ends with the deployment that the change leads to, and with its failure", async () => {
+  const before = sampleDeployment({ number: 4 });
+  let made = [before];
+  const failure = sampleFailure({ stage: "boot", code: "crash_on_boot" });
+  await using platform = await startScriptedPlatform({
+    "env.set": () => {
+      made = [sampleDeployment({ id: "dep_5", number: 5, trigger: "variables", status: "failed", failure }), before];
+      return undefined;
+    },
+    "deployments.list": () => ({ deployments: made, next_cursor: null }),
+    "projects.get": () =>
+      sampleProject({
+        active_deployment: { id: "dep_1", number: 4, status: "active", commit: null, activated_at: null },
+      }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stderr } = await user.berth(["env", "set", `A=${secret}`, "--wait", "-p", "demo"]);
+  assert.equal(exitCode, 7, stderr);
+  assert.match(stderr, /Deployment #5 failed in the stage boot/);
 });
 
 test("no error ever repeats a value", async () => {

@@ -6,8 +6,11 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError, usageError } from "../failures.ts";
+import { failureOfDeployment } from "../follow.ts";
 import { readInput, wholeNumber } from "../input.ts";
+import { watchVariables } from "../outcomes.ts";
 import { confirm } from "../prompts.ts";
+import { withProgress } from "../render/progress.ts";
 import { table } from "../render/table.ts";
 import { relativeTime } from "../render/text.ts";
 
@@ -47,22 +50,51 @@ function addSet(env: Command, ctx: CliContext): void {
   const examples = [
     "berth env set GREETING=hello LANGUAGE=en",
     "berth env set API_KEY - < key.txt     # a value from stdin, kept out of the shell's history",
-    "berth env set --from-file .env",
+    "berth env set --from-file .env --wait",
   ];
   addCommand(env, { usage: "set [pairs...]", summary: "Set variables and restart the application with them", examples })
     .option("--from-file <file>", "a file with lines KEY=VALUE; - is stdin")
+    .option("-w, --wait", waitText)
     // An unknown option could be a value with a leading dash, which must not be repeated in an error.
     .allowUnknownOption()
-    .action(async (pairs: string[], options: { fromFile?: string }) => {
+    .action(async (pairs: string[], options: { fromFile?: string; wait?: boolean }) => {
       const variables = await readVariables(ctx, pairs, options.fromFile);
       const slug = await currentProject(ctx);
       checkVariables(slug, variables);
-      await setAll(ctx, slug, variables);
-      ctx.output.note(
-        () =>
-          `Set ${variables.map(([key]) => key).join(", ")}. ${slug} restarts with ${variables.length === 1 ? "it" : "them"} if it runs.`,
-      );
+      const said = `Set ${variables.map(([key]) => key).join(", ")}.`;
+      await changeVariables(ctx, slug, { change: () => setAll(ctx, slug, variables), said, wait: options.wait });
     });
+}
+
+const waitText = "wait until the application runs with the change; exit code 7 when it does not start";
+
+interface Change {
+  readonly change: () => Promise<void>;
+  readonly said: string;
+  readonly wait: boolean | undefined;
+}
+
+/** Changes variables; with `wait`, prints the deployment that the change leads to, or throws its failure. */
+async function changeVariables(ctx: CliContext, slug: string, { change, said, wait }: Change): Promise<void> {
+  if (wait !== true) {
+    await change();
+    ctx.output.note(() => `${said} If ${slug} runs, it restarts with the change in a few seconds.`);
+    return;
+  }
+  const client = await ctx.client();
+  ctx.goesOn = `The restart of ${slug} goes on; \`berth deployments\` shows how it ends.`;
+  const deployment = await withProgress(ctx, `Restarting ${slug}`, async (say) => {
+    const restarted = await watchVariables({ client, signal: ctx.signal, say }, slug);
+    await change();
+    return restarted();
+  });
+  const failure = deployment === null ? undefined : failureOfDeployment(deployment);
+  if (failure !== undefined) throw failure;
+  ctx.output.result(deployment, (paint) =>
+    deployment === null
+      ? `${said} Nothing restarts: ${slug} is not deployed, or had these values already.`
+      : `${said} ${paint.green("Live:")} deployment #${deployment.number} of ${slug}`,
+  );
 }
 
 async function readVariables(ctx: CliContext, pairs: readonly string[], file: string | undefined): Promise<Variables> {
@@ -128,13 +160,14 @@ function addRestore(env: Command, ctx: CliContext): void {
     examples: ["berth env restore API_KEY --from 12"],
   })
     .requiredOption("--from <number>", "the deployment's number; `berth deployments` lists them")
-    .action(async (key: string, options: { from: string }) => {
+    .option("-w, --wait", waitText)
+    .action(async (key: string, options: { from: string; wait?: boolean }) => {
       const from_deployment = wholeNumber(options.from.replace(/^#/, ""), "--from", { least: 1, most: 2_147_483_647 });
       const slug = await currentProject(ctx);
-      await (await ctx.client()).call("env.set", { params: { slug, key }, body: { from_deployment } });
-      ctx.output.note(
-        () => `${key} has the value of deployment #${from_deployment} again. ${slug} restarts with it if it runs.`,
-      );
+      const client = await ctx.client();
+      const change = () => client.call("env.set", { params: { slug, key }, body: { from_deployment } });
+      const said = `${key} has the value of deployment #${from_deployment} again.`;
+      await changeVariables(ctx, slug, { change, said, wait: options.wait });
     });
 }
 
@@ -145,11 +178,14 @@ function addUnset(env: Command, ctx: CliContext): void {
     examples: ["berth env unset GREETING LANGUAGE", "berth env unset API_KEY --yes"],
   })
     .option("-y, --yes", "don't ask")
-    .action(async (keys: string[], options: { yes?: boolean }) => {
+    .option("-w, --wait", waitText)
+    .action(async (keys: string[], options: { yes?: boolean; wait?: boolean }) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       await confirm(ctx, `This removes ${keys.join(", ")} from ${slug}.`, { name: slug, yes: options.yes });
-      for (const key of keys) await client.call("env.delete", { params: { slug, key } });
-      ctx.output.note(() => `Removed ${keys.join(", ")}.`);
+      const change = async () => {
+        for (const key of keys) await client.call("env.delete", { params: { slug, key } });
+      };
+      await changeVariables(ctx, slug, { change, said: `Removed ${keys.join(", ")}.`, wait: options.wait });
     });
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { InvalidArgumentError, type Command } from "commander";
-import { createClient } from "../../contract/client.ts";
+import { createClient, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { findPlatform } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -48,8 +48,21 @@ async function serve(ctx: CliContext, options: McpCommandOptions, version: strin
   const offer = { readOnly: options.readOnly === true, allowed: options.allow ?? null, project };
   // Loaded here, because no other command should wait for the packages behind it.
   const { createMcpServer } = await import("../mcp/server.ts");
-  const open = () => createMcpServer({ client, offer, version, token });
+  const warning = await warnAboutRights(ctx, client);
+  const open = () => createMcpServer({ client, offer, version, token, warning });
   await (options.http === true ? overHttp(ctx, options.port, open) : overStdio(ctx, open));
+}
+
+const rightsTimeoutMs = 3000;
+
+// An agent needs no more than its organization's rights. Without an answer the server starts nevertheless: its tools say what is wrong.
+async function warnAboutRights(ctx: CliContext, client: Client): Promise<string | undefined> {
+  const me = await client.call("me.get", { signal: AbortSignal.timeout(rightsTimeoutMs) }).catch(() => undefined);
+  if (me?.platform_admin !== true) return undefined;
+  ctx.environment.stderr.write(
+    "Warning: these tools act as the platform's administrator. Give an agent a token of its own: `berth tokens create agent --approval-mode`, then set BERTH_TOKEN.\n",
+  );
+  return "This login is the platform administrator's: it reaches settings of every organization, so change only what the user asked for.";
 }
 
 type Open = () => McpServer;

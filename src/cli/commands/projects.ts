@@ -4,6 +4,7 @@ import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { wholeNumber } from "../input.ts";
+import { awaitServing } from "../outcomes.ts";
 import { confirm } from "../prompts.ts";
 import { usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
@@ -163,10 +164,20 @@ function addUndelete(projects: Command, ctx: CliContext): void {
   addCommand(projects, {
     usage: "undelete <slug>",
     summary: "Bring a deleted project back",
-    examples: ["berth projects undelete demo"],
-  }).action(async (slug: string) => {
-    const client: Client = await ctx.client();
-    const project = await client.call("projects.undelete", { params: { slug } });
-    ctx.output.result(project, () => `${slug} is back: ${project.url}`);
-  });
+    examples: ["berth projects undelete demo", "berth projects undelete demo --no-wait"],
+  })
+    .option("--no-wait", "don't wait until it serves")
+    .action(async (slug: string, options: { wait: boolean }) => {
+      const client: Client = await ctx.client();
+      const project = await client.call("projects.undelete", { params: { slug } });
+      ctx.goesOn = `${slug} is no longer deleted, and starts.`;
+      const serves =
+        options.wait &&
+        (await withProgress(ctx, `Starting ${slug}`, (say) => awaitServing({ client, signal: ctx.signal, say }, slug)));
+      ctx.output.result(project, () =>
+        serves
+          ? `${slug} serves again: ${project.url}`
+          : `${slug} is no longer deleted${project.active_deployment === null ? "; nothing was deployed in it" : `, and starts: ${project.url}`}`,
+      );
+    });
 }

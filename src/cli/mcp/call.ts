@@ -1,8 +1,9 @@
 import type { AnyInput } from "../../contract/client.ts";
 import type { Row } from "../../contract/table.ts";
 import { usageError } from "../failures.ts";
-import { awaitOutcome } from "./await-outcome.ts";
-import { argumentsOf, awaitedRows } from "./input-schema.ts";
+import { ApiError } from "../../contract/client.ts";
+import { prepareOutcome } from "./prepare-outcome.ts";
+import { argumentsOf, awaitedRows, spellingOf } from "./input-schema.ts";
 import { presentAnswer, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
 
@@ -31,20 +32,29 @@ interface Sending {
 }
 
 async function send(session: Session, row: Row, { input, wait }: Sending): Promise<ToolAnswer> {
-  await session.confinement.check(row, input.params ?? {});
-  const document = await session.working(row.summary, () =>
-    session.client.send(row, { ...input, signal: session.signal }),
-  );
-  const isDryRun = input.query?.["dry_run"] === true;
-  const end = wait && !isDryRun && awaitedRows.includes(row.name);
-  const outcome = end ? await awaitOutcome(session, row, { document, params: input.params ?? {} }) : document;
+  const params = input.params ?? {};
+  await session.confinement.check(row, params);
+  const isAwaited = wait && input.query?.["dry_run"] !== true && awaitedRows.includes(row.name);
+  const end = isAwaited ? await prepareOutcome(session, row, params) : (document: unknown) => document;
+  const sending = async () => end(await session.client.send(row, { ...input, signal: session.signal }));
+  const outcome = await session.working(row.summary, () => sending().catch((fault) => rethrow(row, fault)));
   return presentAnswer(row, session.confinement.filter(row, outcome));
+}
+
+const rightsCodes = ["owner_only", "operator_only", "insufficient_scope"];
+
+/** A refusal for want of rights, with the rights that the row needs. */
+function rethrow({ access, scope, further_scopes }: Row, fault: unknown): never {
+  if (!(fault instanceof ApiError) || !rightsCodes.includes(fault.code)) throw fault;
+  const needs = { role: access === "operator" ? "platform admin" : access, scopes: [scope, ...further_scopes] };
+  throw new ApiError(new Response(null, { status: fault.status }), { ...fault.body, needs });
 }
 
 const beside = ["action", "wait", "dry_run", "idempotency_key"];
 
-function inputOf({ offer }: Session, row: Row, args: Arguments): AnyInput {
+function inputOf({ offer }: Session, row: Row, spelled: Arguments): AnyInput {
   const known = argumentsOf(row);
+  const args = Object.fromEntries(Object.entries(spelled).map(([name, value]) => [spellingOf(row, name), value]));
   const given: Arguments = offer.project === undefined ? args : { slug: offer.project, ...args };
   const names = known.map(({ name }) => name);
   const unknown = Object.keys(args).find((name) => !names.includes(name) && !beside.includes(name));

@@ -5,7 +5,8 @@ import { diagnosis, type Finding, type ProjectState } from "./diagnosis.ts";
 import { fit, lastLines } from "./fit.ts";
 import type { ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
-import { untrusted, visibleIn, visibleLines } from "./untrusted.ts";
+import { inToolWords } from "./in-tool-words.ts";
+import { untrusted, untrustedNotice, visibleIn, visibleLines } from "./untrusted.ts";
 
 const tailLines = 60;
 const tailCharacters = 8000;
@@ -15,10 +16,12 @@ export async function diagnose(session: Session, slug: string | undefined): Prom
   if (slug === undefined) throw usageError("Which project?", "Name it with slug.");
   const { state, unread } = await session.working("looking at the project", () => gather(session, slug));
   const findings = diagnosis(state, new Date());
+  const { text, notes, document } = fit(visibleIn(reported(state, findings), 2000), 24_000);
+  const report = [untrusted("the platform's state of the project", text), ...notes].join("\n");
+  const parts = [verdict(findings), hintOf(findings), report, logTail(state), missing(unread)];
   return {
-    text: [verdict(findings), report(state, findings), logTail(state), missing(unread)]
-      .filter((part) => part !== "")
-      .join("\n\n"),
+    text: parts.filter((part) => part !== "").join("\n\n"),
+    structured: { notice: untrustedNotice, result: document, notes },
     isError: false,
   };
 }
@@ -48,12 +51,15 @@ async function gather({ client, confinement, signal }: Session, slug: string): P
       return null;
     }
   };
-  const [deployments, builds, logs, domains] = await Promise.all([
+  const [deployments, builds, runtimeLog, domains] = await Promise.all([
     read("deployments.list"),
     read("builds.list"),
     read("logs.list", { limit: tailLines }),
     read("domains.list"),
   ]);
+  // What never ran has only the log of its build.
+  const logs =
+    runtimeLog?.lines.length === 0 ? await read("logs.list", { limit: tailLines, source: "build" }) : runtimeLog;
   const [metrics, timeline, cron, database, backups] = await Promise.all([
     read("metrics.get", { range: "1h" }),
     read("timeline.list", { limit: 50 }),
@@ -72,13 +78,23 @@ function verdict(findings: readonly Finding[]): string {
   return `Likely cause: ${first.code} (${first.severity}). Next step: ${first.next.text}${step}${others}`;
 }
 
-function report(
+/** What the platform says of the first failure: before everything else, because it says what helps. */
+function hintOf([first]: readonly Finding[]): string {
+  if (first?.failure === undefined || first.failure === null) return "";
+  const { summary, hint } = first.failure;
+  return untrusted(
+    "the platform, which may quote a command's output",
+    visibleLines(`${summary} ${inToolWords(hint)}`, 2000),
+  );
+}
+
+function reported(
   { project, deployments, builds, domains, metrics, database, backups }: ProjectState,
   findings: readonly Finding[],
-): string {
+) {
   const { from: _, to: __, buckets: ___, deployments: markers, ...traffic } = metrics ?? {};
-  const state = {
-    findings,
+  return {
+    findings: findings.map(({ failure: _failure, ...finding }) => finding),
     project,
     deployments: deployments?.deployments.slice(0, 3),
     builds: builds?.builds.slice(0, 3),
@@ -96,14 +112,13 @@ function report(
     database,
     last_backup: backups?.backups[0],
   };
-  const { text, notes } = fit(visibleIn(state, 2000), 24_000);
-  return [untrusted("the platform's state of the project", text), ...notes].join("\n");
 }
 
 function logTail({ logs }: ProjectState): string {
   if (logs === null || logs.lines.length === 0) return "";
   const lines = logs.lines.map((line) => `${line.at ?? ""} ${visibleLines(line.text, 500)}`.trim());
-  return untrusted("the application's log, its newest lines", lastLines(lines.join("\n"), tailCharacters).text);
+  const whose = logs.source === "build" ? "the newest build's log" : "the application's log";
+  return untrusted(`${whose}, its newest lines`, lastLines(lines.join("\n"), tailCharacters).text);
 }
 
 function missing(unread: readonly string[]): string {

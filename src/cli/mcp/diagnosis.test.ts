@@ -7,10 +7,12 @@ import {
   sampleFailure,
   sampleProject,
 } from "../../../test/support/contract-samples.ts";
+import { errors, type ErrorDefinition } from "../../contract/errors.ts";
 import { route } from "../../contract/routes.ts";
 import { diagnosis, type ProjectState } from "./diagnosis.ts";
 import { groups } from "./groups.ts";
 import { argumentsOf } from "./input-schema.ts";
+import { inToolWords, toolCallFor } from "./in-tool-words.ts";
 
 const now = new Date("2026-01-02T04:00:00.000Z");
 const active = sampleProject({
@@ -105,6 +107,27 @@ test("a failed deployment gives its own failure's code", () => {
   assert.deepEqual(codes({ deployments: { deployments: [failed], next_cursor: null } }), [
     ["broken", "health_timeout"],
   ]);
+});
+
+test("the failure of the likeliest cause comes with it, for its hint to be read first", () => {
+  const failure = sampleFailure({ hint: "Commit the lock file." });
+  const [finding] = diagnosis(
+    { ...nothing, builds: { builds: [sampleBuild({ status: "failed", failure })], next_cursor: null } },
+    now,
+  );
+  assert.equal(finding?.failure?.hint, "Commit the lock file.");
+});
+
+test("commands and routes in the platform's hints become calls of tools", () => {
+  assert.equal(
+    inToolWords("This needs a database: `berth db create` makes one."),
+    'This needs a database: the tool database_change with {"action":"create"} makes one.',
+  );
+  assert.ok(!inToolWords("GET /v1/me shows what yours may do.").includes("GET"));
+  const next = { route: "projects.undelete", method: "POST", path: "/v1/projects/demo/undelete" };
+  assert.deepEqual(toolCallFor(next), { tool: "projects_change", arguments: { action: "undelete", slug: "demo" } });
+  for (const [code, definition] of Object.entries<ErrorDefinition>(errors))
+    assert.doesNotMatch(inToolWords(definition.hint ?? ""), /`berth |(?:GET|POST) \//, code);
 });
 
 test("single crashes, a loop of crashes and a lack of memory are told apart; old crashes are forgotten", () => {

@@ -20,6 +20,8 @@ export interface Finding {
   readonly code: string;
   /** What was seen. Holds words of applications and users. */
   readonly seen: unknown;
+  /** What happened and what helps, of a failed build or deployment. May quote what a command printed. */
+  readonly failure?: Failure | null;
   readonly next: {
     readonly text: string;
     readonly tool: string | null;
@@ -27,6 +29,7 @@ export interface Finding {
   };
 }
 
+type Failure = NonNullable<Answer<"builds.get">["failure"]>;
 type Rule = (state: ProjectState, now: Date) => readonly Finding[];
 
 const severities = ["down", "broken", "notice"];
@@ -55,8 +58,9 @@ const deleted: Rule = ({ project }) => [
   ),
 ];
 
-const nothingDeployed: Rule = ({ project, builds }) => {
-  if (project.active_deployment !== null || isFailed(builds?.builds[0])) return [];
+const nothingDeployed: Rule = ({ project, builds, deployments }) => {
+  const hasFailed = isFailed(builds?.builds[0]) || isFailed(deployments?.deployments[0]);
+  if (project.active_deployment !== null || hasFailed) return [];
   const [build] = builds?.builds ?? [];
   if (build !== undefined && ["queued", "running"].includes(build.status))
     return [
@@ -89,16 +93,19 @@ const failedBuild: Rule = ({ project, builds }) => {
   const [build] = builds?.builds ?? [];
   if (build === undefined || !isFailed(build)) return [];
   return [
-    finding(
-      project.active_deployment === null ? "down" : "broken",
-      build.failure?.code ?? "build_failed",
-      build.failure,
-      {
-        text: "The newest build failed, so what served before serves on. Follow the failure's hint, correct the code and push again; the whole log tells more.",
-        tool: "deployments",
-        arguments: { action: "build_log", id: build.id },
-      },
-    ),
+    {
+      failure: build.failure,
+      ...finding(
+        project.active_deployment === null ? "down" : "broken",
+        build.failure?.code ?? "build_failed",
+        build.failure,
+        {
+          text: "Follow the hint, correct the code and push again; what served before serves on. The whole log says more.",
+          tool: "deployments",
+          arguments: { action: "build_log", id: build.id },
+        },
+      ),
+    },
   ];
 };
 
@@ -106,16 +113,19 @@ const failedDeployment: Rule = ({ project, deployments }) => {
   const [newest] = deployments?.deployments ?? [];
   if (newest?.status !== "failed") return [];
   return [
-    finding(
-      project.active_deployment === null ? "down" : "broken",
-      newest.failure?.code ?? "deployment_failed",
-      newest.failure,
-      {
-        text: "The newest deployment did not become healthy, so it got no traffic. Follow the failure's hint; the application's log tells more.",
-        tool: "logs",
-        arguments: { slug: project.slug, limit: 200 },
-      },
-    ),
+    {
+      failure: newest.failure,
+      ...finding(
+        project.active_deployment === null ? "down" : "broken",
+        newest.failure?.code ?? "deployment_failed",
+        newest.failure,
+        {
+          text: "Follow the hint, correct the code and push again; the newest deployment got no traffic. The application's log says more.",
+          tool: "logs",
+          arguments: { slug: project.slug, limit: 200 },
+        },
+      ),
+    },
   ];
 };
 

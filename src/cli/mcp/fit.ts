@@ -2,21 +2,28 @@
  * The JSON of a document within so many characters: its longest lists lose entries from their end until it fits, and a note says how many
  * each lost. Always ends: what does not fit without lists is cut.
  */
-export function fit(document: unknown, atMost = answerCharacters): { text: string; notes: readonly string[] } {
+export function fit(document: unknown, atMost = answerCharacters): Fitted {
   const lost = new Map<string, number>();
   let shown = document;
   let text = asText(shown);
   while (text.length > atMost) {
     const longest = longestList(shown);
     if (longest === undefined)
-      return { text: `${text.slice(0, atMost)}…`, notes: [...noteAll(lost), "The rest was cut."] };
+      return { document: null, text: `${text.slice(0, atMost)}…`, notes: [...noteAll(lost), "The rest was cut."] };
     const { path, list } = longest;
     const keep = Math.max(1, Math.min(list.length - 1, Math.floor((list.length * atMost) / text.length)));
     lost.set(path.join("."), (lost.get(path.join(".")) ?? 0) + list.length - keep);
     shown = replaceAt(shown, path, list.slice(0, keep));
     text = asText(shown);
   }
-  return { text, notes: noteAll(lost) };
+  return { document: shown, text, notes: noteAll(lost) };
+}
+
+export interface Fitted {
+  /** What of the document was kept; null when its text had to be cut. */
+  readonly document: unknown;
+  readonly text: string;
+  readonly notes: readonly string[];
 }
 
 /** How many characters an answer may have: about 10,000 tokens. */
@@ -31,7 +38,7 @@ export function lastLines(text: string, atMost = answerCharacters): { text: stri
 }
 
 function asText(document: unknown): string {
-  return JSON.stringify(document, null, 1);
+  return JSON.stringify(document);
 }
 
 function noteAll(lost: ReadonlyMap<string, number>): readonly string[] {

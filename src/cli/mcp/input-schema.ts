@@ -18,7 +18,7 @@ export interface Argument {
  */
 export function inputSchema(actions: ReadonlyMap<string, Row>, offer: Offer): JsonSchema {
   const rows = [...actions.values()];
-  const all = rows.map(argumentsOf);
+  const all = rows.map((row) => argumentsOf(row).map((each) => ({ ...each, name: shownName(each.name) })));
   const names = [...new Set(all.flatMap((each) => each.map(({ name }) => name)))];
   const fields = names.map((name) => [
     name,
@@ -33,10 +33,10 @@ export function inputSchema(actions: ReadonlyMap<string, Row>, offer: Offer): Js
   return {
     type: "object",
     properties: {
-      ...(actions.size === 1 ? {} : { action: { type: "string", enum: [...actions.keys()] } }),
+      action: { type: "string", enum: [...actions.keys()] },
       ...Object.fromEntries(fields),
       ...(rows.some((row) => awaitedRows.includes(row.name))
-        ? { wait: { type: "boolean", description: "Wait for the end, with progress" } }
+        ? { wait: { type: "boolean", description: "Answer with the outcome: live, failed …" } }
         : {}),
       ...(rows.some(changes) ? ofWrites : {}),
     },
@@ -55,7 +55,28 @@ export function argumentsOf(row: Row): readonly Argument[] {
 }
 
 /** Rows whose end a call may wait for. */
-export const awaitedRows: readonly string[] = ["deployments.create", "backups.create"];
+export const awaitedRows: readonly string[] = [
+  "deployments.create",
+  "backups.create",
+  "env.set",
+  "env.delete",
+  "projects.undelete",
+];
+
+// What continues a list is called `cursor` in every tool, whatever the row calls it.
+const continuing = ["after", "offset"];
+
+/** How an argument of a row is called here. */
+export function shownName(name: string): string {
+  return continuing.includes(name) ? "cursor" : name;
+}
+
+/** How a row calls an argument that is called so here. */
+export function spellingOf(row: Row, name: string): string {
+  if (name !== "cursor") return name;
+  const names = argumentsOf(row).map((each) => each.name);
+  return names.includes(name) ? name : (names.find((each) => continuing.includes(each)) ?? name);
+}
 
 const ofWrites = {
   dry_run: { type: "boolean", description: "Change nothing; say what would happen" },
@@ -94,6 +115,7 @@ function fieldSchema(same: readonly Argument[], offer: Offer): unknown {
       type: "string",
       description: offer.project === undefined ? "The project" : `The project; ${offer.project} if left out`,
     };
+  if (first.name === "cursor") return { type: ["string", "integer"], description: "next_cursor of the page before" };
   const schemas = same.map(({ schema, where }) =>
     where === "query" ? querySchema(schema) : schemaOf(schema, "input"),
   );

@@ -1,12 +1,16 @@
 import { ApiError, ConnectionError, InvalidCall } from "../../contract/client.ts";
 import type { Row } from "../../contract/table.ts";
 import { CliError } from "../failures.ts";
-import { fit, lastLines } from "./fit.ts";
-import { untrusted, visible, visibleIn, visibleLines } from "./untrusted.ts";
+import type { NextCall } from "../../contract/errors.ts";
+import { fit, lastLines, type Fitted } from "./fit.ts";
+import { summarizeMetrics } from "./metrics-summary.ts";
+import { inToolWords, toolCallFor } from "./in-tool-words.ts";
+import { untrusted, untrustedNotice, visible, visibleIn, visibleLines } from "./untrusted.ts";
 
-/** What a tool answers; `text` goes to the model. */
+/** What a tool answers; `text` goes to the model, `structured` to programs. */
 export interface ToolAnswer {
   readonly text: string;
+  readonly structured?: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
 }
 
@@ -24,31 +28,36 @@ const ownWords: readonly string[] = [
 
 /** What the platform answered, as text for a model. */
 export function presentAnswer(row: Row, document: unknown): ToolAnswer {
-  if (document === undefined) return { text: `Done: ${row.summary}.`, isError: false };
-  const { text, notes } = (texts[row.name] ?? jsonText)(document);
-  const shown = ownWords.includes(row.name) ? text : untrusted(`the platform's answer to ${row.name}`, text);
-  return { text: [shown, ...notes].join("\n"), isError: false };
+  if (document === undefined) return { text: `Done: ${row.summary}.`, structured: { done: row.name }, isError: false };
+  const { text, notes, document: result } = (texts[row.name] ?? jsonText)(document);
+  const isOwn = ownWords.includes(row.name);
+  const shown = isOwn ? text : untrusted(`the platform's answer to ${row.name}`, text);
+  const structured = { ...(isOwn ? {} : { notice: untrustedNotice }), result: result ?? text, notes };
+  return { text: [shown, ...notes].join("\n"), structured, isError: false };
 }
 
 /** Why something did not work. What the platform says of it is told as it is: sentence, code, hint, the call to make next. */
 export function presentFault(fault: unknown): ToolAnswer {
-  return { text: textOfFault(fault), isError: true };
+  const structured = documentOf(fault);
+  const steps = fault instanceof ApiError ? whatToDo(fault) : [];
+  return { text: [JSON.stringify(structured), ...steps].join("\n"), structured, isError: true };
 }
 
-function textOfFault(fault: unknown): string {
+function documentOf(fault: unknown): Readonly<Record<string, unknown>> {
   if (fault instanceof ApiError) {
-    const { status, requestId: request_id, retryAfterSeconds: retry_after_seconds } = fault;
-    const told = visibleIn({ ...fault.body, status, request_id, retry_after_seconds }, cellCharacters);
-    return [JSON.stringify(told, null, 1), ...whatToDo(fault)].join("\n");
+    const { status, requestId: request_id, retryAfterSeconds: retry_after_seconds, hint, body } = fault;
+    const told = visibleIn({ ...body, status, request_id, retry_after_seconds }, cellCharacters) as object;
+    const next = body["next"] as NextCall | undefined;
+    return {
+      ...told,
+      ...(hint === undefined ? {} : { hint: inToolWords(visible(hint)) }),
+      ...(next === undefined ? {} : { next_tool: toolCallFor(next) }),
+    };
   }
   const own = fault instanceof ConnectionError || fault instanceof CliError ? fault : undefined;
   const known = own ?? (fault instanceof InvalidCall ? fault : undefined);
   const error = known?.message ?? "Something went wrong in the tool itself.";
-  return JSON.stringify(
-    { error: visible(error), ...(own?.hint === undefined ? {} : { hint: visible(own.hint) }) },
-    null,
-    1,
-  );
+  return { error: visible(error), ...(own?.hint === undefined ? {} : { hint: visible(own.hint) }) };
 }
 
 function whatToDo({ code, body }: ApiError): readonly string[] {
@@ -62,19 +71,16 @@ function whatToDo({ code, body }: ApiError): readonly string[] {
   ];
 }
 
-interface Shown {
-  readonly text: string;
-  readonly notes: readonly string[];
-}
-
-function jsonText(document: unknown): Shown {
-  return fit(visibleIn(document, cellCharacters));
+function jsonText(document: unknown): Fitted {
+  const { next_offset, ...rest } = document as { readonly next_offset?: unknown };
+  return fit(visibleIn(next_offset === undefined ? document : { ...rest, next_cursor: next_offset }, cellCharacters));
 }
 
 /** Logs are shorter as lines than as JSON. */
-const texts: Readonly<Record<string, (document: unknown) => Shown>> = {
+const texts: Readonly<Record<string, (document: unknown) => Fitted>> = {
   "logs.list": linesText,
   "builds.logs": buildLogText,
+  "metrics.get": (document) => fit(visibleIn(summarizeMetrics(document as never), cellCharacters)),
 };
 
 interface LogPage {
@@ -82,15 +88,17 @@ interface LogPage {
   readonly next_cursor: string | null;
 }
 
-function linesText(document: unknown): Shown {
+function linesText(document: unknown): Fitted {
   const { lines, next_cursor } = document as LogPage;
   const all = lines.map(({ at, deployment, replica, text }) => {
     const origin = [at, deployment === null ? null : `#${deployment}`, replica === null ? null : `replica ${replica}`];
     return [...origin.filter((part) => part !== null), visibleLines(text, lineCharacters)].join(" ");
   });
   const { text, isCut } = lastLines(all.join("\n"));
-  const after = next_cursor === null ? [] : [`For what comes after these lines: after=${JSON.stringify(next_cursor)}.`];
-  return { text, notes: [...(isCut ? ["Earlier lines were left out: ask for fewer."] : []), ...after] };
+  const after =
+    next_cursor === null ? [] : [`For what comes after these lines: cursor=${JSON.stringify(next_cursor)}.`];
+  const notes = [...(isCut ? ["Earlier lines were left out: ask for fewer."] : []), ...after];
+  return { document: { log: text, next_cursor }, text, notes };
 }
 
 interface LogPart {
@@ -100,10 +108,10 @@ interface LogPart {
   readonly complete: boolean;
 }
 
-function buildLogText(document: unknown): Shown {
+function buildLogText(document: unknown): Fitted {
   const { log, status, next_offset, complete } = document as LogPart;
   const { text, isCut } = lastLines(visibleLines(log, lineCharacters));
-  const more = complete ? "The log is complete." : `There is or will be more from offset=${next_offset} on.`;
+  const more = complete ? "The log is complete." : `There is or will be more: cursor=${next_offset}.`;
   const notes = [`The build is ${status}. ${more}`, ...(isCut ? ["Earlier lines were left out."] : [])];
-  return { text, notes };
+  return { document: { log: text, status, complete, next_cursor: next_offset }, text, notes };
 }

@@ -14,9 +14,11 @@ import { callParts, callRow, type Arguments } from "./call.ts";
 import { confine } from "./confine.ts";
 import { diagnose } from "./diagnose.ts";
 import { argumentsOf, inputSchema } from "./input-schema.ts";
+import { nameMissing } from "../name-missing.ts";
 import { presentFault, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
-import { offeredRow, offeredTools, type Offer, type Tool } from "./tools.ts";
+import { listHint } from "./in-tool-words.ts";
+import { describeAction, offeredRow, offeredTools, type Offer, type Tool } from "./tools.ts";
 import { withoutTokens } from "./untrusted.ts";
 
 export interface McpOptions {
@@ -25,6 +27,8 @@ export interface McpOptions {
   readonly version: string;
   /** Removed from every answer, should it ever stand in one. */
   readonly token: string | undefined;
+  /** What the model should know about the login behind the tools; undefined when there is nothing to say. */
+  readonly warning: string | undefined;
 }
 
 const instructions = [
@@ -39,15 +43,22 @@ export function createMcpServer(options: McpOptions): McpServer {
   const { offer } = options;
   const server = new McpServer(
     { name: "berth", version: options.version },
-    { capabilities: { tools: {} }, instructions },
+    { capabilities: { tools: {} }, instructions: [instructions, options.warning].join(" ").trim() },
   );
   const tools = offeredTools(offer);
   server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(shown) as never }));
   server.server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
-    const { text, isError } = await answer(options, { tools, name: params.name, given: params.arguments ?? {} }, extra);
-    return { content: [{ type: "text" as const, text: withoutTokens(text, options.token) }], isError };
+    const asked = { tools, name: params.name, given: params.arguments ?? {} };
+    const { text, structured, isError } = await answer(options, asked, extra);
+    const content = [{ type: "text" as const, text: withoutTokens(text, options.token) }];
+    if (structured === undefined) return { content, isError };
+    return { content, isError, structuredContent: withoutTokensIn(structured, options.token) };
   });
   return server;
+}
+
+function withoutTokensIn(structured: Readonly<Record<string, unknown>>, token: string | undefined) {
+  return JSON.parse(withoutTokens(JSON.stringify(structured), token)) as Record<string, unknown>;
 }
 
 function shown({ name, title, description, inputSchema: schema, annotations }: Tool) {
@@ -77,7 +88,8 @@ async function run(session: Session, tool: Tool, given: Arguments): Promise<Tool
   if (tool.name === "diagnose") return diagnose(session, slugOf(given) ?? session.offer.project);
   if (tool.name === "api_routes") return listRoutes(session.offer, given["route"]);
   if (tool.name === "api_call") return callParts(session, namedRow(session.offer, given["route"]), given);
-  const row = tool.actions.size === 1 ? [...tool.actions.values()][0] : tool.actions.get(String(given["action"]));
+  const action = given["action"] ?? (tool.actions.size === 1 ? [...tool.actions.keys()][0] : undefined);
+  const row = tool.actions.get(String(action));
   if (row === undefined)
     throw usageError("There is no such action.", `These are offered: ${[...tool.actions.keys()].join(", ")}.`);
   return callRow(session, row, given);
@@ -98,12 +110,7 @@ function namedRow(offer: Offer, name: unknown) {
 function listRoutes(offer: Offer, name: unknown): ToolAnswer {
   if (name === undefined) {
     const offered = routes.filter((row) => offeredRow(offer, row.name) !== undefined);
-    const lines = offered.map(
-      (row) =>
-        `${row.name}(${argumentsOf(row)
-          .map((one) => (one.required ? one.name : `${one.name}?`))
-          .join(", ")}): ${row.summary}`,
-    );
+    const lines = offered.map((row) => describeAction(row.name, row, offer));
     return { text: lines.join("\n"), isError: false };
   }
   const row = namedRow(offer, name);
@@ -124,7 +131,7 @@ function listRoutes(offer: Offer, name: unknown): ToolAnswer {
     ...taken,
     schema: inputSchema(new Map([["", row]]), offer),
   };
-  return { text: JSON.stringify(told, null, 1), isError: false };
+  return { text: JSON.stringify(told), isError: false };
 }
 
 const progressEveryMs = 2000;
@@ -148,5 +155,12 @@ function openSession({ client, offer }: McpOptions, extra: Extra): Session {
       clearInterval(timer);
     }
   };
-  return { client, offer, confinement: confine(client, offer.allowed), signal, say, working };
+  return {
+    client: nameMissing(client, listHint),
+    offer,
+    confinement: confine(client, offer.allowed),
+    signal,
+    say,
+    working,
+  };
 }

@@ -1,7 +1,7 @@
 import { routes } from "../../contract/routes.ts";
 import { changes, type Row } from "../../contract/table.ts";
 import { groups, type Group } from "./groups.ts";
-import { argumentsOf, inputSchema, type JsonSchema } from "./input-schema.ts";
+import { argumentsOf, inputSchema, shownName, type JsonSchema } from "./input-schema.ts";
 
 /** A tool as clients see it. */
 export interface Tool {
@@ -66,9 +66,10 @@ function groupTool({ name, about, actions }: Group, offer: Offer, changing: bool
   ];
 }
 
-function describeAction(action: string, row: Row, offer: Offer): string {
+/** A row as a line of a tool's description. */
+export function describeAction(action: string, row: Row, offer: Offer): string {
   const names = argumentsOf(row).map(({ name, required }) =>
-    required && !(name === "slug" && offer.project !== undefined) ? name : `${name}?`,
+    required && !(name === "slug" && offer.project !== undefined) ? name : `${shownName(name)}?`,
   );
   return `${action}(${names.join(", ")}): ${row.summary}`;
 }

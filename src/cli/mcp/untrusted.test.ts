@@ -43,7 +43,7 @@ test("a large document loses entries of its longest list, and says how many", ()
 
 test("what has no list to shorten is cut, and small documents are left alone", () => {
   assert.ok(fit({ text: "x".repeat(100) }, 50).text.length <= 51);
-  assert.deepEqual(fit({ a: [1] }), { text: JSON.stringify({ a: [1] }, null, 1), notes: [] });
+  assert.deepEqual(fit({ a: [1] }), { document: { a: [1] }, text: JSON.stringify({ a: [1] }), notes: [] });
 });
 
 test("a long log keeps its end, in whole lines", () => {

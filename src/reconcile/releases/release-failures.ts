@@ -4,9 +4,9 @@ import type { ProbeResult } from "../probe-health.ts";
 
 /** Every way in which a deployment fails after its build, with what to do about it. */
 const releaseFailures = {
-  release_failed: "Read the output above. Nothing was switched: correct the command and push again.",
+  release_failed: "The command's output says why. Nothing was switched: correct the command and push again.",
   release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
-  crash_on_boot: "Read the output above; try the start command with the same variables on your machine.",
+  crash_on_boot: "The application's output says why. Try the start command with the same variables on your machine.",
   exited_on_boot: "The web process must keep running and listen on $PORT. Check the Procfile or the start script.",
   out_of_memory: "Use less memory at start, or ask the operator for a higher limit.",
   wrong_port:

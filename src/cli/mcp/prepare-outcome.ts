@@ -3,6 +3,7 @@ import type { Row } from "../../contract/table.ts";
 import { backupStates, buildStates, deploymentStates } from "../../contract/states.ts";
 import { until } from "../../kit/until.ts";
 import { CliError } from "../failures.ts";
+import { awaitServing, watchVariables } from "../outcomes.ts";
 import type { Session } from "./session.ts";
 
 interface Begun {
@@ -10,11 +11,27 @@ interface Begun {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** Prepares to wait for the end of what a row begins; call the result with the row's answer. */
+export async function prepareOutcome(
+  session: Session,
+  row: Row,
+  params: Begun["params"],
+): Promise<(document: unknown) => Promise<unknown>> {
+  const slug = params["slug"] as string;
+  if (row.name === "env.set" || row.name === "env.delete") {
+    const deployed = await watchVariables(session, slug);
+    return async () => ({ deployment: await deployed() });
+  }
+  if (row.name === "projects.undelete")
+    return async (project) => ({ project, serving: await awaitServing(session, slug) });
+  return (document) => awaitOutcome(session, row, { document, params });
+}
+
 // A build may take 15 minutes.
 const outcomeLimitMs = 20 * 60_000;
 
-/** What became of work that goes on after its call was answered. Throws `CliError` when it takes too long to wait for. */
-export async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<unknown> {
+/** What became of a build or a backup. Throws `CliError` when it takes too long to wait for. */
+async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<unknown> {
   const look = row.name === "backups.create" ? backupEnd(session, begun) : deploymentEnd(session, begun);
   const { signal } = session;
   const end = await until(look, { timeoutMs: outcomeLimitMs, firstMs: 300, atMostMs: 2000, signal });

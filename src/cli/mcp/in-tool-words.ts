@@ -1,0 +1,65 @@
+import type { NextCall } from "../../contract/errors.ts";
+import type { RouteName } from "../../contract/routes.ts";
+import { route } from "../../contract/routes.ts";
+import { changes } from "../../contract/table.ts";
+import { groups } from "./groups.ts";
+
+// Hints of the platform name commands and routes, which a model that has only tools cannot use.
+const routesOfPhrases: readonly (readonly [phrase: RegExp, row: RouteName])[] = [
+  [/`berth env set[^`]*`/g, "env.set"],
+  [/`berth db create`/g, "database.create"],
+  [/`berth projects settings[^`]*`/g, "projects.settings"],
+  [/`berth domains check`/g, "domains.list"],
+  [/`berth domains`/g, "domains.list"],
+  [/`berth backups create`/g, "backups.create"],
+  [/`berth backups`/g, "backups.list"],
+  [/`berth logs`/g, "logs.list"],
+  [/`berth rollback`/g, "deployments.rollback"],
+  [/`berth disk`/g, "disk.get"],
+  [/GET \/v1\/me\b/g, "me.get"],
+  [/GET \/v1\/status\b/g, "status.get"],
+  [/DELETE \/v1\/projects\/:slug\/database\/restored\/:database/g, "backups.drop"],
+];
+
+/** A sentence of the platform with tools in the place of commands and routes. */
+export function inToolWords(text: string): string {
+  return routesOfPhrases.reduce((said, [phrase, row]) => {
+    const { tool, arguments: given } = toolCallOf(row);
+    return said.replaceAll(phrase, `the tool ${tool} with ${JSON.stringify(given)}`);
+  }, text);
+}
+
+/** A call of a tool, ready to be made. */
+export interface ToolCall {
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** The call of a tool that reaches a route. */
+export function toolCallOf(name: RouteName, given: Readonly<Record<string, string>> = {}): ToolCall {
+  for (const group of groups) {
+    const action = Object.keys(group.actions).find((each) => group.actions[each] === name);
+    if (action === undefined) continue;
+    return { tool: changes(route(name)) ? `${group.name}_change` : group.name, arguments: { action, ...given } };
+  }
+  return {
+    tool: "api_call",
+    arguments: { route: name, ...(Object.keys(given).length === 0 ? {} : { params: given }) },
+  };
+}
+
+/** The call that an error names, as a call of a tool. */
+export function toolCallFor({ route: name, path }: NextCall): ToolCall {
+  const pattern = new RegExp(`^${route(name as RouteName).path.replaceAll(/:(\w+)/g, "(?<$1>[^/?]+)")}`);
+  const names = Object.entries(pattern.exec(path)?.groups ?? {});
+  return toolCallOf(
+    name as RouteName,
+    Object.fromEntries(names.map(([key, value]) => [key, decodeURIComponent(value)])),
+  );
+}
+
+/** How the things of a row are listed here. */
+export function listHint(name: RouteName): string {
+  const { tool, arguments: given } = toolCallOf(name);
+  return `${tool} with ${JSON.stringify(given)} lists what there is.`;
+}

@@ -1,0 +1,69 @@
+import type { Answer, Client } from "../contract/client.ts";
+import { deploymentStates } from "../contract/states.ts";
+import { until } from "../kit/until.ts";
+import { CliError } from "./failures.ts";
+
+type Deployment = Answer<"deployments.list">["deployments"][number];
+
+/** How an outcome that comes after its call's answer is waited for. */
+export interface Watch {
+  readonly client: Client;
+  readonly signal: AbortSignal;
+  /** Says how far it is. */
+  readonly say: (message: string) => void;
+}
+
+// The platform collects changes of variables for two seconds, then makes the deployment.
+const collectMs = 3000;
+const noneComesMs = 15_000;
+const deploymentLimitMs = 10 * 60_000;
+const readyLimitMs = 2 * 60_000;
+
+/** Prepares to wait for the deployment of a change of variables that is made next; it resolves with null when there is nothing to restart. */
+export async function watchVariables(watch: Watch, slug: string): Promise<() => Promise<Deployment | null>> {
+  const { client, signal, say } = watch;
+  const read = async () => (await client.call("deployments.list", { params: { slug }, signal })).deployments;
+  const before = (await read())[0]?.number ?? 0;
+  return async () => {
+    const project = await client.call("projects.get", { params: { slug }, signal });
+    if (project.active_deployment === null) return null;
+    const changedAtMs = Date.now();
+    const look = async () => {
+      const [newest] = await read();
+      const waitedMs = Date.now() - changedAtMs;
+      const isNew = newest !== undefined && newest.number > before;
+      if (!isNew) return waitedMs > noneComesMs ? { deployment: null } : undefined;
+      say(`deployment ${newest.number} is ${newest.status}`);
+      return isDecided(newest) && waitedMs > collectMs ? { deployment: newest } : undefined;
+    };
+    return (await awaited(look, deploymentLimitMs, watch)).deployment;
+  };
+}
+
+/** Waits until a project that was deleted serves again; false when nothing was deployed. */
+export async function awaitServing(watch: Watch, slug: string): Promise<boolean> {
+  const { client, signal, say } = watch;
+  const project = await client.call("projects.get", { params: { slug }, signal });
+  if (project.active_deployment === null) return false;
+  const look = async () => {
+    const { replicas } = await client.call("metrics.get", { params: { slug }, signal });
+    const ready = replicas.filter((replica) => replica.ready).length;
+    say(`ready replicas: ${ready} of ${project.replicas}`);
+    return ready >= project.replicas ? true : undefined;
+  };
+  return awaited(look, readyLimitMs, watch);
+}
+
+function isDecided({ status }: Deployment): boolean {
+  return status === "active" || deploymentStates[status].length === 0;
+}
+
+async function awaited<T>(look: () => Promise<T | undefined>, timeoutMs: number, { signal }: Watch): Promise<T> {
+  const end = await until(look, { timeoutMs, firstMs: 300, atMostMs: 1000, signal });
+  signal.throwIfAborted();
+  if (end !== undefined) return end;
+  throw new CliError("unavailable", "timeout", {
+    message: "It takes too long to wait for, and goes on.",
+    hint: "Look at its state later.",
+  });
+}
