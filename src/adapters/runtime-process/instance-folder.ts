@@ -22,6 +22,7 @@ export class InstanceFolder {
   readonly record: InstanceRecord;
   #shim: ProcessIdentity | undefined;
   #exit: InstanceExit | undefined;
+  #isExitRead = false;
 
   constructor(path: string, record: InstanceRecord) {
     this.path = path;
@@ -76,9 +77,10 @@ export class InstanceFolder {
     return code === undefined ? undefined : { code: Number(code), at: statSync(file).mtime };
   }
 
-  /** How it ended, where that was written down. */
+  /** How it ended, where that was written down. Read once: from then on only `settle` writes it. */
   settledExit(): InstanceExit | undefined {
-    this.#exit ??= this.#readExit();
+    if (!this.#isExitRead) this.#exit = this.#readExit();
+    this.#isExitRead = true;
     return this.#exit;
   }
 
@@ -97,6 +99,7 @@ export class InstanceFolder {
     try {
       writeFileSync(`${file}.new`, JSON.stringify(exit), { mode: 0o600 });
       renameSync(`${file}.new`, file);
+      this.#exit = exit;
     } catch {
       // It stays unsettled.
     }

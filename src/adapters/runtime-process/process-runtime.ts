@@ -106,6 +106,7 @@ class SandboxedProcesses implements ProcessRuntime {
 
   /** One whose end cannot be read now counts as running, until it can: taken for missing it would be started twice. */
   #toInstance(folder: InstanceFolder): Instance {
+    if (this.#watch.seesRunning(folder)) return toInstance(folder, undefined);
     try {
       return toInstance(folder, settleExit(folder, this.#options.sandbox));
     } catch {
@@ -167,7 +168,7 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 
   async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
-    const running = this.#folders.latest(workloadId).filter(isRunning);
+    const running = this.#folders.latest(workloadId).filter((folder) => this.#watch.seesRunning(folder));
     return running.flatMap((folder) => this.#usage(folder) ?? []);
   }
 

@@ -13,5 +13,7 @@ exec 2>/dev/null
 "$@" 2>&1
 # One small write by the shell itself: a program could be killed together with the application. The file's time is the time of the exit.
 echo "$?" >"$folder/exit"
+# <state folder>/live/<workload>/<ordinal>/<attempt>: the control plane watches <state folder>/ended.
+: >"$folder/../../../../ended/$$"
 # Whatever is left in this process group is of no use any more. Written as POSIX has it: dash takes no `--` after `-KILL`.
 kill -s KILL -- "-$$"

@@ -1,6 +1,9 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
+import { openBell, type Bell } from "./bell.ts";
 import { createFaultIsolation, type RunIsolated } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
+import { processIds } from "../../kit/processes.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import type { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit } from "./observe-instance.ts";
@@ -9,16 +12,24 @@ import { applicationProcesses, readProcessTree, type ProcessTree } from "./proce
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
-/** Probes living instances four times a second for their end and for the size of their output, and once a second for their memory. */
+/**
+ * Sees within a quarter of a second that an instance ended, and keeps the limits of output and memory. Instances that rest cost next to
+ * nothing: one reading of /proc shows whose shim is gone, a shim that ends rings, and only every few seconds each is looked at by itself.
+ */
 export interface InstanceWatch {
   start(): void;
   stop(): void;
   add(folder: InstanceFolder): void;
+  /** Whether the latest look found the instance running. */
+  seesRunning(folder: InstanceFolder): boolean;
   listen(listener: (workloadId: string) => void): () => void;
 }
 
 const lookMs = 250;
 const memoryEveryLooks = 4;
+const outputEveryLooks = 2;
+// A shim whose parent does not wait for it stays in /proc as a zombie.
+const closerEveryLooks = 20;
 const defaultMaxOutputBytes = 32 * 1024 * 1024;
 
 /** Watches what runs in these folders. */
@@ -35,26 +46,37 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
     living.delete(folder.path);
     notify(folder.record.workload_id);
   };
+  const lookAtThose = (wanted: (folder: InstanceFolder, index: number) => boolean) => {
+    for (const folder of [...living.values()].filter(wanted)) void runIsolated(folder.path, () => look(folder));
+  };
   let looks = 0;
   let isLimiting = false;
   const tick = () => {
-    for (const folder of [...living.values()]) void runIsolated(folder.path, () => look(folder));
     looks += 1;
-    if (isLimiting) return;
+    const pids = new Set(processIds());
+    const isGone = (folder: InstanceFolder) => !pids.has(folder.shim()?.pid ?? -1);
+    lookAtThose((folder, index) => isGone(folder) || (looks + index) % closerEveryLooks === 0);
+    if (isLimiting || looks % outputEveryLooks !== 0) return;
     isLimiting = true;
     keepLimits(options, [...living.values()], { withMemory: looks % memoryEveryLooks === 0, runIsolated })
       .catch((fault: unknown) => log.error({ fault: String(fault) }, "the limits of applications could not be kept"))
       .finally(() => (isLimiting = false));
   };
   let timer: NodeJS.Timeout | undefined;
+  let bell: Bell | undefined;
   return {
     start() {
       for (const folder of folders.all())
         void runIsolated(folder.path, () => void (isRunning(folder) && living.set(folder.path, folder)));
       timer = setInterval(tick, lookMs).unref();
+      bell = openBell(options.stateDir, (pid) => lookAtThose((folder) => folder.shim()?.pid === pid));
     },
-    stop: () => clearInterval(timer),
+    stop() {
+      clearInterval(timer);
+      bell?.close();
+    },
     add: (folder) => living.set(folder.path, folder),
+    seesRunning: (folder) => living.has(folder.path) && folder.shim() !== undefined && !folder.settledExit(),
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -68,8 +90,11 @@ async function keepLimits(
   { withMemory, runIsolated }: { readonly withMemory: boolean; readonly runIsolated: RunIsolated },
 ): Promise<void> {
   const maxBytes = options.maxOutputBytes ?? defaultMaxOutputBytes;
-  for (const folder of living)
+  for (const folder of living) {
+    // A file below the limit keeps less than the limit.
+    if ((statSync(join(folder.path, "output"), { throwIfNoEntry: false })?.size ?? 0) <= maxBytes) continue;
     await runIsolated(join(folder.path, "output"), () => new OutputFile(folder.path).cap(maxBytes));
+  }
   if (!withMemory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
   const tree = readProcessTree();
   for (const folder of living)

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { startDetached } from "../../kit/exec.ts";
+import { openBell } from "./bell.ts";
+
+const stateDir = mkdtempSync(join(tmpdir(), "berth-bell-"));
+after(() => rmSync(stateDir, { recursive: true }));
+
+/** A shim whose application ends at once. */
+async function runShim(attempt: number): Promise<number> {
+  const folder = join(stateDir, "live", "dep_1", "0", String(attempt));
+  mkdirSync(folder, { recursive: true });
+  const words = [join(import.meta.dirname, "shim.sh"), folder, "true"];
+  return startDetached({ file: "/bin/sh", args: words }, join(folder, "output"));
+}
+
+test("a shim that ends rings, also when it ended while nobody listened", async () => {
+  const rung: number[] = [];
+  let heard = () => {};
+  const hears = (pid: number) =>
+    new Promise<void>((resolve) => {
+      heard = () => rung.includes(pid) && resolve();
+      heard();
+    });
+  const listen = () =>
+    openBell(stateDir, (pid) => {
+      rung.push(pid);
+      heard();
+    });
+  const bell = listen();
+  await hears(await runShim(1));
+  bell.close();
+  const missed = await runShim(2);
+  const again = listen();
+  await hears(missed);
+  again.close();
+  assert.deepEqual(readdirSync(join(stateDir, "ended")), []);
+});

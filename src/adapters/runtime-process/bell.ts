@@ -1,0 +1,29 @@
+import { mkdirSync, rmSync, watch } from "node:fs";
+import { join } from "node:path";
+import { namesIn } from "./state-files.ts";
+
+export interface Bell {
+  close(): void;
+}
+
+/**
+ * Calls `onRing` with the pid of each shim as it ends: shims leave a file of that name in one folder (shim.sh), so that one watch of the
+ * kernel serves all instances. Where the kernel gives none, ends are seen by looking.
+ */
+export function openBell(stateDir: string, onRing: (pid: number) => void): Bell {
+  const folder = join(stateDir, "ended");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const answer = () => {
+    for (const name of namesIn(folder)) {
+      rmSync(join(folder, name), { force: true });
+      onRing(Number(name));
+    }
+  };
+  try {
+    const watcher = watch(folder, { persistent: false }, answer).on("error", () => {});
+    answer();
+    return watcher;
+  } catch {
+    return { close() {} };
+  }
+}
