@@ -8,6 +8,7 @@ import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
 import { measureFairness } from "./fairness.ts";
 import { measureGitPush } from "./git.ts";
+import { measureGrowth } from "./growth.ts";
 import { measureMemory } from "./memory.ts";
 import { formatRow, type BenchRow } from "./row.ts";
 
@@ -29,6 +30,7 @@ const benches: readonly Bench[] = [
   { name: "data", lacks: dataBenchLacks, measure: measureData },
   { name: "fairness", measure: measureFairness },
   { name: "memory", measure: async () => [await measureMemory()] },
+  { name: "growth", measure: measureGrowth },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];
 

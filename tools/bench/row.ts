@@ -4,7 +4,7 @@ export interface BenchRow {
   readonly against: string;
   readonly ours: number;
   readonly theirs: number;
-  readonly unit: "ms" | "requests/s" | "MB" | "count";
+  readonly unit: "ms" | "requests/s" | "MB" | "count" | "s a minute" | "a second";
   /** Ours divided by theirs. */
   readonly ratio: number;
   /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
@@ -60,6 +60,15 @@ export function memoryRow(
     ratio: megabytes.ours / megabytes.theirs,
     goal: megabytes.goal,
   };
+}
+
+/** What both use of something, lower is better. */
+export function usageRow(
+  name: string,
+  against: string,
+  used: { ours: number; theirs: number; unit: "s a minute" | "a second"; goal: number | null },
+): BenchRow {
+  return { name, against, ...used, ratio: used.ours / used.theirs };
 }
 
 /** What must not happen at all. */
