@@ -16,6 +16,9 @@ export interface RouteChanges {
   readonly draining: readonly string[];
 }
 
+/** Keeps the planner from joining whole tables, which it does while their statistics are older than their rows. */
+const lookedUpOneByOne = sql`limit 1`;
+
 /**
  * The routes of all projects whose route may have changed since the snapshot, of all projects without one. A pure function of the rows:
  * requests go to the deployment whose switch is under way, else to the active one, and there to the running replicas whose present start
@@ -23,20 +26,24 @@ export interface RouteChanges {
  */
 export async function changedRoutes(db: Db, since: string | null): Promise<RouteChanges> {
   const { rows } = await sql<{ snapshot: string; rows: readonly RouteRow[]; draining: readonly string[] }>`
-    with changed as (
+    with changed as materialized (
       select project_id from route_change where ${since}::pg_snapshot is null
         or (changed_by >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(changed_by, ${since}::pg_snapshot))),
     routed as (
       select c.project_id, p.hostname,
-        case when o.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'
-          when d.id is null then 'empty' else 'serving' end as state,
-        (select jsonb_agg(m.hostname order by m.hostname) from domain m where m.project_id = p.id and m.verified_at is not null) as domains,
+        case when p.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'
+          when p.deployment_id is null then 'empty' else 'serving' end as state,
+        (select jsonb_agg(m.hostname order by m.hostname) from domain m where m.project_id = c.project_id and p.hostname is not null
+          and m.verified_at is not null) as domains,
         (select jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal) from replica r
-          where r.deployment_id = d.id and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
-      from changed c left join project p on p.id = c.project_id and p.purged_at is null left join organization o on o.id = p.org_id
-      left join deployment w on w.project_id = p.id and w.status = 'starting' and w.switching
-      left join deployment a on a.project_id = p.id and a.status = 'active'
-      left join deployment d on d.id = coalesce(w.id, a.id))
+          where r.deployment_id = p.deployment_id and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
+      from changed c left join lateral (
+        select p.hostname, p.deleted_at, p.replicas, o.suspended_at, coalesce(
+          (select w.id from deployment w where w.project_id = p.id and w.status = 'starting' and w.switching),
+          (select a.id from deployment a where a.project_id = p.id and a.status = 'active')) as deployment_id
+        from project p join organization o on o.id = p.org_id
+        where p.id = c.project_id and p.purged_at is null
+        ${lookedUpOneByOne}) p on true)
     select pg_current_snapshot()::text as snapshot, (select coalesce(jsonb_agg(to_jsonb(routed)), '[]') from routed) as rows,
       (select coalesce(jsonb_agg(host || ':' || port), '[]') from replica where state = 'draining' and host is not null) as draining`.execute(
     db,
