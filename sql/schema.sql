@@ -779,6 +779,8 @@ CREATE UNIQUE INDEX approval_open ON public.approval USING btree (token_id, fing
 
 CREATE INDEX backup_of_project ON public.backup USING btree (org_id, project_id, id DESC);
 
+CREATE INDEX backup_operation_leased ON public.backup_operation USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
 CREATE INDEX backup_operation_of_backup ON public.backup_operation USING btree (backup_id);
 
 CREATE UNIQUE INDEX backup_operation_one_running ON public.backup_operation USING btree (project_id) WHERE (status = 'running'::text);
@@ -866,6 +868,8 @@ CREATE INDEX project_metric_old ON public.project_metric USING btree (bucket_sec
 CREATE UNIQUE INDEX project_of_hostname ON public.project USING btree (hostname) WHERE (purged_at IS NULL);
 
 CREATE UNIQUE INDEX project_of_slug ON public.project USING btree (org_id, slug) WHERE (purged_at IS NULL);
+
+CREATE INDEX project_purge_leased ON public.project_purge USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE UNIQUE INDEX project_purge_running ON public.project_purge USING btree (project_id) WHERE (status = 'running'::text);
 

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import { expireApprovals } from "../src/features/approvals/queries.ts";
+import { takeOperation } from "../src/features/backups/operations.ts";
+import { closeInterrupted, interrupted, takeQueued } from "../src/features/builds/builds.ts";
+import { adoptRuns, closeLostRuns, lockDueJobs, nextMinute } from "../src/features/cron/lifecycle-queries.ts";
+import {
+  changedRoutes,
+  hasOpenRequests,
+  projectsToRestart,
+  pushedDeployments,
+  takeDeployment,
+  workloadRows,
+} from "../src/features/deployments/deployments.ts";
+import { takeDueChecks } from "../src/features/domains/check-queries.ts";
+import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
+import { enlistLooks, takeDueLooks } from "../src/features/metrics/metrics.ts";
+import { nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
+import { takePurge } from "../src/features/purges/purges.ts";
+import type { Db, Tx } from "../src/store/database.ts";
+import { releaseDeadLeases } from "../src/store/leases.ts";
+import { openVault } from "../src/store/vault.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { HandlerPlatform } from "../src/features/context.ts";
+import { testDatabase, type TestDatabase } from "./support/database.ts";
+import { runsAll } from "./support/draw-cases.ts";
+import { testOrganization } from "./support/test-platform.ts";
+import { testBuild, testDeployment, testProject } from "./support/things.ts";
+
+const history = runsAll ? 100_000 : 10_000;
+/** Far more than one project needs, far less than its history. */
+const most = 200;
+const owner = "test";
+const now = new Date();
+
+/** What the reconcilers ask every few seconds, also when nothing is to be done. */
+const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
+  adoptRuns: (db) => adoptRuns(db, owner, 100),
+  changedRoutes: (db) => changedRoutes(db, null),
+  closeInterrupted: (db) => closeInterrupted(db, interrupted, []),
+  closeLostRuns: (db) => closeLostRuns(db, now),
+  deleteEndedKeys: (db) => deleteEndedKeys(db, now),
+  enlistLooks: (db) => enlistLooks(db, 300),
+  expireApprovals: (db) => expireApprovals(db, now),
+  hasOpenRequests: (db) => hasOpenRequests(db, ["127.0.0.1:3000"]),
+  lockDueJobs: (db) => lockDueJobs(db as never, now, 100),
+  nextDueMs: (db) => nextDueMs(db),
+  nextMinute: (db) => nextMinute(db),
+  projectsToRestart: (db) => projectsToRestart(db),
+  pushedDeployments: (db) => pushedDeployments(db, now),
+  releaseDeadLeasesOfBuilds: (db) => releaseDeadLeases(db, "build"),
+  releaseDeadLeasesOfDeployments: (db) => releaseDeadLeases(db, "deployment"),
+  releaseDeadLeasesOfNotifications: (db) => releaseDeadLeases(db, "notification"),
+  releaseDeadLeasesOfOperations: (db) => releaseDeadLeases(db, "backup_operation"),
+  takeDeployment: (db) => takeDeployment(db, owner, []),
+  takeDueChecks: (db) => takeDueChecks(db, 10),
+  takeDueLooks: (db) => takeDueLooks(db, { everySeconds: 300, limit: 10 }),
+  takeNotification: (db) => takeNotification(db, owner, { notifiers: ["outbox"], underWay: [] }),
+  takeOperation: (db) => takeOperation(db, owner, []),
+  takePurge: (db) => takePurge(db, owner, []),
+  takeQueued: (db) => takeQueued(db, owner, []),
+  workloadRows: (db) => workloadRows(db, "machine", []),
+};
+
+let database: TestDatabase;
+const folder = mkdtempSync(join(tmpdir(), "berth-history-"));
+
+before(async () => {
+  database = await testDatabase();
+  const platform = { db: database.db, vault: openVault({ keyFile: join(folder, "key") }) } as HandlerPlatform;
+  const org = await testOrganization(database.db, "home");
+  const project = await testProject(platform, org);
+  const of = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(platform, of, { status: "succeeded" });
+  await testDeployment(platform, of, { build_id, number: 1, status: "active" });
+  await makeHistory(database.db);
+});
+after(async () => {
+  await database?.drop();
+  rmSync(folder, { recursive: true });
+});
+
+for (const [name, query] of Object.entries(queries))
+  test(`${name} reads no more with ${history} finished rows`, async () => {
+    const read = await rowsRead(database.db, query);
+    assert.ok(read <= most, `it read ${read} rows`);
+  });
+
+/** Copies the one build and deployment, as ended ones, and adds ended runs and operations. Without triggers and foreign keys, which would take long. */
+async function makeHistory(db: Db): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await sql`set local session_replication_role = replica`.execute(tx);
+    const copies = sql`cross join generate_series(2, ${history}) as copy(n)`;
+    await sql`insert into build (id, org_id, project_id, number, status, origin, commit, branch, message, finished_at)
+      select id || n, org_id, project_id, n, 'succeeded', origin, commit, branch, message, now() - interval '1 day' from build ${copies}`.execute(
+      tx,
+    );
+    await sql`insert into deployment (id, org_id, project_id, number, status, trigger, build_id, commit, image_ref, image, sealed_variables,
+        activated_at, retired_at, finished_at)
+      select id || n, org_id, project_id, n, 'retired', trigger, build_id, commit, image_ref, image, sealed_variables,
+        now() - interval '1 day', now() - interval '1 day', now() - interval '1 day' from deployment ${copies}`.execute(
+      tx,
+    );
+    await sql`insert into replica (org_id, deployment_id, ordinal, attempt, ready_attempt, machine)
+      select org_id, id, 0, 1, 1, 'machine' from deployment where status = 'retired'`.execute(tx);
+    await sql`insert into cron_run (id, org_id, project_id, job_id, trigger, scheduled_at, status, started_at, finished_at)
+      select 'run_' || n, p.org_id, p.id, 'job_1', 'schedule', now() - make_interval(mins => n), 'succeeded', now(), now() from project p ${copies}`.execute(
+      tx,
+    );
+    await sql`insert into backup_operation (id, org_id, project_id, backup_id, kind, status, finished_at)
+      select 'bop_' || n, p.org_id, p.id, 'bak_' || n, 'backup', 'completed', now() from project p ${copies}`.execute(
+      tx,
+    );
+  });
+  await sql`analyze`.execute(db);
+}
+
+/** How many rows its statements read, found by index or by reading whole tables. */
+async function rowsRead(db: Db, query: (db: Db) => Promise<unknown>): Promise<number> {
+  return db.transaction().execute(async (tx) => {
+    const before = await rowsReadSoFar(tx);
+    await query(tx as unknown as Db);
+    return (await rowsReadSoFar(tx)) - before;
+  });
+}
+
+async function rowsReadSoFar(tx: Tx): Promise<number> {
+  const { rows } = await sql<{ read: number }>`
+    select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as read from pg_stat_xact_user_tables`.execute(
+    tx,
+  );
+  return rows[0]?.read ?? 0;
+}
