@@ -317,6 +317,15 @@ export interface Config extends Values {
   readonly toolEnvironment: Readonly<Record<string, string>>;
 }
 
+/** Settings as they were given, with the search path of programs. */
+export type GivenSettings = Readonly<Record<string, string>>;
+
+/** The settings that the environment holds, for a service that starts with the same. */
+export function givenSettings(environment: NodeJS.ProcessEnv = process.env): GivenSettings {
+  const given = Object.entries(environment).filter(([name, value]) => value && /^(?:BERTH_\w+|PATH)$/.test(name));
+  return Object.fromEntries(given) as GivenSettings;
+}
+
 /** Reads the configuration from the environment. Throws one sentence per wrong setting. This is the only reader of it. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const problems: string[] = [];

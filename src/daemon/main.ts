@@ -1,13 +1,15 @@
 import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
+import { fileURLToPath } from "node:url";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
-import { pathsIn, readConfig, type Config } from "./config.ts";
+import { givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
-const usage = `Usage: berthd start | rotate-secrets | --help
+const usage = `Usage: berthd start | rotate-secrets | service | --help
 
   start            start the platform in the foreground (the default)
   rotate-secrets   seal all secrets in the database under a new key
+  service          run as a systemd service: install | uninstall | status
 
 Settings are environment variables; docs/config.md lists them.`;
 
@@ -19,7 +21,14 @@ async function main(args: readonly string[]): Promise<void> {
   if (verb === "--help" || verb === "help") return say(usage);
   if (verb === "start") return runFromCache(readConfigOrRefuse());
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
+  if (verb === "service") return runUnits(args.slice(1));
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
+}
+
+async function runUnits([verb, ...options]: readonly string[]): Promise<void> {
+  const { runUnitCommand } = await import("./systemd/run-unit-command.ts");
+  const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
+  await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
 }
 
 function readConfigOrRefuse(): Config {

@@ -1,8 +1,10 @@
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { openSync, closeSync } from "node:fs";
 import { setPriority } from "node:os";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { companionsFile } from "./tenant-group.ts";
 
 /** What to run: a program and its arguments. Never a shell string, never a secret in `args`. */
 export interface Command {
@@ -117,13 +119,22 @@ export async function startDetached(command: Command, logFile: string, options: 
   const log = openSync(logFile, "a", 0o600);
   try {
     const stdio: StdioOptions = ["ignore", log, log, ...(options.fds ?? [])];
-    const child = spawn(command.file, [...command.args], { ...placement(options), stdio, detached: true });
+    const placed = options.uid === undefined ? outsideOfService(command) : command;
+    const child = spawn(placed.file, [...placed.args], { ...placement(options), stdio, detached: true });
     await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
     child.unref();
     return child.pid as number;
   } finally {
     closeSync(log);
   }
+}
+
+/** As a systemd service, what outlives the control plane must not be in its control group: systemd ends that group as a whole. */
+function outsideOfService(command: Command): Command {
+  const file = companionsFile();
+  return file === undefined
+    ? command
+    : { file: "/bin/sh", args: [join(import.meta.dirname, "join-group.sh"), file, command.file, ...command.args] };
 }
 
 function placement(options: ExecOptions) {

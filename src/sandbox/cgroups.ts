@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "../kit/exec.ts";
+import { groupPlaces } from "./group-places.ts";
 import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
 
 /** Control groups of version 1, 2 or both, one group a sandbox below `name` in each hierarchy that can be written. */
@@ -57,16 +58,37 @@ function findHierarchies(): Hierarchy[] {
       found.push({
         version: 2,
         root,
-        controllers: readText(join(root, "cgroup.controllers")).trim().split(" ").filter(isWanted),
+        controllers: controllersIn(root),
       });
   }
   return found.filter((hierarchy) => hierarchy.version === 2 || hierarchy.controllers.length > 0);
 }
 
+/** The groups of `name` in the first place of the hierarchy that lets us make groups with limits. */
 function usable(hierarchy: Hierarchy, name: string): Hierarchy[] {
-  const own = { ...hierarchy, root: join(hierarchy.root, name) };
+  const places =
+    hierarchy.version === 1
+      ? [hierarchy]
+      : groupPlaces(hierarchy.root).map((place) => ({
+          ...hierarchy,
+          root: place.folder,
+          controllers: controllersIn(place.folder),
+          vacate: place.vacate,
+        }));
+  for (const place of places) {
+    const found = usableIn(place, name);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function usableIn(hierarchy: Hierarchy & { readonly vacate?: () => void }, name: string): Hierarchy[] {
+  const { version, controllers } = hierarchy;
+  if (controllers.length === 0) return [];
+  const own: Hierarchy = { version, controllers, root: join(hierarchy.root, name) };
   const probe = join(own.root, `probe-${process.pid}-${probeCount++}`);
   try {
+    hierarchy.vacate?.();
     if (hierarchy.version === 2) delegate(hierarchy.root, hierarchy.controllers);
     mkdirSync(own.root, { recursive: true });
     if (hierarchy.version === 2) delegate(own.root, hierarchy.controllers);
@@ -80,6 +102,10 @@ function usable(hierarchy: Hierarchy, name: string): Hierarchy[] {
   }
 }
 let probeCount = 0;
+
+function controllersIn(folder: string): readonly Controller[] {
+  return readText(join(folder, "cgroup.controllers")).trim().split(" ").filter(isWanted);
+}
 
 function delegate(folder: string, controllers: readonly Controller[]): void {
   const names = controllers.filter((name) => name !== "cpuacct");

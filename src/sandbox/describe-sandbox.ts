@@ -36,6 +36,9 @@ export function describeSandbox(findings: SandboxFindings): SandboxDescription {
 type Explanation = Omit<MissingSandboxPart, "part">;
 
 const asRoot = "Run Berth as root on the machine itself";
+const withGroups =
+  `${asRoot}; or, as this user, on a machine with systemd: ` +
+  "`systemd-run --user --scope -p Delegate=yes npm start`, or `bin/berthd service install`";
 
 const explanations: Readonly<Record<string, Explanation>> = {
   namespaces: {
@@ -57,15 +60,15 @@ const explanations: Readonly<Record<string, Explanation>> = {
   memory_limit: {
     effect:
       "Berth measures an application's memory once a second and ends it when it is over its limit; a database may use all memory.",
-    remedy: `${asRoot}, with control groups`,
+    remedy: withGroups,
   },
   process_limit: {
     effect: "The kernel's limit of processes for a user takes the place of a limit for the application.",
-    remedy: `${asRoot}, with control groups`,
+    remedy: withGroups,
   },
   cpu_limit: {
     effect: "An application or a database may use all processors.",
-    remedy: `${asRoot}, with control groups`,
+    remedy: withGroups,
   },
   network_namespace: {
     effect:

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { run, systemPath } from "../../kit/exec.ts";
+import { unitNames } from "../../kit/tenant-group.ts";
+import { unitTexts, type UnitPlan } from "./unit-texts.ts";
+
+const plan: UnitPlan = {
+  scope: "system",
+  starter: "/opt/100% berth/bin/berthd",
+  environmentFile: "/etc/berth/berth.env",
+  searchPath: "/usr/local/bin:/usr/bin:/bin",
+  home: "/root",
+};
+const linesOf = (scope: UnitPlan["scope"], name: string) => (unitTexts({ ...plan, scope })[name] ?? "").split("\n");
+
+test("the control plane's unit ends the control plane alone, and has no mount namespace", () => {
+  const lines = linesOf("system", unitNames.controlPlane);
+  for (const line of [
+    `After=${unitNames.tenants} network-online.target`,
+    'ExecStart="/opt/100%% berth/bin/berthd" start',
+    "EnvironmentFile=-/etc/berth/berth.env",
+    "KillMode=process",
+    "Slice=berth.slice",
+    "NoNewPrivileges=yes",
+    "WantedBy=multi-user.target",
+  ])
+    assert.ok(lines.includes(line), line);
+  // Each of these would hide the networks that an earlier start mounted.
+  const withNamespace =
+    /^(?:Protect(?:System|Home|Kernel\w+|ControlGroups|Hostname|Proc)|Private\w+|(?:ReadOnly|ReadWrite|Inaccessible)Paths)=/;
+  assert.deepEqual(
+    lines.filter((line) => withNamespace.test(line)),
+    [],
+  );
+  assert.ok(lines.some((line) => line.startsWith("Environment=") && line.endsWith("BERTH_ON_STOP=keep")));
+});
+
+test("what outlives the control plane has a delegated group in a unit of its own, which no killed application ends", () => {
+  for (const scope of ["system", "user"] as const) {
+    const lines = linesOf(scope, unitNames.tenants);
+    for (const line of ["Delegate=yes", "OOMPolicy=continue", "TasksMax=infinity"])
+      assert.ok(lines.includes(line), line);
+    assert.ok(!lines.some((line) => line.startsWith("KillMode=")), "a stop of this unit ends everything in it");
+  }
+});
+
+test("a user's units ask for nothing that only the machine's systemd may give", () => {
+  const lines = [unitNames.controlPlane, unitNames.tenants].flatMap((name) => linesOf("user", name));
+  assert.deepEqual(
+    lines.filter((line) => /^(?:Slice|CapabilityBoundingSet|SystemCallFilter)=|network-online/.test(line)),
+    [],
+  );
+  assert.ok(lines.includes("WantedBy=default.target"));
+});
+
+for (const scope of ["system", "user"] as const) {
+  test(`systemd-analyze finds nothing wrong with the units of the ${scope}`, async (t) => {
+    const found = await run({ file: "systemd-analyze", args: ["--version"] }).catch(() => undefined);
+    if (found?.exitCode !== 0) return t.skip("systemd-analyze is not installed (apt-get install systemd)");
+    const folder = await mkdtemp(join(tmpdir(), "berth-units-"));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const texts = unitTexts({ ...plan, scope, starter: "/bin/true" });
+    for (const [name, text] of Object.entries(texts)) await writeFile(join(folder, name), text);
+    const files = Object.keys(texts).map((name) => join(folder, name));
+    const args = ["verify", ...(scope === "user" ? ["--user"] : []), "--man=no", ...files];
+    const env = { PATH: systemPath, XDG_RUNTIME_DIR: folder };
+    const { exitCode, stderr } = await run({ file: "systemd-analyze", args }, { env, timeoutMs: 60_000 });
+    const ours = stderr.split("\n").filter((line) => line.includes("berth"));
+    assert.deepEqual([exitCode, ours], [0, []], stderr);
+  });
+}

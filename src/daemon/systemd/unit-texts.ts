@@ -1,0 +1,111 @@
+import { unitNames } from "../../kit/tenant-group.ts";
+
+/** What the texts of the units depend on. */
+export interface UnitPlan {
+  /** `system` for root, `user` for an ordinary user's own systemd. */
+  readonly scope: "system" | "user";
+  /** The starter, `bin/berthd`. */
+  readonly starter: string;
+  readonly environmentFile: string;
+  /** Where the starter finds npm, git and the tools of the machine. */
+  readonly searchPath: string;
+  readonly home: string;
+}
+
+/** The texts of both units, by their file's name. */
+export function unitTexts(plan: UnitPlan): Readonly<Record<string, string>> {
+  return {
+    [unitNames.controlPlane]: text(controlPlane(plan)),
+    [unitNames.tenants]: text(tenants(plan)),
+  };
+}
+
+type Section = readonly [name: string, lines: readonly string[]];
+
+function text(sections: readonly Section[]): string {
+  const written = sections.map(([name, lines]) => [`[${name}]`, ...lines].join("\n"));
+  return `# Written by \`berthd service install\`; \`berthd service uninstall\` removes it.\n${written.join("\n\n")}\n`;
+}
+
+function controlPlane(plan: UnitPlan): readonly Section[] {
+  const isSystem = plan.scope === "system";
+  return [
+    [
+      "Unit",
+      [
+        "Description=Berth, the control plane",
+        `Wants=${unitNames.tenants}${isSystem ? " network-online.target" : ""}`,
+        `After=${unitNames.tenants}${isSystem ? " network-online.target" : ""}`,
+        "StartLimitIntervalSec=0",
+      ],
+    ],
+    [
+      "Service",
+      [
+        "Type=exec",
+        `ExecStart=${quoted(plan.starter)} start`,
+        `Environment=${quoted(`HOME=${plan.home}`)} ${quoted(`PATH=${plan.searchPath}`)} BERTH_ON_STOP=keep`,
+        `EnvironmentFile=-${escaped(plan.environmentFile)}`,
+        ...(isSystem ? ["Slice=berth.slice"] : []),
+        "Restart=always",
+        "RestartSec=2",
+        // What is under way in git ends by itself; everything else that outlives the control plane is in the other unit.
+        "KillMode=process",
+        "TimeoutStopSec=120",
+        "OOMPolicy=continue",
+        "LimitNOFILE=65536:524288",
+        "TasksMax=infinity",
+        ...(isSystem ? hardening : []),
+      ],
+    ],
+    ["Install", [`WantedBy=${isSystem ? "multi-user.target" : "default.target"}`]],
+  ];
+}
+
+/**
+ * What sandboxes, package managers and networks of applications allow. Nothing that gives the service a mount namespace (ProtectSystem=,
+ * PrivateTmp=, ProtectKernelModules= …): the networks of applications are mounts below /run/netns, which the next start must still see.
+ * No ProtectHostname= and RestrictNamespaces=, because every sandbox has namespaces and a host name of its own.
+ */
+const hardening = [
+  "CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_BOOT CAP_SYSLOG CAP_WAKE_ALARM CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_BLOCK_SUSPEND",
+  "NoNewPrivileges=yes",
+  "LockPersonality=yes",
+  "RestrictRealtime=yes",
+  "SystemCallArchitectures=native",
+  "SystemCallFilter=~@clock @module @raw-io @reboot @swap @cpu-emulation @obsolete",
+  "SystemCallErrorNumber=EPERM",
+  "KeyringMode=private",
+];
+
+// systemd 252 cannot put a process into a leaf of a delegated group by itself (DelegateSubgroup= came with 254).
+const keepGroup =
+  'group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); mkdir -p "$group/keeper" && echo $$ > "$group/keeper/cgroup.procs"; exec sleep infinity';
+
+function tenants(plan: UnitPlan): readonly Section[] {
+  const isSystem = plan.scope === "system";
+  return [
+    ["Unit", ["Description=Berth, applications, edge and databases"]],
+    [
+      "Service",
+      [
+        "Type=exec",
+        `ExecStart=/bin/sh -c ${quoted(keepGroup.replaceAll("$", "$$$$"))}`,
+        ...(isSystem ? ["Slice=berth.slice"] : []),
+        "Delegate=yes",
+        "OOMPolicy=continue",
+        "TasksMax=infinity",
+        "TimeoutStopSec=60",
+      ],
+    ],
+  ];
+}
+
+/** A word of a unit file: specifiers are doubled, quotes and backslashes escaped (systemd.syntax(7)). */
+function quoted(word: string): string {
+  return `"${escaped(word).replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+function escaped(word: string): string {
+  return word.replaceAll("%", "%%");
+}
