@@ -1,4 +1,4 @@
-import { closeSync, existsSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { systemPath, type Command } from "../kit/exec.ts";
 import { certificateVariables } from "./certificates.ts";
@@ -6,6 +6,7 @@ import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { anonymousFile } from "./anonymous-file.ts";
 import type { ProcessMarkers } from "./process-markers.ts";
 import type { OpenedNetwork } from "./network.ts";
+import { stageWords, type StageLayer } from "./stage.ts";
 import type { ReachedService, SandboxApp, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
 /**
@@ -108,35 +109,29 @@ function containmentWords(plan: Composition, fds: Descriptors): string[] {
 function isolatedWords(plan: Composition, fds: Descriptors): string[] {
   const inner = mounts(plan);
   const { switchesUser } = plan.containment;
-  const layer = layerWord(plan);
-  if (!switchesUser && layer === "-") return bubblewrapWords(plan, fds, inner);
-  const programs = [bwrap(plan), ...(switchesUser ? [plan.parts.setpriv as string] : [])];
-  const place = stagingPlace([...inner.map((bind) => bind.source), ...programs]);
-  const staged = inner.map((bind, index) => ({ ...bind, source: `${place}/${index}` }));
+  const layer = layerOf(plan);
+  if (!switchesUser && layer === null) return bubblewrapWords(plan, fds, inner);
+  const { words, staged } = stageWords({
+    layer,
+    sources: inner.map((bind) => bind.source),
+    owner: switchesUser ? plan.spec.uid : null,
+    programs: [bwrap(plan), ...(switchesUser ? [plan.parts.setpriv as string] : [])],
+  });
+  const binds = inner.map((bind, index) => ({ ...bind, source: staged[index] as string }));
   return [
     ...["unshare", ...(switchesUser ? [] : ["--user", "--map-root-user"]), "--mount", "--propagation", "slave", "--"],
-    ...["/bin/sh", join(folder, "stage.sh"), place, layer, switchesUser ? String(plan.spec.uid) : "-"],
-    ...inner.map((bind) => bind.source),
-    "--",
+    ...words,
     ...(switchesUser ? becomeUser(plan) : []),
-    ...bubblewrapWords(plan, fds, staged),
+    ...bubblewrapWords(plan, fds, binds),
   ];
 }
 
-/** What stage.sh puts above the application's folder, which is the first of the mounts. */
-function layerWord({ spec, containment, layerTemplate, layerBytes }: Composition): string {
-  if (spec.app?.access !== "private" || containment.layer === null) return "-";
-  if (containment.layer === "disk") return `disk:${layerTemplate}`;
+/** What takes changes to the application's folder, which is the first of the mounts. */
+function layerOf({ spec, containment, layerTemplate, layerBytes }: Composition): StageLayer {
+  if (spec.app?.access !== "private" || containment.layer === null) return null;
+  if (containment.layer === "disk") return { template: layerTemplate };
   // It counts as the application's memory.
-  return `memory:${Math.min(layerBytes, spec.limits?.memoryBytes ?? layerBytes)}`;
-}
-
-/** A folder of the root that hides nothing needed when something is mounted on it. */
-function stagingPlace(needed: readonly string[]): string {
-  const places = ["/mnt", "/media", "/srv", "/opt", "/home", "/var/tmp", "/tmp"];
-  const found = places.find((place) => existsSync(place) && !needed.some((path) => path.startsWith(`${place}/`)));
-  if (!found) throw new Error(`no folder to stage a sandbox in: ${places.join(", ")}`);
-  return found;
+  return { memoryBytes: Math.min(layerBytes, spec.limits?.memoryBytes ?? layerBytes) };
 }
 
 function bubblewrapWords(plan: Composition, fds: Descriptors, binds: readonly SandboxBind[]): string[] {

@@ -6,7 +6,7 @@ import type { SandboxApp } from "./spec.ts";
 
 /** Where the changes of sandboxes to their private folders go. */
 export interface PrivateLayers {
-  /** An empty file system, a copy of which takes the changes of one sandbox. Missing where it cannot be made. */
+  /** A file system with the two empty folders of an overlay, a copy of which takes the changes of one sandbox. Missing where it cannot be made. */
   readonly template: string;
   /** Without namespaces: the sandbox's own copy of the folder. */
   copy(id: string, app: SandboxApp, owner: number): Promise<SandboxApp>;
@@ -19,9 +19,9 @@ export interface PrivateLayers {
 /** Prepares layers of `bytes` in `folder`, of which earlier starts may have left something. */
 export async function openPrivateLayers(folder: string, bytes: number): Promise<PrivateLayers> {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
-  const template = join(folder, `empty-${bytes}.ext4`);
+  const template = join(folder, `empty-overlay-${bytes}.ext4`);
   for (const name of readdirSync(folder))
-    if (name.startsWith("empty-") && !template.endsWith(name)) rmSync(join(folder, name));
+    if (name.startsWith("empty-") && !template.endsWith(name)) rmSync(join(folder, name), { recursive: true });
   if (process.geteuid?.() === 0 && !existsSync(template)) await makeTemplate(template, bytes);
   const copyOf = (id: string) => join(folder, `copy-${id}`);
   return {
@@ -42,10 +42,14 @@ async function makeTemplate(template: string, bytes: number): Promise<void> {
   const draft = `${template}.new`;
   writeFileSync(draft, "", { mode: 0o600 });
   truncateSync(draft, bytes);
+  const content = `${template}.content`;
+  for (const name of ["upper", "work"]) mkdirSync(join(content, name), { recursive: true, mode: 0o755 });
   const options = ["-O", "^has_journal,^resize_inode", "-E", "nodiscard,lazy_itable_init=1", "-m", "0", "-i", "8192"];
-  const made = await run({ file: "mkfs.ext4", args: ["-q", "-F", ...options, draft] }, { timeoutMs: 60_000 }).catch(
-    () => null,
-  );
+  const made = await run(
+    { file: "mkfs.ext4", args: ["-q", "-F", ...options, "-d", content, draft] },
+    { timeoutMs: 60_000 },
+  ).catch(() => null);
+  rmSync(content, { recursive: true });
   if (made?.exitCode === 0) renameSync(draft, template);
   else rmSync(draft, { force: true });
 }

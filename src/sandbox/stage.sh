@@ -1,11 +1,22 @@
 #!/bin/sh
-# stage.sh <folder> <layer> <owner> [source]... -- command [argument]...
-# In a mount namespace of its own: binds each source to <folder>/0, <folder>/1 …, where every user may look, and becomes the command.
-# <layer> says how the first source becomes writable without being changed: `-` (not at all), `disk:<image>` (a copy of this empty ext4
-# file system takes the changes; it has no name and is gone with the last process), or `memory:<bytes>`. <owner> gets the folder; `-` means
-# that this runs in a user namespace.
-folder=$1 layer=$2 owner=$3 number=0
-shift 3
+# stage.sh <folder> <owner> <template> <image> <table> [name]... -- command [argument]...
+# In a mount namespace of its own: mounts what <table> lists, as fstab(5), below <folder>, where every user may look, and becomes the
+# command. Names with a slash at the end are folders to make there, the others files. A mount at <folder>/layer takes the changes of
+# <folder>/0: <image> is a copy of the ext4 file system <template> for that (it loses its name at once and is gone with the last process),
+# or both are `-` and it lies in memory. <owner> gets the folder; `-` means that this runs in a user namespace.
+# One program each for all folders and all mounts: starting programs is what entering a sandbox takes its time for.
+folder=$1 owner=$2 template=$3 image=$4 table=$5
+shift 5
+folders="$folder/."
+mount -t tmpfs -o mode=0755,size=64k berth "$folder" || exit 125
+while [ "$1" != -- ]; do
+  case $1 in
+    */) folders="$folders $folder/$1" ;;
+    *) : >"$folder/$1" ;;
+  esac
+  shift
+done
+shift
 
 # Of the host's mounts only those of the system are needed from here on: a copy of another would keep its disk busy on the host.
 unneeded() {
@@ -19,35 +30,22 @@ unneeded() {
 }
 
 put_layer() {
-  mkdir "$folder/lower" "$folder/layer" && mount --bind "$1" "$folder/lower" || return 1
-  case $layer in
-    disk:*)
-      template=${layer#disk:} image=${layer#disk:}.$$
-      cp --sparse=always "$template" "$image" && mount -o loop,nodev,nosuid,noinit_itable "$image" "$folder/layer"
-      made=$?
-      rm -f "$image"
-      [ "$made" = 0 ] || return 1
-      ;;
-    memory:*) mount -t tmpfs -o "nodev,nosuid,size=${layer#memory:}" berth "$folder/layer" || return 1 ;;
-  esac
-  mkdir "$folder/layer/upper" "$folder/layer/work"
+  [ -d "$folder/layer/upper" ] || mkdir "$folder/layer/upper" "$folder/layer/work" || return 1
   options="lowerdir=$folder/lower,upperdir=$folder/layer/upper,workdir=$folder/layer/work"
   [ "$owner" != - ] || options=$options,userxattr
-  mount -t overlay -o "$options" berth "$2" || return 1
-  [ "$owner" = - ] || chown "$owner:$owner" "$2"
+  mount -t overlay -o "$options" berth "$folder/0" || return 1
+  [ "$owner" = - ] || chown "$owner:$owner" "$folder/0"
 }
 
-mount -t tmpfs -o mode=0755,size=64k berth "$folder" || exit 125
-while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then mkdir "$folder/$number"; else : >"$folder/$number"; fi
-  if [ "$layer" != - ] && [ "$number" = 0 ]; then
-    put_layer "$1" "$folder/0" || exit 125
-  else
-    mount --rbind "$1" "$folder/$number" || exit 125
-  fi
-  number=$((number + 1))
-  shift
-done
-shift
+# The folder's own name has no blanks.
+# shellcheck disable=SC2086
+mkdir -p $folders || exit 125
+printf %s "$table" >"$folder/table" || exit 125
+[ "$image" = - ] || cp --sparse=always "$template" "$image" || exit 125
+mount --all --fstab "$folder/table"
+mounted=$?
+[ "$image" = - ] || rm -f "$image"
+[ "$mounted" = 0 ] || exit 125
+[ ! -d "$folder/layer" ] || put_layer || exit 125
 unneeded | xargs -0 -r umount --lazy --no-canonicalize 2>/dev/null
 exec "$@"
