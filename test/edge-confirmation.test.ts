@@ -6,9 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import { removeEdge } from "../src/features/deployments/deployments.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
 import type { Edge, RouteTable } from "../src/ports/edge.ts";
+import { createDriver } from "../src/reconcile/driver.ts";
+import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
 // A real edge process that fails at the instant of the switch. Applications answer with the id of their deployment.
@@ -77,7 +80,7 @@ test("an edge that cannot start: the push fails with edge_unavailable, the deplo
   const squatter = createServer((socket) => socket.destroy());
   atSwitch = async () => {
     process.kill(await edgePid(), "SIGKILL");
-    const listening = await until(() => listen(squatter), { timeoutMs: 5000, atMostMs: 5 });
+    const listening = await until(() => listen(squatter), { timeoutMs: 60_000, atMostMs: 5 });
     assert.ok(listening, "the port could not be taken");
   };
   const { accepted } = await project.push();
@@ -88,6 +91,33 @@ test("an edge that cannot start: the push fails with edge_unavailable, the deplo
   assert.equal(await agrees(), kept?.id);
   assert.equal((await project.push()).accepted, true);
   assert.equal(await visit(), (await project.deployments())[0]?.id);
+});
+
+test("two edges on one database: a push fails while one of them is behind, and is live when both serve it", async () => {
+  const secondFolder = await mkdtemp(join(tmpdir(), "berth-second-edge-"));
+  const secondPort = await freePort();
+  const settings = { listenHost: "127.0.0.1", listenPort: secondPort, stateDir: secondFolder, log: silentLog };
+  const second = createBuiltinEdge(settings);
+  const rows = platform.platform;
+  const world = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
+  const newDriver = () => createDriver({ tasks: [edgeTask(world)], wakeups: rows.wakeups, log: silentLog });
+  const [absent, present] = [newDriver(), newDriver()];
+  try {
+    await absent.start();
+    await absent.stop();
+    assert.equal((await project.push()).accepted, false, "the second edge did not confirm");
+    const [failed, kept] = await project.deployments();
+    assert.deepEqual([failed?.failure?.code, kept?.status], ["edge_unavailable", "active"]);
+    await present.start();
+    assert.equal((await project.push()).accepted, true);
+    const [live] = await project.deployments();
+    assert.deepEqual([await visit(), await visit(secondPort)], [live?.id, live?.id]);
+  } finally {
+    await present.stop();
+    await second.stop(0);
+    await removeEdge(rows.db, edgeId("second"));
+    await rm(secondFolder, { recursive: true, force: true });
+  }
 });
 
 async function pushAndCompare(): Promise<void> {
@@ -108,9 +138,9 @@ async function agrees(): Promise<string> {
   return active ?? "";
 }
 
-function visit(): Promise<string> {
+function visit(at = port): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asking = request({ host: "127.0.0.1", port, headers: { host: hostname }, agent: false, timeout: 1000 });
+    const asking = request({ host: "127.0.0.1", port: at, headers: { host: hostname }, agent: false, timeout: 1000 });
     asking.on("response", (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
