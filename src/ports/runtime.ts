@@ -42,6 +42,8 @@ export interface Runtime {
    * when that took too long.
    */
   storageBytes(project: StorageOwner): Promise<number | null>;
+  /** How much of the disk the running replicas of a project take with changes to their own folders. */
+  changedBytes(projectId: string): Promise<number>;
   /** Deletes a project's storage folder for good. Idempotent; no instance of the project may run. */
   removeStorage(project: StorageOwner): Promise<void>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. False when there is none. */

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, truncateSync, w
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { run, runOk } from "../kit/exec.ts";
+import { folderBytes } from "../kit/folder-bytes.ts";
 import type { SandboxApp } from "./spec.ts";
 
 /** Where the changes of sandboxes to their private folders go. */
@@ -10,6 +11,8 @@ export interface PrivateLayers {
   readonly template: string;
   /** Without namespaces: the sandbox's own copy of the folder. */
   copy(id: string, app: SandboxApp, owner: number): Promise<SandboxApp>;
+  /** What that copy takes of the disk. */
+  copyBytes(id: string): Promise<number>;
   /** Removes that copy; a missing one is fine. */
   remove(id: string): Promise<void>;
   /** The sandboxes that have a copy. */
@@ -32,6 +35,7 @@ export async function openPrivateLayers(folder: string, bytes: number): Promise<
       if (process.geteuid?.() === 0) await runOk({ file: "chown", args: ["-R", `${owner}:${owner}`, copyOf(id)] });
       return { source: copyOf(id), access: "write" };
     },
+    copyBytes: async (id) => (await folderBytes(copyOf(id))) ?? 0,
     remove: (id) => rm(copyOf(id), { recursive: true, force: true }),
     ids: () => readdirSync(folder).flatMap((name) => (name.startsWith("copy-") ? [name.slice("copy-".length)] : [])),
   };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync } from "node:fs";
+import { statfs } from "node:fs/promises";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { join } from "node:path";
 import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
@@ -100,6 +101,7 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
       }
     },
     usage: (id) => cgroups.usage(id),
+    changes: (id, pid) => measureChanges(context, id, pid),
     outOfMemory: (id) => cgroups.outOfMemory(id),
     kill,
     remove,
@@ -115,6 +117,17 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
       await driver.dismantle();
     },
   };
+}
+
+async function measureChanges({ containment, layers, layerBytes }: Context, id: string, pid: number) {
+  if (containment.level === "bare") {
+    // A folder that is a mere copy has no limit of its own.
+    const bytes = await layers.copyBytes(id);
+    return { bytes, isOver: bytes > layerBytes };
+  }
+  // An overlay answers for the file system that takes its changes.
+  const found = containment.layer === "disk" ? await statfs(`/proc/${pid}/root/app`).catch(() => null) : null;
+  return { bytes: found === null ? 0 : (found.blocks - found.bfree) * found.bsize, isOver: false };
 }
 
 const reapEveryMs = 250;

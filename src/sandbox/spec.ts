@@ -101,6 +101,8 @@ export interface Sandbox {
   run(spec: SandboxSpec, options?: SandboxRunOptions): Promise<SandboxResult>;
   /** CPU, memory and process counts; undefined where control groups cannot be written. */
   usage(id: string): SandboxUsage | undefined;
+  /** How much of the disk its changes to a private /app take, and whether that is more than it may; `pid` is one of its processes. */
+  changes(id: string, pid: number): Promise<{ readonly bytes: number; readonly isOver: boolean }>;
   /** Whether the OOM killer ended a process of the sandbox. */
   outOfMemory(id: string): boolean;
   /** Kills all processes that are in the sandbox now, except `sparedPid`. A process that is just being forked may be missed: repeat until none is left. */

@@ -16,6 +16,7 @@ import type {
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { measureChanges } from "./changed-folders.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
@@ -192,6 +193,15 @@ class SandboxedProcesses implements ProcessRuntime {
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
     return folderBytes(this.#options.storageDir(project_id, project_number));
+  }
+
+  async changedBytes(projectId: string): Promise<number> {
+    const own = this.#folders.all().filter(({ record }) => record.project_id === projectId);
+    const changed = await measureChanges(
+      this.#options.sandbox,
+      own.filter((folder) => this.#watch.seesRunning(folder)),
+    );
+    return changed.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => removeStored(this.#options, project, path, signal);

@@ -38,7 +38,7 @@ export function findParts(): SandboxParts {
 
 /** Makes one; `close` leaves nothing behind on the machine. */
 export async function makeGround(
-  options: { root?: string; parts?: SandboxParts; network?: "auto" | NetworkMode } = {},
+  options: { root?: string; parts?: SandboxParts; network?: "auto" | NetworkMode; layerBytes?: number } = {},
 ): Promise<TestGround> {
   const root = options.root ?? mkdtempSync(join(tmpdir(), "berth-runtime-"));
   const data = join(root, "private", "data");
@@ -48,6 +48,7 @@ export async function makeGround(
     stateDir: join(data, "sandbox"),
     nodeBin: process.execPath,
     network: options.network ?? "auto",
+    ...(options.layerBytes === undefined ? {} : { layerBytes: options.layerBytes }),
   });
   const expected = process.env["BERTH_TEST_NETWORK"];
   if (options.network === undefined && expected !== undefined) assert.equal(sandbox.describe().network, expected);

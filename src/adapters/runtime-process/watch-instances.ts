@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { openBell, type Bell } from "./bell.ts";
+import { endOverFull } from "./changed-folders.ts";
 import { createFaultIsolation, type RunIsolated } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
 import { processIds } from "../../kit/processes.ts";
@@ -30,6 +31,7 @@ const memoryEveryLooks = 4;
 const outputEveryLooks = 2;
 // A shim whose parent does not wait for it stays in /proc as a zombie.
 const closerEveryLooks = 20;
+const folderEveryLooks = 60;
 const defaultMaxOutputBytes = 32 * 1024 * 1024;
 
 /** Watches what runs in these folders. */
@@ -58,7 +60,9 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
     lookAtThose((folder, index) => isGone(folder) || (looks + index) % closerEveryLooks === 0);
     if (isLimiting || looks % outputEveryLooks !== 0) return;
     isLimiting = true;
-    keepLimits(options, [...living.values()], { withMemory: looks % memoryEveryLooks === 0, runIsolated })
+    const isDue = (everyLooks: number) => looks % everyLooks === 0;
+    const due = { memory: isDue(memoryEveryLooks), folders: isDue(folderEveryLooks) };
+    keepLimits(options, [...living.values()], { due, runIsolated })
       .catch((fault: unknown) => log.error({ fault: String(fault) }, "the limits of applications could not be kept"))
       .finally(() => (isLimiting = false));
   };
@@ -87,7 +91,7 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
 async function keepLimits(
   options: ProcessRuntimeOptions,
   living: readonly InstanceFolder[],
-  { withMemory, runIsolated }: { readonly withMemory: boolean; readonly runIsolated: RunIsolated },
+  { due, runIsolated }: { readonly due: Record<"memory" | "folders", boolean>; readonly runIsolated: RunIsolated },
 ): Promise<void> {
   const maxBytes = options.maxOutputBytes ?? defaultMaxOutputBytes;
   for (const folder of living) {
@@ -95,7 +99,8 @@ async function keepLimits(
     if ((statSync(join(folder.path, "output"), { throwIfNoEntry: false })?.size ?? 0) <= maxBytes) continue;
     await runIsolated(join(folder.path, "output"), () => new OutputFile(folder.path).cap(maxBytes));
   }
-  if (!withMemory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
+  if (due.folders) await runIsolated("folders", () => endOverFull(options.sandbox, living));
+  if (!due.memory || options.sandbox.describe().isolation.includes("memory_limit") || living.length === 0) return;
   const tree = readProcessTree();
   for (const folder of living)
     await runIsolated(join(folder.path, "memory"), () => endWhenOverMemory(options, folder, tree));

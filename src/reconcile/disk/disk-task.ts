@@ -51,7 +51,8 @@ async function measureDue({ db, ports, settings, log }: Platform, signal: AbortS
     if (due === undefined) return;
     const startedAtMs = performance.now();
     const storage_bytes = await ports.runtime.storageBytes(due);
-    const images_bytes = await ports.builder.diskBytes(due.project_id);
+    const built_bytes = await ports.builder.diskBytes(due.project_id);
+    const images_bytes = built_bytes === null ? null : built_bytes + (await ports.runtime.changedBytes(due.project_id));
     const tookMs = performance.now() - startedAtMs;
     if (storage_bytes === null) log.warn({ project: due.project_id }, "a storage folder takes too long to measure");
     await saveMeasured(db, due.project_id, { storage_bytes, images_bytes, limits: settings.disk, tookMs });
