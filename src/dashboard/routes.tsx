@@ -2,22 +2,108 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
 import { ProjectFrame } from "./frame/project-frame.tsx";
+import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
+import type { TableSearch } from "./pages/data/table-page.tsx";
+import type { LogsSearch } from "./pages/logs/logs-page.tsx";
+import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";
 import { OverviewPage } from "./pages/overview/overview-page.tsx";
+import type { EntriesSearch } from "./ui/entries.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
 const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
-
-const overview = createRoute({ ...at("/"), component: OverviewPage });
-
 const project = createRoute({ ...at("/projects/$slug"), component: ProjectFrame });
 const within = <const P extends string>(path: P) => ({ getParentRoute: () => project, path }) as const;
-const projectHome = createRoute({
-  ...within("/"),
-  component: lazyRouteComponent(() => import("./pages/projects/project-page.tsx"), "ProjectPage"),
-});
+/** The search of a page as the address has it. What nobody typed by hand is what a page wrote. */
+const search =
+  <T,>() =>
+  (given: Record<string, unknown>): T =>
+    given as T;
+const page = lazyRouteComponent;
+
+const projectRoutes = [
+  createRoute({ ...within("/"), component: page(() => import("./pages/projects/project-page.tsx"), "ProjectPage") }),
+  createRoute({
+    ...within("deployments"),
+    component: page(() => import("./pages/deployments/deployments-page.tsx"), "DeploymentsPage"),
+  }),
+  createRoute({ ...within("builds/$id"), component: page(() => import("./pages/builds/build-page.tsx"), "BuildPage") }),
+  createRoute({
+    ...within("logs"),
+    validateSearch: search<LogsSearch>(),
+    component: page(() => import("./pages/logs/logs-page.tsx"), "LogsPage"),
+  }),
+  createRoute({
+    ...within("metrics"),
+    validateSearch: search<MetricsSearch>(),
+    component: page(() => import("./pages/metrics/metrics-page.tsx"), "MetricsPage"),
+  }),
+  createRoute({ ...within("variables"), component: page(() => import("./pages/env/env-page.tsx"), "EnvPage") }),
+  createRoute({
+    ...within("domains"),
+    component: page(() => import("./pages/domains/domains-page.tsx"), "DomainsPage"),
+  }),
+  createRoute({ ...within("cron"), component: page(() => import("./pages/cron/cron-page.tsx"), "CronPage") }),
+  createRoute({ ...within("cron/$name"), component: page(() => import("./pages/cron/job-page.tsx"), "JobPage") }),
+  createRoute({
+    ...within("database"),
+    component: page(() => import("./pages/database/database-page.tsx"), "DatabasePage"),
+  }),
+  createRoute({
+    ...within("database/$schema/$table"),
+    validateSearch: search<TableSearch>(),
+    component: page(() => import("./pages/data/table-page.tsx"), "TablePage"),
+  }),
+  createRoute({
+    ...within("backups"),
+    component: page(() => import("./pages/backups/backups-page.tsx"), "BackupsPage"),
+  }),
+  createRoute({
+    ...within("backups/$id"),
+    component: page(() => import("./pages/backups/backup-page.tsx"), "BackupPage"),
+  }),
+  createRoute({
+    ...within("timeline"),
+    validateSearch: search<EntriesSearch>(),
+    component: page(() => import("./pages/timeline/timeline-page.tsx"), "TimelinePage"),
+  }),
+  createRoute({
+    ...within("settings"),
+    component: page(() => import("./pages/projects/settings-page.tsx"), "SettingsPage"),
+  }),
+] as const;
+
+const routes = [
+  createRoute({ ...at("/"), component: OverviewPage }),
+  project.addChildren(projectRoutes),
+  createRoute({
+    ...at("/approvals"),
+    validateSearch: search<ApprovalsSearch>(),
+    component: page(() => import("./pages/approvals/approvals-page.tsx"), "ApprovalsPage"),
+  }),
+  createRoute({
+    ...at("/activity"),
+    validateSearch: search<EntriesSearch>(),
+    component: page(() => import("./pages/activity/activity-page.tsx"), "ActivityPage"),
+  }),
+  createRoute({ ...at("/access"), component: page(() => import("./pages/tokens/access-page.tsx"), "AccessPage") }),
+  createRoute({ ...at("/account"), component: page(() => import("./pages/me/account-page.tsx"), "AccountPage") }),
+  createRoute({ ...at("/api"), component: page(() => import("./pages/self-description/api-page.tsx"), "ApiPage") }),
+  createRoute({
+    ...at("/operator"),
+    component: page(() => import("./pages/platform/platform-page.tsx"), "PlatformPage"),
+  }),
+  createRoute({
+    ...at("/operator/organizations"),
+    component: page(() => import("./pages/orgs/orgs-page.tsx"), "OrgsPage"),
+  }),
+  createRoute({
+    ...at("/operator/status"),
+    component: page(() => import("./pages/status/status-page.tsx"), "StatusPage"),
+  }),
+] as const;
 
 export const router = createRouter({
-  routeTree: root.addChildren([overview, project.addChildren([projectHome])]),
+  routeTree: root.addChildren(routes),
   defaultPreload: "intent",
   scrollRestoration: true,
 });

@@ -12,29 +12,7 @@ export const exceptions = {
   /** `file`: files that name a host or path which others must not. */
   texts: {} as Exceptions,
   /** `noun.part`: what a noun of the contract lacks, `*.part` what all of them do (see test/layout.test.ts). */
-  layout: {
-    "deployments.page": "its page is not written yet",
-    "builds.page": "its page is not written yet",
-    "env.page": "its page is not written yet",
-    "domains.page": "its page is not written yet",
-    "cron.page": "its page is not written yet",
-    "database.page": "its page is not written yet",
-    "data.page": "its page is not written yet",
-    "backups.page": "its page is not written yet",
-    "disk.page": "its page is not written yet",
-    "metrics.page": "its page is not written yet",
-    "timeline.page": "its page is not written yet",
-    "logs.page": "its page is not written yet",
-    "tokens.page": "its page is not written yet",
-    "ssh-keys.page": "its page is not written yet",
-    "activity.page": "its page is not written yet",
-    "orgs.page": "its page is not written yet",
-    "approvals.page": "its page is not written yet",
-    "status.page": "its page is not written yet",
-    "alerts.page": "its page is not written yet",
-    "platform.page": "its page is not written yet",
-    "self-description.page": "its page is not written yet",
-  } as Exceptions,
+  layout: {} as Exceptions,
 };
 
 export type Exceptions = Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type Browser } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { launchBrowser } from "../../test/support/browser.ts";
 
 /**
  * Pictures of the dashboard's pages into tmp/screenshots, to be looked at: a phone and a wide screen, light and dark.
@@ -17,11 +18,11 @@ if (url === undefined || tokenFile === undefined || paths.length === 0)
 const token = readFileSync(tokenFile, "utf8").trim();
 const folder = join("tmp", "screenshots");
 mkdirSync(folder, { recursive: true });
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const { browser, close } = await launchBrowser(Number(new URL(url).port));
 try {
   for (const width of widths) for (const scheme of schemes) await picture(browser, width, scheme);
 } finally {
-  await browser.close();
+  await close();
 }
 
 async function picture(from: Browser, width: number, colorScheme: "light" | "dark"): Promise<void> {

@@ -4,10 +4,13 @@ import { useEffect, useRef, useState } from "react";
 import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Connection } from "./connection.tsx";
+import { Palette } from "./palette.tsx";
 import { Sidebar } from "./sidebar.tsx";
+import { useKeys } from "./use-keys.ts";
 
 /** Sidebar and page; on a phone the sidebar is a sheet. */
 export function Frame() {
+  useKeys();
   return (
     <div className="flex min-h-dvh max-md:flex-col">
       <a
@@ -20,6 +23,7 @@ export function Frame() {
         <Sidebar />
       </aside>
       <PhoneBar />
+      <Palette />
       <div className="flex min-w-0 flex-1 flex-col">
         <Connection />
         <main id="page" tabIndex={-1} className="flex min-h-0 min-w-0 flex-1 flex-col outline-none">

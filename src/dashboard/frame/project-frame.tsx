@@ -1,4 +1,4 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { ExternalLink } from "lucide-react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
@@ -8,9 +8,8 @@ import { Status } from "../ui/status.tsx";
 import { Ago, Mono, Plain } from "../ui/text.tsx";
 import { View } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
+import { projectTabs } from "./places.ts";
 import { standOf } from "./stand.ts";
-
-const tabs = [["/projects/$slug", "Overview"]] as const;
 
 /** A project's header and tabs over each of its pages. */
 export function ProjectFrame() {
@@ -31,8 +30,12 @@ export function ProjectFrame() {
   );
 }
 
+const activeTab = "!border-accent !text-text font-medium";
+
 function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
+  // A build's page belongs to the deployments.
+  const isBuild = useRouterState({ select: (state) => state.location.pathname.includes("/builds/") });
   return (
     <div className="sticky top-0 z-10 border-b border-line bg-bg/90 backdrop-blur-sm max-md:top-12">
       <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 px-4 pt-2 sm:px-8">
@@ -51,14 +54,14 @@ function Header({ project }: { readonly project: Project }) {
         </a>
       </div>
       <nav aria-label="Project" className="flex gap-0.5 overflow-x-auto px-2 sm:px-6 [scrollbar-width:none]">
-        {tabs.map(([to, label]) => (
+        {projectTabs.map(([to, label]) => (
           <Link
             key={to}
             to={to}
             params={{ slug }}
             activeOptions={{ exact: to === "/projects/$slug" }}
-            className="target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px]"
-            activeProps={{ className: "!border-accent !text-text font-medium" }}
+            className={`target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px] ${isBuild && to.endsWith("/deployments") ? activeTab : ""}`}
+            activeProps={{ className: activeTab }}
           >
             {label}
           </Link>
@@ -72,7 +75,7 @@ function Standing({ project }: { readonly project: Project }) {
   const { data } = useCall("overview.get", {});
   const seen = data?.projects.find(({ id }) => id === project.id);
   const stand = seen === undefined ? undefined : standOf(seen);
-  const last = seen?.last_deployment;
+  const last = seen?.active_deployment ?? seen?.last_deployment;
   return (
     <div role="status" className="flex min-h-5 items-center gap-3 text-sm">
       {project.state === "deleted" && <Status tone="off">Deleted</Status>}

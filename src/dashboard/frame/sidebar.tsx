@@ -1,6 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { LayoutGrid, LogOut } from "lucide-react";
-import type { ReactNode } from "react";
+import { LogOut, Search } from "lucide-react";
 import { useCall } from "../data/api.ts";
 import { useMe } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
@@ -8,7 +7,8 @@ import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Dot } from "../ui/status.tsx";
 import { Plain } from "../ui/text.tsx";
-import { standOf } from "./stand.ts";
+import { sections } from "./places.ts";
+import { standOf, type OverviewProject } from "./stand.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 const mostProjects = 30;
@@ -17,41 +17,61 @@ export function Sidebar() {
   const me = useMe();
   const { data } = useCall("overview.get", {});
   const projects = data?.projects.filter((project) => project.state === "active") ?? [];
+  const shown = sections.filter((section) => section.operator !== true);
   return (
     <div className="flex h-full flex-col">
       <div className="flex items-center gap-2.5 px-4 pt-4 pb-3">
         <Brand />
-        <div className="min-w-0 leading-4">
+        <div className="min-w-0 flex-1 leading-4">
           <p className="font-semibold">Berth</p>
           <p className="truncate text-xs text-faint">
             <Plain>{me.organization.name}</Plain>
           </p>
         </div>
       </div>
+      <button
+        type="button"
+        onClick={() => dispatchEvent(new Event("berth-palette"))}
+        className="mx-3 mb-3 flex h-8 items-center gap-2 rounded-md border border-line bg-bg px-2.5 text-sm text-faint hover:border-strong max-md:h-11"
+      >
+        <Search aria-hidden size={14} />
+        <span className="flex-1 text-left">Go to …</span>
+        <kbd className="text-xs">Ctrl K</kbd>
+      </button>
       <nav aria-label="Main" className="flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pb-3">
-        <Item to="/" icon={<LayoutGrid size={15} />} exact>
-          Overview
-        </Item>
-        {projects.slice(0, mostProjects).map((project) => (
-          <Link
-            key={project.id}
-            to="/projects/$slug"
-            params={{ slug: project.slug }}
-            className={`${item} pl-8`}
-            activeProps={{ className: chosen }}
-          >
-            <Dot tone={standOf(project).tone} />
-            <span className="truncate">{project.slug}</span>
-          </Link>
+        {shown.slice(0, 1).map((section) => (
+          <Item key={section.to} section={section} />
         ))}
+        <Projects projects={projects} />
+        {shown.slice(1).map((section) => (
+          <Item
+            key={section.to}
+            section={section}
+            count={section.to === "/approvals" ? (data?.totals.approvals_pending ?? 0) : 0}
+          />
+        ))}
+        {me.platform_admin && (
+          <>
+            <h2 className={group}>Operator</h2>
+            {sections
+              .filter((section) => section.operator === true)
+              .map((section) => (
+                <Item
+                  key={section.to}
+                  section={section}
+                  count={section.to === "/operator/status" ? (data?.totals.alerts ?? 0) : 0}
+                />
+              ))}
+          </>
+        )}
       </nav>
       <footer className="flex items-center gap-1 border-t border-line py-2 pr-2 pl-4">
-        <div className="min-w-0 flex-1 leading-4">
+        <Link to="/account" className="min-w-0 flex-1 rounded-sm leading-4 hover:text-accent">
           <p className="truncate text-sm">
             <Plain>{me.token.name}</Plain>
           </p>
           <p className="text-xs text-faint">{me.platform_admin ? "operator" : me.role}</p>
-        </div>
+        </Link>
         <ThemeButton />
         <IconButton label="Sign out" onClick={() => void signOut()}>
           <LogOut size={15} />
@@ -61,22 +81,58 @@ export function Sidebar() {
   );
 }
 
+const group = "px-2.5 pt-4 pb-1 text-xs font-medium text-faint";
 const item =
-  "flex h-8 items-center gap-2.5 rounded-md px-2.5 text-sm text-muted transition-colors hover:bg-hover hover:text-text max-md:h-11";
-const chosen = "bg-selected text-text font-medium";
+  "flex h-8 shrink-0 items-center gap-2.5 rounded-md px-2.5 text-sm text-muted transition-colors hover:bg-hover hover:text-text max-md:h-11";
+const chosen = "bg-selected !text-text font-medium";
 
-interface ItemProps {
-  readonly to: "/";
-  readonly icon: ReactNode;
-  readonly exact?: boolean;
-  readonly children: ReactNode;
+function Projects({ projects }: { readonly projects: readonly OverviewProject[] }) {
+  if (projects.length === 0) return null;
+  return (
+    <>
+      <h2 className={group}>Projects</h2>
+      {projects.slice(0, mostProjects).map((project) => (
+        <Link
+          key={project.id}
+          to="/projects/$slug"
+          params={{ slug: project.slug }}
+          className={item}
+          activeProps={{ className: chosen }}
+        >
+          <span className="flex w-[15px] justify-center">
+            <Dot tone={standOf(project).tone} />
+          </span>
+          <span className="truncate">{project.slug}</span>
+          <span className="sr-only">{standOf(project).word}</span>
+        </Link>
+      ))}
+      {projects.length > mostProjects && (
+        <Link to="/" className={`${item} text-faint`}>
+          {projects.length - mostProjects} more
+        </Link>
+      )}
+      <h2 className={group}>Organization</h2>
+    </>
+  );
 }
 
-function Item({ to, icon, exact = false, children }: ItemProps) {
+function Item({
+  section: { to, label, icon: Icon },
+  count = 0,
+}: {
+  readonly section: (typeof sections)[number];
+  readonly count?: number;
+}) {
   return (
-    <Link to={to} activeOptions={{ exact }} className={item} activeProps={{ className: chosen }}>
-      {icon}
-      {children}
+    <Link
+      to={to}
+      activeOptions={{ exact: to === "/" || to === "/operator" }}
+      className={item}
+      activeProps={{ className: chosen }}
+    >
+      <Icon aria-hidden size={15} />
+      <span className="flex-1">{label}</span>
+      {count > 0 && <span className="rounded-sm bg-warn/15 px-1.5 text-xs font-medium text-warn">{count}</span>}
     </Link>
   );
 }

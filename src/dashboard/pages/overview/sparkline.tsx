@@ -18,7 +18,7 @@ export function Sparkline({ project }: { readonly project: OverviewProject }) {
   const step = width / Math.max(1, buckets.length);
   const label = `${plural(requests, "request")}, ${plural(errors, "error")} in the last hour`;
   return (
-    <span className="inline-flex items-center gap-2.5" title={label}>
+    <span className="flex items-center gap-2.5" title={label}>
       <svg width={width} height={height} role="img" aria-label={label} className="shrink-0">
         <line x1="0" x2={width} y1={height - 0.5} y2={height - 0.5} className="stroke-line" />
         {buckets.map(({ at, requests: all, errors: bad }, index) => (

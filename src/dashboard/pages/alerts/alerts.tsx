@@ -1,0 +1,62 @@
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { Section } from "../../ui/page.tsx";
+import { Checkbox } from "../../ui/field.tsx";
+import { State, Status } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Plain } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+
+type Alert = Answer<"alerts.list">["alerts"][number];
+
+export function Alerts() {
+  const [all, setAll] = useState(false);
+  const alerts = useCall("alerts.list", { query: { all } }, { keep: true });
+  return (
+    <Section
+      title="Alerts"
+      actions={<Checkbox label="Resolved ones too" checked={all} onChange={(event) => setAll(event.target.checked)} />}
+    >
+      <View of={alerts}>
+        {(data) =>
+          data.alerts.length === 0 ? (
+            <Status tone="ok">No open alerts</Status>
+          ) : (
+            <Table caption="Alerts" rows={data.alerts} columns={columns} keyOf={({ id }) => id} />
+          )
+        }
+      </View>
+    </Section>
+  );
+}
+
+const columns: readonly Column<Alert>[] = [
+  {
+    head: "State",
+    cell: ({ severity, resolved_at: at }) =>
+      at === null ? <State of={severity} /> : <Status tone="off">Resolved</Status>,
+  },
+  {
+    head: "Alert",
+    grow: true,
+    cell: ({ summary, hint, subject }) => (
+      <span className="flex min-w-0 flex-col leading-4.5">
+        <span className="whitespace-normal">
+          <Plain>{summary}</Plain> {subject !== null && <span className="text-muted">{subject}</span>}
+        </span>
+        {hint !== null && <span className="text-xs whitespace-normal text-faint">{hint}</span>}
+      </span>
+    ),
+  },
+  {
+    head: "Opened",
+    end: true,
+    wide: true,
+    cell: ({ opened_at: at }) => (
+      <span className="text-muted">
+        <Ago at={at} />
+      </span>
+    ),
+  },
+];

@@ -1,0 +1,96 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { ShieldCheck } from "lucide-react";
+import type { Answer } from "../../../contract/client.ts";
+import { approvalStates, statesOf } from "../../../contract/states.ts";
+import { useCall } from "../../data/api.ts";
+import { Select } from "../../ui/field.tsx";
+import { Page } from "../../ui/page.tsx";
+import { State } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+
+type Approval = Answer<"approvals.list">["approvals"][number];
+
+export interface ApprovalsSearch {
+  readonly status?: Approval["status"];
+}
+
+const route = getRouteApi("/approvals");
+
+/** What waits for a person. The decision itself is behind the link that the person got; no page and no answer of the API has it. */
+export function ApprovalsPage() {
+  const { status } = route.useSearch();
+  const navigate = route.useNavigate();
+  const approvals = useCall("approvals.list", { query: { status } });
+  return (
+    <Page
+      title="Approvals"
+      lead="Tokens in approval mode wait here before they delete or restore anything. A person decides behind the link that the operator's channel delivered: by e-mail, webhook, or in the platform's log."
+    >
+      <div className="w-44">
+        <Select
+          aria-label="State"
+          value={status ?? ""}
+          onChange={(event) =>
+            void navigate({
+              search: event.target.value === "" ? {} : { status: event.target.value as Approval["status"] },
+              replace: true,
+            })
+          }
+        >
+          <option value="">All</option>
+          {statesOf(approvalStates).map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </Select>
+      </div>
+      <View of={approvals}>
+        {(data) =>
+          data.approvals.length === 0 ? (
+            <Empty icon={<ShieldCheck size={24} />} title="Nothing waits">
+              Give an agent a token in approval mode, and what it wants to delete shows up here first.
+            </Empty>
+          ) : (
+            <Table caption="Approvals" rows={data.approvals} columns={columns} keyOf={({ id }) => id} />
+          )
+        }
+      </View>
+    </Page>
+  );
+}
+
+const columns: readonly Column<Approval>[] = [
+  { head: "State", cell: ({ status }) => <State of={status} /> },
+  {
+    head: "Request",
+    grow: true,
+    cell: ({ method, path, target }) => (
+      <span className="flex min-w-0 flex-col leading-4.5">
+        <Mono className="truncate">{`${method} ${path}`}</Mono>
+        {target !== null && (
+          <span className="truncate text-xs text-faint">
+            <Plain>{target}</Plain>
+          </span>
+        )}
+      </span>
+    ),
+  },
+  { head: "By", wide: true, cell: ({ requested_by: by }) => <Plain>{by.token_name}</Plain> },
+  {
+    head: "Asked",
+    end: true,
+    wide: true,
+    cell: ({ created_at: at }) => (
+      <span className="text-muted">
+        <Ago at={at} />
+      </span>
+    ),
+  },
+  {
+    head: "Ends",
+    end: true,
+    wide: true,
+    cell: ({ expires_at: at }) => <span className="text-muted">{at === null ? "–" : <Ago at={at} />}</span>,
+  },
+];

@@ -1,0 +1,148 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { bytes, count, duration } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State } from "../../ui/status.tsx";
+import { Table } from "../../ui/table.tsx";
+import { Ago, Fact, Mono } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { BackupState } from "./backups-page.tsx";
+
+type Backup = Answer<"backups.get">;
+
+const route = getRouteApi("/projects/$slug/backups/$id");
+
+/** One backup: what is in it, whether it was proven, and what can be made of it. */
+export function BackupPage() {
+  const { id } = route.useParams();
+  const backup = useCall("backups.get", { params: { id } }, { refetchInterval: 3000 });
+  return <View of={backup}>{(data) => <One backup={data} />}</View>;
+}
+
+function One({ backup }: { readonly backup: Backup }) {
+  const { slug } = route.useParams();
+  const verify = useAction("backups.verify");
+  const [restoring, setRestoring] = useState(false);
+  const whyVerify = useWhyNot("backups.verify");
+  const whyRestore = useWhyNot("backups.restore");
+  const isWhole = backup.status === "completed" ? undefined : "Only a completed backup can be used.";
+  return (
+    <Page
+      title="Backup"
+      actions={
+        <>
+          <Button
+            busy={verify.isPending}
+            why={isWhole ?? whyVerify}
+            onClick={() => verify.mutate({ params: { id: backup.id } })}
+          >
+            Verify
+          </Button>
+          <Button look="primary" why={isWhole ?? whyRestore} onClick={() => setRestoring(true)}>
+            Restore
+          </Button>
+        </>
+      }
+    >
+      {verify.error !== null && <Problem error={verify.error} />}
+      <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-4">
+        <Fact label="State">
+          <span role="status">
+            <BackupState backup={backup} />
+          </span>
+        </Fact>
+        <Fact label="Made">
+          <Ago at={backup.created_at} />
+        </Fact>
+        <Fact label="Size">{bytes(backup.size_bytes)}</Fact>
+        <Fact label="Took">
+          {backup.finished_at === null ? "–" : duration(Date.parse(backup.finished_at) - Date.parse(backup.created_at))}
+        </Fact>
+        <Fact label="Verification">
+          {backup.verification === null ? (
+            "not yet"
+          ) : (
+            <>
+              <State of={backup.verification.status} /> <Ago at={backup.verification.verified_at} />
+            </>
+          )}
+        </Fact>
+        <Fact label="PostgreSQL">{backup.engine_version ?? "–"}</Fact>
+        <Fact label="Stored in">{backup.storage ?? "–"}</Fact>
+        <Fact label="SHA-256">
+          {backup.sha256 === null ? "–" : <Mono className="break-all">{`${backup.sha256.slice(0, 16)}…`}</Mono>}
+        </Fact>
+      </dl>
+      {backup.failure !== null && <p className="text-sm text-bad">{backup.failure.summary}</p>}
+      {backup.verification?.reason !== null && backup.verification?.reason !== undefined && (
+        <p className="text-sm text-bad">{backup.verification.reason}</p>
+      )}
+      <Section title="Tables">
+        <Tables backup={backup} />
+      </Section>
+      {restoring && <Restore slug={slug} backup={backup} onClose={() => setRestoring(false)} />}
+    </Page>
+  );
+}
+
+function Tables({ backup }: { readonly backup: Backup }) {
+  const compared = new Map(backup.verification?.tables.map((each) => [each.table, each]) ?? []);
+  if (backup.tables === null || backup.tables.length === 0) return <Empty title="No tables" />;
+  return (
+    <Table
+      caption="Tables of the backup"
+      rows={backup.tables}
+      keyOf={({ table }) => table}
+      columns={[
+        { head: "Table", grow: true, cell: ({ table }) => <Mono>{table}</Mono> },
+        { head: "Rows", end: true, cell: ({ rows }) => count(rows) },
+        {
+          head: "Found when verified",
+          end: true,
+          cell: ({ table }) => {
+            const found = compared.get(table);
+            if (found === undefined) return <span className="text-faint">–</span>;
+            return (
+              <span className={found.actual === found.expected ? "text-ok" : "text-bad"}>
+                {found.actual === null ? "missing" : count(found.actual)}
+              </span>
+            );
+          },
+        },
+      ]}
+    />
+  );
+}
+
+function Restore({
+  slug,
+  backup,
+  onClose,
+}: {
+  readonly slug: string;
+  readonly backup: Backup;
+  readonly onClose: () => void;
+}) {
+  const restore = useAction("backups.restore");
+  return (
+    <FormDialog
+      title="Restore this backup"
+      submit="Restore into a new database"
+      busy={restore.isPending}
+      error={restore.error}
+      onClose={onClose}
+      onSubmit={() => restore.mutate({ params: { slug }, body: { backup_id: backup.id } }, { onSuccess: onClose })}
+    >
+      <p className="text-sm text-muted">
+        A new database beside the live one is filled from it. The live database is not touched; whether the application
+        uses the new one is decided afterwards, by promoting it.
+      </p>
+    </FormDialog>
+  );
+}

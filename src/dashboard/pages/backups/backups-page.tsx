@@ -1,0 +1,103 @@
+import { Link } from "@tanstack/react-router";
+import { ArchiveRestore, Plus } from "lucide-react";
+import { ApiError, type Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { bytes } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useSlug } from "../../data/project.ts";
+import { Button } from "../../ui/button.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State, Tag } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { Restored } from "./restored.tsx";
+
+type Backup = Answer<"backups.list">["backups"][number];
+
+/** Backups of the database, and the databases that were restored from them. */
+export function BackupsPage() {
+  const slug = useSlug();
+  const database = useCall("database.get", { params: { slug } });
+  const hasNone = database.error instanceof ApiError && database.error.code === "no_database";
+  const isWorking = (data: Answer<"backups.list"> | undefined) =>
+    data?.backups.some(({ operation }) => operation !== null) === true;
+  const backups = useCall("backups.list", { params: { slug } }, { refetchInterval: 5000 });
+  const create = useAction("backups.create");
+  const why = useWhyNot("backups.create");
+  const action = (
+    <Button
+      look="primary"
+      icon={<Plus size={15} />}
+      busy={create.isPending}
+      why={hasNone ? "The project has no database." : isWorking(backups.data) ? "An operation is under way." : why}
+      onClick={() => create.mutate({ params: { slug } })}
+    >
+      Back up now
+    </Button>
+  );
+  return (
+    <Page
+      title="Backups"
+      lead="Made every day by itself. A verification restores one into a scratch database and compares the rows of each table."
+      actions={action}
+    >
+      {create.error !== null && <Problem error={create.error} />}
+      <View of={backups}>
+        {(data) =>
+          data.backups.length === 0 ? (
+            <Empty icon={<ArchiveRestore size={24} />} title="No backups yet">
+              {hasNone
+                ? "The project has no database, so there is nothing to back up."
+                : "The first one comes by itself within a day, or now with the button above."}
+            </Empty>
+          ) : (
+            <Table caption="Backups" rows={data.backups} columns={columnsFor(slug)} keyOf={({ id }) => id} />
+          )
+        }
+      </View>
+      {!hasNone && (
+        <Section
+          title="Restored databases"
+          lead="Beside the live one. Promoting one lets the application use it; the one before is kept."
+        >
+          <Restored slug={slug} />
+        </Section>
+      )}
+    </Page>
+  );
+}
+
+function columnsFor(slug: string): readonly Column<Backup>[] {
+  return [
+    { head: "State", cell: (backup) => <BackupState backup={backup} /> },
+    {
+      head: "Made",
+      grow: true,
+      cell: ({ id, created_at: at }) => (
+        <Link to="/projects/$slug/backups/$id" params={{ slug, id }} className="group flex flex-col leading-4.5">
+          <span className="font-medium group-hover:text-accent">
+            <Ago at={at} />
+          </span>
+          <Mono className="truncate text-xs text-faint">{id}</Mono>
+        </Link>
+      ),
+    },
+    { head: "By", wide: true, cell: ({ origin }) => <Tag>{origin}</Tag> },
+    {
+      head: "Verified",
+      cell: ({ verification }) =>
+        verification === null ? <span className="text-faint">not yet</span> : <State of={verification.status} />,
+    },
+    { head: "Size", end: true, wide: true, cell: ({ size_bytes: size }) => bytes(size) },
+  ];
+}
+
+/** Its state, or what goes on with it. */
+export function BackupState({ backup }: { readonly backup: Pick<Backup, "status" | "operation"> }) {
+  const { operation, status } = backup;
+  if (operation === null) return <State of={status} />;
+  const tables = operation.tables_total === null ? "" : ` ${operation.tables_done}/${operation.tables_total}`;
+  return <State of="running" word={`${operation.phase[0]?.toUpperCase()}${operation.phase.slice(1)}${tables}`} />;
+}

@@ -1,0 +1,113 @@
+import { useState } from "react";
+import { useAction, useCall } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+import type { Answer } from "../../../contract/client.ts";
+
+type Database = Answer<"backups.restored">["databases"][number];
+interface Open {
+  readonly kind: "promote" | "drop";
+  readonly database: string;
+}
+
+/** Promote or drop what was restored. */
+export function Restored({ slug }: { readonly slug: string }) {
+  const restored = useCall("backups.restored", { params: { slug } });
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      <View of={restored}>
+        {({ databases }) =>
+          databases.length === 0 ? (
+            <p className="text-sm text-faint">None.</p>
+          ) : (
+            <Table
+              caption="Restored databases"
+              rows={databases}
+              columns={columnsFor(setOpen)}
+              keyOf={({ database }) => database}
+            />
+          )
+        }
+      </View>
+      {open?.kind === "promote" && <Promote slug={slug} database={open.database} onClose={close} />}
+      {open?.kind === "drop" && <Drop slug={slug} database={open.database} onClose={close} />}
+    </>
+  );
+}
+
+function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
+  return [
+    { head: "Database", grow: true, cell: ({ database }) => <Mono className="font-medium">{database}</Mono> },
+    {
+      head: "From backup",
+      wide: true,
+      cell: ({ backup_id: id }) =>
+        id === null ? <span className="text-faint">was live before</span> : <Mono>{id}</Mono>,
+    },
+    { head: "Made", end: true, wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
+    { head: "", end: true, cell: ({ database }) => <Actions database={database} onOpen={onOpen} /> },
+  ];
+}
+
+function Actions({ database, onOpen }: { readonly database: string; readonly onOpen: (open: Open) => void }) {
+  const why = useWhyNot("backups.promote");
+  return (
+    <span className="inline-flex gap-1">
+      <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "promote", database })}>
+        Promote
+      </Button>
+      <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "drop", database })}>
+        Drop
+      </Button>
+    </span>
+  );
+}
+
+interface OfDatabase {
+  readonly slug: string;
+  readonly database: string;
+  readonly onClose: () => void;
+}
+
+function Promote({ slug, database, onClose }: OfDatabase) {
+  const promote = useAction("backups.promote");
+  return (
+    <ConfirmDialog
+      title="Promote a database"
+      submit="Promote"
+      typed={slug}
+      busy={promote.isPending}
+      error={promote.error}
+      onClose={onClose}
+      onConfirm={() => promote.mutate({ params: { slug }, body: { database } }, { onSuccess: onClose })}
+    >
+      <p className="text-sm text-muted">
+        The application restarts on <code>{database}</code>. What was written to the live database since the backup is
+        not in it; the live one is kept, and promoting it goes back.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+function Drop({ slug, database, onClose }: OfDatabase) {
+  const drop = useAction("backups.drop");
+  return (
+    <ConfirmDialog
+      title="Drop a database"
+      submit="Drop"
+      typed={database}
+      busy={drop.isPending}
+      error={drop.error}
+      onClose={onClose}
+      onConfirm={() => drop.mutate({ params: { slug, database } }, { onSuccess: onClose })}
+    >
+      <p className="text-sm text-muted">It is gone for good. The live database and the backups stay.</p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,119 @@
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Ban } from "lucide-react";
+import { useMemo } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { duration, firstLine } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useProject, useSlug } from "../../data/project.ts";
+import { useBuildLog } from "../../data/use-build-log.ts";
+import { Button } from "../../ui/button.tsx";
+import { LogView, type LogLine } from "../../ui/log-view.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State } from "../../ui/status.tsx";
+import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+import { FailureBox } from "./failure-box.tsx";
+import { Stages } from "./stages.tsx";
+
+type Build = Answer<"builds.get">;
+
+const route = getRouteApi("/projects/$slug/builds/$id");
+const running = ["queued", "running", "pending", "starting"];
+
+/** The page that people watch while a push runs, and read when it failed. */
+export function BuildPage() {
+  const { id } = route.useParams();
+  const build = useCall("builds.get", { params: { id } }, { refetchInterval: 1500 });
+  return <View of={build}>{(data) => <Build build={data} />}</View>;
+}
+
+function Build({ build }: { readonly build: Build }) {
+  const log = useBuildLog(build.id);
+  const lines = useMemo(() => linesOf(log.text), [log.text]);
+  const slug = useSlug();
+  const failure = build.failure ?? build.deployment?.failure ?? null;
+  const status = stateOf(build);
+  return (
+    <Page
+      title={build.deployment === null ? `Build ${build.number}` : `Deployment #${build.deployment.number}`}
+      actions={running.includes(status) ? <Cancel build={build} /> : undefined}
+      lead={
+        <>
+          <span className="inline-flex flex-wrap items-center gap-x-3">
+            <span role="status">
+              <State of={status} />
+            </span>
+            <Mono>{`${build.branch}@${build.commit.slice(0, 7)}`}</Mono>
+            <Plain>{firstLine(build.message)}</Plain>
+          </span>
+          <span className="mt-1 block text-faint">
+            <Ago at={build.created_at} /> · <Took build={build} isRunning={running.includes(status)} />
+          </span>
+        </>
+      }
+    >
+      <Stages build={build} log={log.text} />
+      {failure !== null && (
+        <FailureBox failure={failure}>
+          <StillServing slug={slug} />
+        </FailureBox>
+      )}
+      {log.error !== null && <Problem error={log.error} />}
+      <LogView
+        lines={lines}
+        label={`Log of build ${build.number}`}
+        fileName={`${slug}-build-${build.number}.log`}
+        height="clamp(20rem, calc(100dvh - 21rem), 60rem)"
+        empty={log.complete ? "This build printed nothing." : "Waiting for the first line …"}
+      />
+    </Page>
+  );
+}
+
+/** Of a push as a whole: the deployment's state once there is one. */
+function stateOf({ status, deployment }: Build): string {
+  return status === "succeeded" && deployment !== null ? deployment.status : status;
+}
+
+function linesOf(text: string): LogLine[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => ({ at: null, replica: null, text: line }));
+}
+
+function Took({ build, isRunning }: { readonly build: Build; readonly isRunning: boolean }) {
+  const now = useNow();
+  const end = build.finished_at === null || isRunning ? now : Date.parse(build.finished_at);
+  return <>{duration(Math.max(0, end - Date.parse(build.created_at)))}</>;
+}
+
+function StillServing({ slug }: { readonly slug: string }) {
+  const { data } = useProject();
+  const active = data?.active_deployment;
+  if (active === null || active === undefined) return null;
+  return (
+    <p className="text-sm">
+      Deployment #{active.number} still serves:{" "}
+      <Link to="/projects/$slug/deployments" params={{ slug }} className="text-accent underline underline-offset-2">
+        all deployments
+      </Link>
+    </p>
+  );
+}
+
+function Cancel({ build }: { readonly build: Build }) {
+  const cancel = useAction("builds.cancel");
+  const why = useWhyNot("builds.cancel");
+  return (
+    <Button
+      icon={<Ban size={14} />}
+      why={why}
+      busy={cancel.isPending}
+      onClick={() => cancel.mutate({ params: { id: build.id } })}
+    >
+      Cancel
+    </Button>
+  );
+}

@@ -1,0 +1,191 @@
+import { Link } from "@tanstack/react-router";
+import { CalendarClock, Play, Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useSlug } from "../../data/project.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State, Tag } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { ImportDialog } from "./import-dialog.tsx";
+import { JobDialog } from "./job-dialog.tsx";
+
+export type Job = Answer<"cron.list">["jobs"][number];
+type Open =
+  | { readonly kind: "edit"; readonly job: Job | null }
+  | { readonly kind: "import" }
+  | { readonly kind: "delete"; readonly job: Job };
+
+/** Requests to the application at set times. */
+export function CronPage() {
+  const slug = useSlug();
+  const jobs = useCall("cron.list", { params: { slug } });
+  const run = useAction("cron.run");
+  const why = useWhyNot("cron.set");
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  const actions = (
+    <>
+      <Button why={why} onClick={() => setOpen({ kind: "import" })}>
+        Import
+      </Button>
+      <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setOpen({ kind: "edit", job: null })}>
+        New job
+      </Button>
+    </>
+  );
+  return (
+    <Page
+      title="Cron"
+      lead="Each job is a GET request to the running application. Schedules are in UTC."
+      actions={actions}
+    >
+      {run.error !== null && <Problem error={run.error} />}
+      <View of={jobs}>
+        {(data) =>
+          data.jobs.length === 0 ? (
+            <Empty icon={<CalendarClock size={24} />} title="No jobs yet">
+              For example a clean-up at night: schedule 0 3 * * *, path /jobs/clean-up.
+            </Empty>
+          ) : (
+            <Table
+              caption="Cron jobs"
+              rows={data.jobs}
+              keyOf={({ id }) => id}
+              columns={columnsFor({
+                slug,
+                onOpen: setOpen,
+                onRun: (name) => run.mutate({ params: { slug, name } }),
+                running: run.isPending ? run.variables.params.name : undefined,
+              })}
+            />
+          )
+        }
+      </View>
+      {open?.kind === "edit" && <JobDialog slug={slug} job={open.job} onClose={close} />}
+      {open?.kind === "import" && <ImportDialog slug={slug} onClose={close} />}
+      {open?.kind === "delete" && <DeleteJob slug={slug} name={open.job.name} onClose={close} />}
+    </Page>
+  );
+}
+
+interface ColumnsOf {
+  readonly slug: string;
+  readonly onOpen: (open: Open) => void;
+  readonly onRun: (name: string) => void;
+  readonly running: string | undefined;
+}
+
+function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Column<Job>[] {
+  return [
+    {
+      head: "Job",
+      grow: true,
+      cell: ({ name, path, enabled }) => (
+        <Link
+          to="/projects/$slug/cron/$name"
+          params={{ slug, name }}
+          className="group flex min-w-0 flex-col leading-4.5"
+        >
+          <span className="flex items-center gap-2 font-medium group-hover:text-accent">
+            {name}
+            {!enabled && <Tag>off</Tag>}
+          </span>
+          <Mono className="truncate text-xs text-faint">{path}</Mono>
+        </Link>
+      ),
+    },
+    { head: "Schedule", wide: true, cell: ({ schedule }) => <Mono>{schedule}</Mono> },
+    {
+      head: "Last run",
+      cell: ({ last_status: status, last_run_at: at }) =>
+        status === null || at === null ? (
+          <span className="text-faint">never</span>
+        ) : (
+          <span className="inline-flex items-center gap-2">
+            <State of={status} />
+            <span className="text-muted max-sm:hidden">
+              <Ago at={at} />
+            </span>
+          </span>
+        ),
+    },
+    {
+      head: "Next run",
+      wide: true,
+      cell: ({ next_run_at: at, enabled }) => (
+        <span className="text-muted">{enabled && at !== null ? <Ago at={at} /> : "–"}</span>
+      ),
+    },
+    {
+      head: "",
+      end: true,
+      cell: (job) => <JobActions job={job} busy={running === job.name} onRun={onRun} onOpen={onOpen} />,
+    },
+  ];
+}
+
+interface JobActionsProps extends Pick<ColumnsOf, "onOpen" | "onRun"> {
+  readonly job: Job;
+  readonly busy: boolean;
+}
+
+function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
+  const why = useWhyNot("cron.run");
+  return (
+    <span className="inline-flex items-center">
+      <Button
+        look="quiet"
+        className="h-7"
+        icon={<Play size={13} />}
+        why={why}
+        busy={busy}
+        aria-label={`Run ${job.name} now`}
+        onClick={() => onRun(job.name)}
+      >
+        <span className="max-sm:hidden">Run now</span>
+      </Button>
+      <Button look="quiet" className="h-7 max-sm:hidden" onClick={() => onOpen({ kind: "edit", job })}>
+        Edit
+      </Button>
+      <IconButton
+        label={`Delete ${job.name}`}
+        className="max-sm:hidden"
+        onClick={() => onOpen({ kind: "delete", job })}
+      >
+        <Trash2 size={14} />
+      </IconButton>
+    </span>
+  );
+}
+
+function DeleteJob({
+  slug,
+  name,
+  onClose,
+}: {
+  readonly slug: string;
+  readonly name: string;
+  readonly onClose: () => void;
+}) {
+  const remove = useAction("cron.delete");
+  return (
+    <ConfirmDialog
+      title="Delete a job"
+      submit="Delete"
+      typed={name}
+      busy={remove.isPending}
+      error={remove.error}
+      onClose={onClose}
+      onConfirm={() => remove.mutate({ params: { slug, name } }, { onSuccess: onClose })}
+    >
+      <p className="text-sm text-muted">The job and the record of its runs go.</p>
+    </ConfirmDialog>
+  );
+}

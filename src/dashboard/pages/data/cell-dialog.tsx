@@ -1,0 +1,33 @@
+import { visible } from "../../data/format.ts";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+
+export interface Cell {
+  readonly name: string;
+  readonly type: string;
+  readonly value: unknown;
+  readonly isCut: boolean;
+}
+
+/** A cell's whole value. */
+export function CellDialog({ cell, onClose }: { readonly cell: Cell; readonly onClose: () => void }) {
+  const { value } = cell;
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return (
+    <Dialog title={visible(cell.name)} onClose={onClose} shape="wide">
+      <div className="mb-2 flex items-center justify-between text-sm text-faint">
+        <span>
+          {cell.type}
+          {cell.isCut && " · only the first 4 KiB are shown"}
+        </span>
+        <CopyButton text={text} label="Copy the value" />
+      </div>
+      <pre
+        tabIndex={0}
+        className="max-h-[60vh] overflow-auto rounded-md border border-line bg-panel p-3 text-[12.5px] leading-5 break-words whitespace-pre-wrap"
+      >
+        {value === null ? <i className="text-faint">null</i> : visible(text)}
+      </pre>
+    </Dialog>
+  );
+}

@@ -1,0 +1,139 @@
+import { ArrowDown, ArrowUp, KeyRound, Trash2 } from "lucide-react";
+import type { KeyboardEvent } from "react";
+import { visible } from "../../data/format.ts";
+import { IconButton } from "../../ui/button.tsx";
+import type { Cell } from "./cell-dialog.tsx";
+import { keyOf } from "./row-key.ts";
+import type { TablePageRows, TableSearch } from "./table-page.tsx";
+
+export type Row = Readonly<Record<string, unknown>>;
+
+interface GridProps {
+  readonly page: TablePageRows;
+  readonly search: TableSearch;
+  readonly onSearch: (search: TableSearch) => void;
+  readonly onCell: (cell: Cell) => void;
+  readonly onDelete: (row: Row) => void;
+}
+
+/** The header stays, arrows go from cell to cell, Enter opens one. */
+export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
+  const sortBy = (name: string) => {
+    const isDown = search.sort === name && search.dir === undefined;
+    onSearch({ ...(search.q === undefined ? {} : { q: search.q }), sort: name, ...(isDown ? { dir: "desc" } : {}) });
+  };
+  return (
+    <div
+      className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto rounded-md border border-line"
+      onKeyDown={moveFocus}
+    >
+      <table className="min-w-full border-separate border-spacing-0 text-sm">
+        <caption className="sr-only">Rows of {page.name}</caption>
+        <thead>
+          <tr>
+            {page.columns.map((column) => (
+              <th
+                key={column.name}
+                scope="col"
+                aria-sort={search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"}
+                className="sticky top-0 z-[1] border-r border-b border-line bg-panel p-0 text-left font-medium last:border-r-0"
+              >
+                <button
+                  type="button"
+                  onClick={() => sortBy(column.name)}
+                  className="flex w-full flex-col px-3 py-1.5 text-left leading-4 hover:bg-hover focus-visible:outline-offset-[-2px]"
+                >
+                  <span className="flex items-center gap-1 whitespace-nowrap">
+                    {column.primary_key && <KeyRound aria-label="Primary key" size={11} className="text-accent" />}
+                    {visible(column.name)}
+                    {search.sort === column.name &&
+                      (search.dir === "desc" ? <ArrowDown aria-hidden size={12} /> : <ArrowUp aria-hidden size={12} />)}
+                  </span>
+                  <span className="text-xs font-normal whitespace-nowrap text-faint">
+                    {column.type}
+                    {column.nullable ? "" : " · not null"}
+                  </span>
+                </button>
+              </th>
+            ))}
+            <th scope="col" className="sticky top-0 right-0 z-[2] border-b border-line bg-panel">
+              <span className="sr-only">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {page.rows.map((raw, index) => {
+            const row = raw as Row;
+            return (
+              <tr key={index} className="group">
+                {page.columns.map(({ name, type }) => (
+                  <td
+                    key={name}
+                    className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0"
+                  >
+                    <button
+                      type="button"
+                      data-cell
+                      tabIndex={index === 0 && name === page.columns[0]?.name ? 0 : -1}
+                      onClick={() =>
+                        onCell({
+                          name,
+                          type,
+                          value: row[name],
+                          isCut: page.cut.some((cut) => cut.row === index && cut.columns.includes(name)),
+                        })
+                      }
+                      className={`block h-full w-full truncate px-3 text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${typeof row[name] === "number" ? "text-right" : ""}`}
+                    >
+                      <Value value={row[name]} />
+                    </button>
+                  </td>
+                ))}
+                <td className="sticky right-0 border-b border-line bg-bg group-hover:bg-panel">
+                  {keyOf(page, row) !== undefined && (
+                    <IconButton label="Delete this row" onClick={() => onDelete(row)}>
+                      <Trash2 size={14} />
+                    </IconButton>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {page.rows.length === 0 && (
+        <p className="px-4 py-8 text-center text-sm text-muted">
+          {search.q === undefined ? "This table has no rows." : "No row holds this text."}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Value({ value }: { readonly value: unknown }) {
+  if (value === null || value === undefined) return <span className="text-faint italic">null</span>;
+  if (typeof value === "string")
+    return value === "" ? <span className="text-faint">''</span> : visible(value.slice(0, 300));
+  if (typeof value === "boolean") return <span className="text-busy">{String(value)}</span>;
+  return visible(typeof value === "object" ? JSON.stringify(value).slice(0, 300) : String(value as number));
+}
+
+const steps: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+function moveFocus(event: KeyboardEvent<HTMLDivElement>): void {
+  const step = steps[event.key];
+  const from = event.target;
+  if (step === undefined || !(from instanceof HTMLElement) || from.dataset["cell"] === undefined) return;
+  const cell = from.closest("td");
+  const row = cell?.parentElement;
+  const next = step[1] === 0 ? row : step[1] < 0 ? row?.previousElementSibling : row?.nextElementSibling;
+  const target = next?.children[(cell?.cellIndex ?? 0) + step[0]]?.querySelector<HTMLElement>("[data-cell]");
+  event.preventDefault();
+  target?.focus();
+  target?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}

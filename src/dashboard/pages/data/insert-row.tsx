@@ -1,0 +1,122 @@
+import { useState } from "react";
+import { useAction } from "../../data/api.ts";
+import { visible } from "../../data/format.ts";
+import { FormDialog } from "../../ui/dialog.tsx";
+import { Field, Input, Select, TextArea } from "../../ui/field.tsx";
+import { fieldProblem } from "../../ui/problem.tsx";
+import type { TablePageRows } from "./table-page.tsx";
+
+type Column = TablePageRows["columns"][number];
+/** A column that is left out gets its default. */
+type Given = Readonly<
+  Record<string, { readonly kind: "text"; readonly text: string } | { readonly kind: "null" } | undefined>
+>;
+
+interface InsertProps {
+  readonly slug: string;
+  readonly page: TablePageRows;
+  readonly onClose: () => void;
+}
+
+/** A sheet made from the column types. */
+export function InsertRow({ slug, page, onClose }: InsertProps) {
+  const insert = useAction("data.insert");
+  const [given, setGiven] = useState<Given>({});
+  const columns = page.columns.filter(({ generated, identity }) => generated === null && identity !== "always");
+  const submit = () => {
+    const values = Object.fromEntries(
+      columns.flatMap((column) => {
+        const value = given[column.name];
+        return value === undefined ? [] : [[column.name, value.kind === "null" ? null : valueOf(column, value.text)]];
+      }),
+    );
+    insert.mutate(
+      { params: { slug, schema: page.schema, table: page.name }, body: { values } },
+      { onSuccess: onClose },
+    );
+  };
+  return (
+    <FormDialog
+      title={`Insert into ${page.name}`}
+      submit="Insert"
+      shape="sheet"
+      busy={insert.isPending}
+      error={insert.error}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      {columns.map((column) => (
+        <ColumnField
+          key={column.name}
+          column={column}
+          problem={fieldProblem(insert.error, `values.${column.name}`)}
+          value={given[column.name]}
+          onChange={(value) => setGiven((before) => ({ ...before, [column.name]: value }))}
+        />
+      ))}
+    </FormDialog>
+  );
+}
+
+interface ColumnFieldProps {
+  readonly column: Column;
+  readonly problem: string | undefined;
+  readonly value: Given[string] | undefined;
+  readonly onChange: (value: Given[string] | undefined) => void;
+}
+
+function ColumnField({ column, problem, value, onChange }: ColumnFieldProps) {
+  const { type } = column;
+  const text = value?.kind === "text" ? value.text : "";
+  const change = (next: string) =>
+    onChange(next === "" && !/text|char/.test(type) ? undefined : { kind: "text", text: next });
+  const left =
+    column.default === null ? (column.nullable ? "left out: null" : "required") : `left out: ${column.default}`;
+  return (
+    <Field
+      label={visible(column.name)}
+      hint={`${type} · ${value === undefined ? left : value.kind === "null" ? "null" : "given"}`}
+      error={problem}
+    >
+      {(ids) => (
+        <span className="flex gap-2">
+          {type === "boolean" ? (
+            <Select {...ids} value={text} onChange={(event) => change(event.target.value)}>
+              <option value="">–</option>
+              <option value="true">true</option>
+              <option value="false">false</option>
+            </Select>
+          ) : /json|text/.test(type) ? (
+            <TextArea {...ids} rows={2} value={text} onChange={(event) => change(event.target.value)} />
+          ) : (
+            <Input {...ids} mono value={text} onChange={(event) => change(event.target.value)} />
+          )}
+          {column.nullable && (
+            <label className="flex shrink-0 items-center gap-1.5 text-xs text-muted">
+              <input
+                type="checkbox"
+                className="accent-[var(--accent)]"
+                checked={value?.kind === "null"}
+                onChange={(event) => onChange(event.target.checked ? { kind: "null" } : undefined)}
+              />
+              null
+            </label>
+          )}
+        </span>
+      )}
+    </Field>
+  );
+}
+
+// Numbers stay text, so that none loses digits: PostgreSQL reads them.
+function valueOf({ type }: Column, text: string): unknown {
+  if (type === "boolean") return text === "true";
+  if (/^jsonb?$/.test(type)) {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      return text;
+    }
+  }
+  return text;
+}

@@ -1,0 +1,102 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { count } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { Input } from "../../ui/field.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { View } from "../../ui/view.tsx";
+import { CellDialog, type Cell } from "./cell-dialog.tsx";
+import { DeleteRow } from "./delete-row.tsx";
+import { Grid, type Row } from "./grid.tsx";
+import { InsertRow } from "./insert-row.tsx";
+
+export type TablePageRows = Answer<"data.rows">;
+
+export interface TableSearch {
+  readonly sort?: string;
+  readonly dir?: "desc";
+  readonly q?: string;
+  readonly offset?: number;
+}
+
+const route = getRouteApi("/projects/$slug/database/$schema/$table");
+const limit = 100;
+
+/** A table as a grid: sorted, searched, a page at a time. The address says all of it. */
+export function TablePage() {
+  const { slug, schema, table } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const set = (next: TableSearch) => void navigate({ search: next });
+  const data = useCall("data.rows", { params: { slug, schema, table }, query: { ...search, limit } }, { keep: true });
+  const [inserting, setInserting] = useState(false);
+  const [cell, setCell] = useState<Cell>();
+  const [deleting, setDeleting] = useState<Row>();
+  const why = useWhyNot("data.insert");
+  const { offset = 0 } = search;
+  return (
+    <Page
+      title={schema === "public" ? table : `${schema}.${table}`}
+      actions={
+        <>
+          <div className="w-52">
+            <Input
+              type="search"
+              aria-label="Search the rows"
+              placeholder="Search text"
+              data-search
+              defaultValue={search.q ?? ""}
+              onKeyDown={(event) =>
+                event.key === "Enter" && set({ ...search, q: event.currentTarget.value, offset: 0 })
+              }
+            />
+          </div>
+          <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setInserting(true)}>
+            Insert a row
+          </Button>
+        </>
+      }
+    >
+      {data.error !== null && data.data !== undefined && <Problem error={data.error} />}
+      <View of={data}>
+        {(page) => (
+          <>
+            <Grid page={page} search={search} onSearch={set} onCell={setCell} onDelete={setDeleting} />
+            <div className="flex items-center justify-between gap-3 text-sm text-muted">
+              <span role="status">
+                {page.rows.length === 0 ? "No rows" : `${count(offset + 1)} – ${count(offset + page.rows.length)}`}
+                {page.total !== null && ` of ${page.estimated ? "about " : ""}${count(page.total)}`}
+              </span>
+              <span className="flex">
+                <IconButton
+                  label="Previous page"
+                  disabled={offset === 0}
+                  onClick={() => set({ ...search, offset: Math.max(0, offset - limit) })}
+                >
+                  <ChevronLeft size={16} />
+                </IconButton>
+                <IconButton
+                  label="Next page"
+                  disabled={page.next_offset === null}
+                  onClick={() => set({ ...search, offset: page.next_offset ?? offset })}
+                >
+                  <ChevronRight size={16} />
+                </IconButton>
+              </span>
+            </div>
+            {inserting && <InsertRow slug={slug} page={page} onClose={() => setInserting(false)} />}
+            {deleting !== undefined && (
+              <DeleteRow slug={slug} page={page} row={deleting} onClose={() => setDeleting(undefined)} />
+            )}
+          </>
+        )}
+      </View>
+      {cell !== undefined && <CellDialog cell={cell} onClose={() => setCell(undefined)} />}
+    </Page>
+  );
+}

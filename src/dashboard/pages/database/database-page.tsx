@@ -1,0 +1,125 @@
+import { Link } from "@tanstack/react-router";
+import { Database } from "lucide-react";
+import { ApiError } from "../../../contract/client.ts";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { bytes, count } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useSlug } from "../../data/project.ts";
+import { Button } from "../../ui/button.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State, Tag } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Fact } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+
+type TableRow = Answer<"data.tables">["tables"][number];
+
+/** The project's PostgreSQL: how it is, and its tables. */
+export function DatabasePage() {
+  const slug = useSlug();
+  const database = useCall("database.get", { params: { slug } });
+  if (database.error instanceof ApiError && database.error.code === "no_database")
+    return (
+      <Page title="Database">
+        <CreateDatabase slug={slug} />
+      </Page>
+    );
+  return (
+    <Page
+      title="Database"
+      lead="A PostgreSQL server of this project alone. The application finds it in DATABASE_URL; its password is shown nowhere."
+    >
+      <View of={database}>
+        {(data) => (
+          <>
+            <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-5">
+              <Fact label="Status">
+                <State of={data.status} />
+              </Fact>
+              <Fact label="Version">{data.engine_version ?? "–"}</Fact>
+              <Fact label="Size">{bytes(data.size_bytes)}</Fact>
+              <Fact label="Connections">{data.connections ?? "–"}</Fact>
+              <Fact label="Created">
+                <Ago at={data.created_at} />
+              </Fact>
+            </dl>
+            {data.failure !== null && (
+              <p className="text-sm text-bad">
+                {data.failure.summary} {data.failure.hint}
+              </p>
+            )}
+            {data.status === "ready" && <Tables slug={slug} />}
+          </>
+        )}
+      </View>
+    </Page>
+  );
+}
+
+function CreateDatabase({ slug }: { readonly slug: string }) {
+  const create = useAction("database.create");
+  const why = useWhyNot("database.create");
+  return (
+    <>
+      {create.error !== null && <Problem error={create.error} />}
+      <Empty
+        icon={<Database size={24} />}
+        title="No database yet"
+        action={
+          <Button look="primary" busy={create.isPending} why={why} onClick={() => create.mutate({ params: { slug } })}>
+            Create a PostgreSQL database
+          </Button>
+        }
+      >
+        A server of its own, backed up every day. The application gets its address in DATABASE_URL with the next start.
+      </Empty>
+    </>
+  );
+}
+
+function Tables({ slug }: { readonly slug: string }) {
+  const tables = useCall("data.tables", { params: { slug }, query: { limit: 500 } });
+  return (
+    <Section title="Tables">
+      <View of={tables}>
+        {(data) =>
+          data.tables.length === 0 ? (
+            <Empty title="No tables yet">
+              Migrations of the application make them; they can run as its release command.
+            </Empty>
+          ) : (
+            <Table
+              caption="Tables"
+              rows={data.tables}
+              columns={columnsFor(slug)}
+              keyOf={({ schema, name }) => `${schema}.${name}`}
+            />
+          )
+        }
+      </View>
+    </Section>
+  );
+}
+
+function columnsFor(slug: string): readonly Column<TableRow>[] {
+  return [
+    {
+      head: "Table",
+      grow: true,
+      cell: ({ schema, name }) => (
+        <Link
+          to="/projects/$slug/database/$schema/$table"
+          params={{ slug, schema, table: name }}
+          className="font-mono font-medium hover:text-accent"
+        >
+          {schema === "public" ? name : `${schema}.${name}`}
+        </Link>
+      ),
+    },
+    { head: "Kind", wide: true, cell: ({ kind }) => <Tag>{kind.replaceAll("_", " ")}</Tag> },
+    { head: "Rows, about", end: true, cell: ({ estimated_rows: rows }) => (rows === null ? "–" : count(rows)) },
+    { head: "Size", end: true, wide: true, cell: ({ size_bytes: size }) => bytes(size) },
+  ];
+}

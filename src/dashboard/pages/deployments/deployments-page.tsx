@@ -1,0 +1,172 @@
+import { Link } from "@tanstack/react-router";
+import { RotateCcw, Rocket } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { duration, firstLine } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useProject, useSlug } from "../../data/project.ts";
+import { Button } from "../../ui/button.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State, Tag } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+import { FirstDeployment } from "../projects/first-deployment.tsx";
+import { RollbackDialog, type Deployment } from "./rollback-dialog.tsx";
+
+type Build = Answer<"builds.list">["builds"][number];
+
+/** A deployment, or a build that none came of. */
+interface Entry {
+  readonly id: string;
+  readonly at: string;
+  readonly build: Build | undefined;
+  readonly deployment: Deployment | undefined;
+}
+
+export function DeploymentsPage() {
+  const slug = useSlug();
+  const project = useProject();
+  const deployments = useCall("deployments.list", { params: { slug } });
+  const builds = useCall("builds.list", { params: { slug } });
+  const redeploy = useAction("deployments.create");
+  const why = useWhyNot("deployments.create");
+  const [target, setTarget] = useState<Deployment>();
+  const isEmpty = builds.data?.builds.length === 0;
+  const action = (
+    <Button
+      icon={<Rocket size={14} />}
+      why={isEmpty ? "Nothing was pushed yet." : why}
+      busy={redeploy.isPending}
+      onClick={() => redeploy.mutate({ params: { slug }, body: {} })}
+    >
+      Deploy again
+    </Button>
+  );
+  return (
+    <Page title="Deployments" actions={action}>
+      {redeploy.error !== null && <Problem error={redeploy.error} />}
+      <View of={builds}>
+        {({ builds: all }) =>
+          isEmpty && project.data !== undefined ? (
+            <FirstDeployment project={project.data} />
+          ) : (
+            <View of={deployments}>
+              {(data) => (
+                <Table
+                  caption="Deployments"
+                  rows={entriesOf(data.deployments, all)}
+                  columns={columnsFor(slug, setTarget)}
+                  keyOf={(entry) => entry.id}
+                />
+              )}
+            </View>
+          )
+        }
+      </View>
+      {target !== undefined && <RollbackDialog slug={slug} target={target} onClose={() => setTarget(undefined)} />}
+    </Page>
+  );
+}
+
+function entriesOf(deployments: readonly Deployment[], builds: readonly Build[]): Entry[] {
+  const byId = new Map(builds.map((build) => [build.id, build]));
+  const used = new Set(deployments.map((deployment) => deployment.build_id));
+  const entries: Entry[] = [
+    ...deployments.map((deployment) => ({
+      id: deployment.id,
+      at: deployment.created_at,
+      deployment,
+      build: byId.get(deployment.build_id),
+    })),
+    ...builds
+      .filter((build) => !used.has(build.id))
+      .map((build) => ({ id: build.id, at: build.created_at, build, deployment: undefined })),
+  ];
+  return entries.toSorted((a, b) => (a.at < b.at ? 1 : -1));
+}
+
+const triggers = { push: "push", redeploy: "redeploy", rollback: "rollback", variables: "variables" };
+
+function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
+  return [
+    { head: "State", cell: ({ deployment, build }) => <State of={deployment?.status ?? build?.status ?? "unknown"} /> },
+    {
+      head: "Version",
+      grow: true,
+      cell: ({ deployment, build }) => (
+        <Link
+          to="/projects/$slug/builds/$id"
+          params={{ slug, id: deployment?.build_id ?? build?.id ?? "" }}
+          className="group flex min-w-0 flex-col leading-4.5"
+        >
+          <span className="truncate font-medium group-hover:text-accent">
+            {deployment === undefined ? `Build ${build?.number}` : `#${deployment.number}`}
+            {build !== undefined && (
+              <span className="ml-2 font-normal">
+                <Plain>{firstLine(build.message)}</Plain>
+              </span>
+            )}
+          </span>
+          <span className="truncate text-xs text-faint">
+            <Mono>{`${build?.branch ?? ""}@${(deployment?.commit ?? build?.commit ?? "").slice(0, 7)}`}</Mono>
+            {(deployment?.failure ?? build?.failure) !== null && (
+              <span className="ml-2 text-bad">{(deployment?.failure ?? build?.failure)?.summary}</span>
+            )}
+          </span>
+        </Link>
+      ),
+    },
+    {
+      head: "By",
+      wide: true,
+      cell: ({ deployment }) => <Tag>{deployment === undefined ? "push" : triggers[deployment.trigger]}</Tag>,
+    },
+    { head: "Took", wide: true, end: true, cell: (entry) => <span className="text-muted">{took(entry)}</span> },
+    {
+      head: "When",
+      end: true,
+      cell: ({ at }) => (
+        <span className="text-muted">
+          <Ago at={at} />
+        </span>
+      ),
+    },
+    {
+      head: "",
+      end: true,
+      cell: ({ deployment }) =>
+        deployment?.status === "retired" && <RollbackButton deployment={deployment} onRollback={onRollback} />,
+    },
+  ];
+}
+
+function took({ deployment, build }: Entry): string {
+  const end = deployment?.activated_at ?? build?.finished_at ?? null;
+  const begin = deployment?.trigger === "push" || deployment === undefined ? build?.created_at : deployment.created_at;
+  return end === null || begin === undefined ? "–" : duration(Math.max(0, Date.parse(end) - Date.parse(begin)));
+}
+
+function RollbackButton({
+  deployment,
+  onRollback,
+}: {
+  readonly deployment: Deployment;
+  readonly onRollback: (deployment: Deployment) => void;
+}) {
+  const why = useWhyNot("deployments.rollback");
+  return (
+    <Button
+      look="quiet"
+      className="h-7"
+      icon={<RotateCcw size={13} />}
+      why={why}
+      aria-label={`Roll back to #${deployment.number}`}
+      onClick={() => onRollback(deployment)}
+    >
+      <span className="max-sm:hidden">Roll back</span>
+    </Button>
+  );
+}

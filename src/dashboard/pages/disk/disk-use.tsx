@@ -1,0 +1,49 @@
+import { useCall } from "../../data/api.ts";
+import { bytes } from "../../data/format.ts";
+import { Status } from "../../ui/status.tsx";
+import { View } from "../../ui/view.tsx";
+
+/** What a project takes of the disk, against what it may. */
+export function DiskUse({ slug }: { readonly slug: string }) {
+  const disk = useCall("disk.get", { params: { slug } });
+  return (
+    <View of={disk}>
+      {({ storage, database, images }) => (
+        <ul className="grid gap-4 sm:grid-cols-3">
+          <Share label="Storage folder" {...storage} />
+          <Share label="Database" {...database} />
+          <Share label="Images and caches" {...images} access="open" />
+        </ul>
+      )}
+    </View>
+  );
+}
+
+interface ShareProps {
+  readonly label: string;
+  readonly used_bytes: number | null;
+  readonly limit_bytes: number;
+  readonly access: "open" | "read_only" | "closed";
+}
+
+function Share({ label, used_bytes: used, limit_bytes: limit, access }: ShareProps) {
+  const share = used === null ? 0 : Math.min(1, used / limit);
+  const tone = share > 0.95 ? "bg-bad" : share > 0.8 ? "bg-warn" : "bg-accent";
+  return (
+    <li className="rounded-md border border-line p-4">
+      <p className="flex items-baseline justify-between text-sm">
+        <span className="font-medium">{label}</span>
+        {access !== "open" && <Status tone="bad">{access === "closed" ? "Closed" : "Read only"}</Status>}
+      </p>
+      <div aria-hidden className="mt-3 h-1.5 overflow-hidden rounded-full bg-selected">
+        <div
+          className={`h-full rounded-full ${tone}`}
+          style={{ width: `${Math.max(share * 100, used === null || used === 0 ? 0 : 1)}%` }}
+        />
+      </div>
+      <p className="mt-2 text-xs text-muted">
+        {used === null ? "not measured yet" : bytes(used)} of {bytes(limit)}
+      </p>
+    </li>
+  );
+}

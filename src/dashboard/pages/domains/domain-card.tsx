@@ -1,0 +1,158 @@
+import { Check, Clock, Trash2, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { IconButton } from "../../ui/button.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Ago, Mono } from "../../ui/text.tsx";
+
+type Domain = Answer<"domains.list">["domains"][number];
+
+/** The ladder of a hostname: record, ownership, certificate, serving. */
+export function DomainCard({ domain, onDetach }: { readonly domain: Domain; readonly onDetach: () => void }) {
+  const { instructions, dns_status: dns, ssl_status: ssl } = domain;
+  const isFound = dns === "ok";
+  return (
+    <li className="rounded-md border border-line">
+      <div className="flex items-center gap-3 border-b border-line bg-panel py-1.5 pr-2 pl-4">
+        <Mono className="min-w-0 flex-1 truncate font-medium">{domain.hostname}</Mono>
+        <span role="status">
+          {domain.serving ? (
+            <Status tone="ok">Serving</Status>
+          ) : (
+            <Status tone={dns === "mismatch" ? "warn" : "busy"}>Not served yet</Status>
+          )}
+        </span>
+        <IconButton label={`Detach ${domain.hostname}`} onClick={onDetach}>
+          <Trash2 size={15} />
+        </IconButton>
+      </div>
+      <ol className="divide-y divide-line">
+        <Step
+          mark={isFound ? "done" : dns === "mismatch" ? "wrong" : "now"}
+          title="DNS record"
+          detail={domain.dns_detail}
+        >
+          {!isFound && <Records domain={domain} />}
+          {domain.checked_at !== null && (
+            <p className="mt-1.5 text-xs text-faint">
+              Last looked at <Ago at={domain.checked_at} />; looked at again by itself.
+            </p>
+          )}
+        </Step>
+        {instructions.txt !== null && (
+          <Step
+            mark={isFound ? "done" : "now"}
+            title="Proof of ownership"
+            detail="Another organization has or had this name, so the TXT record above proves that it is yours."
+          />
+        )}
+        <Step
+          mark={ssl === "active" ? "done" : ssl === "failed" ? "wrong" : "later"}
+          title="Certificate"
+          detail={domain.ssl_detail}
+        >
+          {domain.ssl_next_attempt_at !== null && (
+            <p className="mt-1.5 text-xs text-faint">
+              Next attempt <Ago at={domain.ssl_next_attempt_at} />
+            </p>
+          )}
+        </Step>
+        <Step
+          mark={domain.serving ? (domain.serving_until === null ? "done" : "wrong") : "later"}
+          title="Serving"
+          detail={
+            domain.serving
+              ? domain.serving_until === null
+                ? "Requests for this name reach the project."
+                : "The record got lost; the name is served for a while still."
+              : "Begins once the record is found."
+          }
+        />
+      </ol>
+    </li>
+  );
+}
+
+type Mark = "done" | "now" | "wrong" | "later";
+const icons: Record<Mark, ReactNode> = {
+  done: <Check size={15} className="text-ok" />,
+  now: <Clock size={15} className="text-busy" />,
+  wrong: <TriangleAlert size={15} className="text-warn" />,
+  later: <span className="m-[3.5px] size-2 rounded-full border border-strong" />,
+};
+const spoken: Record<Mark, string> = { done: "done", now: "waiting", wrong: "needs a change", later: "later" };
+
+function Step({
+  mark,
+  title,
+  detail,
+  children,
+}: {
+  readonly mark: Mark;
+  readonly title: string;
+  readonly detail: string;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <li className="flex gap-3 px-4 py-2.5 text-sm">
+      <span aria-hidden className="mt-0.5 flex shrink-0">
+        {icons[mark]}
+      </span>
+      <div className="min-w-0 flex-1">
+        <p className="font-medium">
+          {title} <span className="sr-only">({spoken[mark]})</span>
+        </p>
+        <p className="max-w-[80ch] text-muted">{detail}</p>
+        {children}
+      </div>
+    </li>
+  );
+}
+
+function Records({ domain: { instructions } }: { readonly domain: Domain }) {
+  return (
+    <div className="mt-2 flex flex-col gap-2">
+      <p className="max-w-[80ch] text-muted">{instructions.note}</p>
+      <div className="overflow-x-auto rounded-md border border-line">
+        <table className="w-full text-sm">
+          <caption className="sr-only">Records to create below {instructions.zone}</caption>
+          <thead className="border-b border-line bg-panel text-left text-xs text-faint">
+            <tr>
+              {["Type", "Name", "Value"].map((head) => (
+                <th key={head} scope="col" className="h-8 px-3 font-medium">
+                  {head}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody className="divide-y divide-line">
+            {instructions.records.map(({ type, name, value }) => (
+              <tr key={`${type} ${value}`}>
+                <td className="px-3">{type}</td>
+                <Copied text={name} label={`Copy the name of the ${type} record`} />
+                <Copied text={value} label={`Copy the value of the ${type} record`} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {instructions.alias !== null && (
+        <p className="text-xs text-faint">
+          Instead of addresses a {instructions.alias.type} record to <Mono>{instructions.alias.value}</Mono> will do.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Copied({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <td className="px-3">
+      <span className="flex items-center gap-1">
+        <Mono>{text}</Mono>
+        <CopyButton text={text} label={label} />
+      </span>
+    </td>
+  );
+}

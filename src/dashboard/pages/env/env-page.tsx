@@ -1,0 +1,165 @@
+import { KeyRound, Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useSlug } from "../../data/project.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { Input } from "../../ui/field.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { PasteDialog } from "./paste-dialog.tsx";
+import { SetDialog } from "./set-dialog.tsx";
+
+type Variable = Answer<"env.list">["variables"][number];
+type Open =
+  | { readonly kind: "set"; readonly key: string | null }
+  | { readonly kind: "paste" }
+  | { readonly kind: "delete"; readonly key: string };
+
+/** Values go in and never come out: not here, not through the API. */
+export function EnvPage() {
+  const slug = useSlug();
+  const env = useCall("env.list", { params: { slug } });
+  const why = useWhyNot("env.set");
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  const actions = (
+    <>
+      <Button why={why} onClick={() => setOpen({ kind: "paste" })}>
+        Paste a .env
+      </Button>
+      <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setOpen({ kind: "set", key: null })}>
+        Set a variable
+      </Button>
+    </>
+  );
+  return (
+    <Page
+      title="Variables"
+      lead="Values can be written, never read. A change restarts the application with the new values, without an interruption."
+      actions={actions}
+    >
+      <View of={env}>{(data) => <Lists variables={data.variables} onOpen={setOpen} />}</View>
+      {open?.kind === "set" && <SetDialog slug={slug} name={open.key} onClose={close} />}
+      {open?.kind === "paste" && (
+        <PasteDialog slug={slug} known={(env.data?.variables ?? []).map(({ key }) => key)} onClose={close} />
+      )}
+      {open?.kind === "delete" && <DeleteDialog slug={slug} name={open.key} onClose={close} />}
+    </Page>
+  );
+}
+
+function Lists({
+  variables,
+  onOpen,
+}: {
+  readonly variables: readonly Variable[];
+  readonly onOpen: (open: Open) => void;
+}) {
+  const [text, setText] = useState("");
+  const own = variables.filter(({ system }) => !system);
+  const shown = own.filter(({ key }) => key.toLowerCase().includes(text.toLowerCase()));
+  const system = variables.filter((variable) => variable.system);
+  return (
+    <>
+      {own.length === 0 ? (
+        <Empty icon={<KeyRound size={24} />} title="No variables of your own yet">
+          Keys and settings of the application, kept out of its code. Set one, or paste a whole .env file.
+        </Empty>
+      ) : (
+        <>
+          {own.length > 8 && (
+            <Input
+              type="search"
+              aria-label="Filter variables"
+              placeholder="Filter"
+              data-search
+              className="max-w-64"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
+          <Table caption="Variables" rows={shown} columns={columnsFor(onOpen)} keyOf={({ key }) => key} />
+        </>
+      )}
+      <Section title="Set by the platform" lead="Every deployment gets these; they cannot be overwritten.">
+        <ul className="flex flex-wrap gap-1.5">
+          {system.map(({ key }) => (
+            <li key={key} className="rounded-sm border border-line bg-panel px-2 py-0.5 text-muted">
+              <Mono>{key}</Mono>
+            </li>
+          ))}
+        </ul>
+      </Section>
+    </>
+  );
+}
+
+function columnsFor(onOpen: (open: Open) => void): readonly Column<Variable>[] {
+  return [
+    { head: "Key", grow: true, cell: ({ key }) => <Mono className="font-medium">{key}</Mono> },
+    {
+      head: "Value",
+      wide: true,
+      cell: ({ value }) => (
+        <span className="text-faint">
+          <Mono>{value}</Mono>
+        </span>
+      ),
+    },
+    {
+      head: "Changed",
+      wide: true,
+      end: true,
+      cell: ({ updated_at: at }) => <span className="text-muted">{at !== null && <Ago at={at} />}</span>,
+    },
+    { head: "", end: true, cell: ({ key }) => <Actions name={key} onOpen={onOpen} /> },
+  ];
+}
+
+function Actions({ name, onOpen }: { readonly name: string; readonly onOpen: (open: Open) => void }) {
+  const why = useWhyNot("env.set");
+  return (
+    <span className="inline-flex items-center">
+      <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "set", key: name })}>
+        Replace
+      </Button>
+      <IconButton label={`Remove ${name}`} onClick={() => onOpen({ kind: "delete", key: name })}>
+        <Trash2 size={14} />
+      </IconButton>
+    </span>
+  );
+}
+
+function DeleteDialog({
+  slug,
+  name,
+  onClose,
+}: {
+  readonly slug: string;
+  readonly name: string;
+  readonly onClose: () => void;
+}) {
+  const remove = useAction("env.delete");
+  const why = useWhyNot("env.delete");
+  return (
+    <ConfirmDialog
+      title={`Remove ${name}`}
+      submit="Remove"
+      typed={name}
+      why={why}
+      busy={remove.isPending}
+      error={remove.error}
+      onClose={onClose}
+      onConfirm={() => remove.mutate({ params: { slug, key: name } }, { onSuccess: onClose })}
+    >
+      <p className="text-sm text-muted">
+        The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.
+      </p>
+    </ConfirmDialog>
+  );
+}

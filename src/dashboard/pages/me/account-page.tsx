@@ -1,0 +1,52 @@
+import { useMe } from "../../data/me.ts";
+import { signOut } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { Tag } from "../../ui/status.tsx";
+import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
+
+/** Who is signed in, with what rights, on what platform. */
+export function AccountPage() {
+  const { organization, role, token, platform, platform_admin: isOperator } = useMe();
+  return (
+    <Page title="Your session" actions={<Button onClick={() => void signOut()}>Sign out</Button>}>
+      <dl className="grid grid-cols-2 gap-5 rounded-md border border-line p-5 sm:grid-cols-4">
+        <Fact label="Organization">
+          <Plain>{organization.name}</Plain> <Mono className="text-faint">{organization.slug}</Mono>
+        </Fact>
+        <Fact label="Token">
+          <Plain>{token.name}</Plain> <Mono className="text-faint">{`${token.prefix}…`}</Mono>
+        </Fact>
+        <Fact label="Role">{isOperator ? "operator, owner of its own organization" : role}</Fact>
+        <Fact label="Expires">{token.expires_at === null ? "never" : <Ago at={token.expires_at} />}</Fact>
+      </dl>
+      <Section
+        title="Scopes"
+        {...(token.approval_mode
+          ? { lead: "In approval mode: a person decides before anything is deleted or restored." }
+          : {})}
+      >
+        <p className="flex flex-wrap gap-1">
+          {token.scopes.map((scope) => (
+            <Tag key={scope}>{scope}</Tag>
+          ))}
+        </p>
+      </Section>
+      <Section title="How applications are kept apart here">
+        <p className="flex flex-wrap gap-1">
+          {platform.isolation.map((each) => (
+            <Tag key={each}>{each}</Tag>
+          ))}
+        </p>
+        {platform.missing.map(({ part, effect }) => (
+          <p key={part} className="text-sm text-warn">
+            {part}: {effect}
+          </p>
+        ))}
+        <p className="text-xs text-faint">
+          Berth {platform.version} · runtime {platform.runtime} · network {platform.network}
+        </p>
+      </Section>
+    </Page>
+  );
+}

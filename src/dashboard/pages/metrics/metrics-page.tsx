@@ -1,0 +1,154 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo } from "react";
+import { metricsRanges } from "../../../contract/metrics.ts";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { bytes, count, plural } from "../../data/format.ts";
+import { useSlug } from "../../data/project.ts";
+import type { Series } from "../../ui/chart.tsx";
+import { Choice } from "../../ui/choice.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Fact } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+
+const Chart = lazy(async () => ({ default: (await import("../../ui/chart.tsx")).Chart }));
+
+type Metrics = Answer<"metrics.get">;
+type Range = (typeof metricsRanges)[number];
+
+export interface MetricsSearch {
+  readonly range?: Range;
+}
+
+const route = getRouteApi("/projects/$slug/metrics");
+
+/** Four charts one above the other, with what went live as vertical lines. */
+export function MetricsPage() {
+  const slug = useSlug();
+  const { range = "1h" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const metrics = useCall(
+    "metrics.get",
+    { params: { slug }, query: { range } },
+    { refetchInterval: 20_000, keep: true },
+  );
+  const choice = (
+    <Choice
+      label="Range"
+      options={metricsRanges}
+      value={range}
+      onChange={(next) => void navigate({ search: { range: next }, replace: true })}
+    />
+  );
+  return (
+    <Page title="Metrics" actions={choice}>
+      <View of={metrics}>{(data) => <Charts data={data} />}</View>
+    </Page>
+  );
+}
+
+function Charts({ data }: { readonly data: Metrics }) {
+  const times = useMemo(() => data.buckets.map(({ at }) => Date.parse(at) / 1000), [data]);
+  const markers = useMemo(
+    () => data.deployments.map(({ at, number }) => ({ at: Date.parse(at) / 1000, label: `#${number}` })),
+    [data],
+  );
+  const charts = useMemo(() => chartsOf(data), [data]);
+  const { total } = data;
+  return (
+    <>
+      <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-5">
+        <Fact label="Requests">{count(total.requests)}</Fact>
+        <Fact label="Errors">
+          <span className={total.errors > 0 ? "text-bad" : ""}>
+            {count(total.errors)} (
+            {(total.error_rate * 100).toFixed(total.error_rate > 0 && total.error_rate < 0.1 ? 2 : 0)} %)
+          </span>
+        </Fact>
+        <Fact label="Latency p50 / p95">
+          {milliseconds(total.latency_ms.p50)} / {milliseconds(total.latency_ms.p95)}
+        </Fact>
+        <Fact label="Traffic out">{bytes(total.bytes_out)}</Fact>
+        <Fact label="First page">
+          {data.page === null ? (
+            "not measured yet"
+          ) : data.page.ok ? (
+            milliseconds(data.page.total_ms)
+          ) : (
+            <span className="text-bad">{data.page.failure ?? "failed"}</span>
+          )}
+        </Fact>
+      </dl>
+      <p className="text-xs text-faint">
+        {plural(data.buckets.length, "point")} of {data.bucket_seconds} s. Drag in a chart to zoom, double-click to go
+        back.
+      </p>
+      <Suspense fallback={<div className="h-[44rem]" />}>
+        {charts.map(({ title, series, format }) => (
+          <Chart key={title} title={title} times={times} series={series} markers={markers} format={format} />
+        ))}
+      </Suspense>
+    </>
+  );
+}
+
+function milliseconds(value: number | null): string {
+  if (value === null) return "–";
+  return value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+}
+
+function chartsOf(data: Metrics): { title: string; series: Series[]; format: (value: number) => string }[] {
+  const { buckets } = data;
+  const of = (read: (bucket: Metrics["buckets"][number]) => number | null) => buckets.map(read);
+  const cpu = sumOf(data, (bucket) => bucket.cpus);
+  const memory = sumOf(data, (bucket) => bucket.memory_bytes);
+  return [
+    {
+      title: "Requests",
+      format: count,
+      series: [
+        {
+          label: "2xx, 3xx",
+          colour: "accent",
+          fill: true,
+          values: of(({ answers }) => answers["2xx"] + answers["3xx"]),
+        },
+        { label: "4xx", colour: "warn", values: of(({ answers }) => answers["4xx"]) },
+        { label: "5xx", colour: "bad", values: of(({ answers }) => answers["5xx"]) },
+      ],
+    },
+    {
+      title: "Latency",
+      format: milliseconds,
+      series: [
+        { label: "p50", colour: "accent", values: of(({ latency_ms: latency }) => latency.p50) },
+        { label: "p95", colour: "busy", values: of(({ latency_ms: latency }) => latency.p95) },
+        { label: "p99", colour: "warn", values: of(({ latency_ms: latency }) => latency.p99) },
+      ],
+    },
+    {
+      title: "Processors",
+      format: (value) => value.toFixed(value < 0.1 ? 3 : 2),
+      series: [{ label: "in use, all replicas", colour: "accent", fill: true, values: cpu }],
+    },
+    {
+      title: "Memory",
+      format: bytes,
+      series: [{ label: "all replicas", colour: "accent", fill: true, values: memory }],
+    },
+  ];
+}
+
+/** Over all replicas; null where none was measured. */
+function sumOf(
+  { buckets, replicas }: Metrics,
+  read: (bucket: Metrics["replicas"][number]["buckets"][number]) => number | null,
+): (number | null)[] {
+  const sums = new Map<string, number>();
+  for (const replica of replicas)
+    for (const bucket of replica.buckets) {
+      const value = read(bucket);
+      if (value !== null) sums.set(bucket.at, (sums.get(bucket.at) ?? 0) + value);
+    }
+  return buckets.map(({ at }) => sums.get(at) ?? null);
+}

@@ -1,0 +1,173 @@
+import { useState, type FormEvent, type ReactNode } from "react";
+import { useAction } from "../../data/api.ts";
+import { textOf } from "../../data/text-of.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useProject, type Project } from "../../data/project.ts";
+import { Button } from "../../ui/button.tsx";
+import { Field, Input, Select } from "../../ui/field.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { fieldProblem, Problem } from "../../ui/problem.tsx";
+import { View } from "../../ui/view.tsx";
+import { DiskUse } from "../disk/disk-use.tsx";
+import { DeleteProject } from "./delete-project.tsx";
+
+export function SettingsPage() {
+  const project = useProject();
+  return (
+    <View of={project}>
+      {(data) => (
+        <Page title="Settings">
+          <Health key={data.updated_at} project={data} />
+          <Scale project={data} />
+          {data.state === "active" && (
+            <Section title="Disk">
+              <DiskUse slug={data.slug} />
+            </Section>
+          )}
+          <Danger project={data} />
+        </Page>
+      )}
+    </View>
+  );
+}
+
+function Health({ project }: { readonly project: Project }) {
+  const save = useAction("projects.settings");
+  const why = useWhyNot("projects.settings");
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    if (save.isPending || why !== undefined) return;
+    const port = textOf(form, "port");
+    save.mutate({
+      params: { slug: project.slug },
+      body: { port: port === "" ? null : Number(port), health_path: textOf(form, "health") || null },
+    });
+  };
+  return (
+    <Section title="Health and port" lead="They count from the next deployment on.">
+      <form onSubmit={submit} className="flex max-w-xl flex-col gap-4">
+        <Field
+          label="Health path"
+          hint="Asked for until it answers 200 to 399. Empty: the port accepts, and answers below 500."
+          error={fieldProblem(save.error, "health_path")}
+        >
+          {(ids) => (
+            <Input {...ids} name="health" mono defaultValue={project.health_path ?? ""} placeholder="/healthz" />
+          )}
+        </Field>
+        <Field label="Port" hint="Empty: the application listens on $PORT." error={fieldProblem(save.error, "port")}>
+          {(ids) => (
+            <Input
+              {...ids}
+              name="port"
+              type="number"
+              min={1}
+              max={65535}
+              className="max-w-32"
+              defaultValue={project.port ?? ""}
+            />
+          )}
+        </Field>
+        {save.error !== null && <Problem error={save.error} />}
+        <div className="flex items-center gap-3">
+          <Button type="submit" busy={save.isPending} why={why}>
+            Save
+          </Button>
+          <span role="status" className="text-sm text-ok">
+            {save.isSuccess ? "Saved." : ""}
+          </span>
+        </div>
+      </form>
+    </Section>
+  );
+}
+
+function Scale({ project }: { readonly project: Project }) {
+  const scale = useAction("deployments.scale");
+  const why = useWhyNot("deployments.scale");
+  const [replicas, setReplicas] = useState(project.replicas);
+  return (
+    <Section title="Replicas" lead="How many copies of the application run side by side.">
+      <div className="flex items-center gap-2">
+        <Select
+          aria-label="Replicas"
+          className="max-w-24"
+          value={replicas}
+          disabled={why !== undefined}
+          onChange={(event) => setReplicas(Number(event.target.value))}
+        >
+          {Array.from({ length: 8 }, (_, index) => (
+            <option key={index}>{index + 1}</option>
+          ))}
+        </Select>
+        <Button
+          busy={scale.isPending}
+          why={why ?? (replicas === project.replicas ? "That many run already." : undefined)}
+          onClick={() => scale.mutate({ params: { slug: project.slug }, body: { replicas } })}
+        >
+          Scale
+        </Button>
+      </div>
+      {scale.error !== null && <Problem error={scale.error} />}
+    </Section>
+  );
+}
+
+function Danger({ project }: { readonly project: Project }) {
+  const undelete = useAction("projects.undelete");
+  const [deleting, setDeleting] = useState(false);
+  const why = useWhyNot("projects.delete");
+  const isDeleted = project.state === "deleted";
+  return (
+    <Section title="Danger zone">
+      <div className="divide-y divide-line rounded-md border border-bad/40">
+        {isDeleted && (
+          <Row title="Undelete" text="Brings the project back with the deployment it had.">
+            <Button
+              busy={undelete.isPending}
+              why={why}
+              onClick={() => undelete.mutate({ params: { slug: project.slug } })}
+            >
+              Undelete
+            </Button>
+          </Row>
+        )}
+        <Row
+          title={isDeleted ? "Delete for good" : "Delete this project"}
+          text={
+            isDeleted
+              ? "Keeps one verified backup and removes everything else."
+              : "It stops serving at once. Code, database, backups, domains and variables are kept, and it can be undeleted."
+          }
+        >
+          <Button look="danger" why={why} onClick={() => setDeleting(true)}>
+            {isDeleted ? "Delete for good" : "Delete"}
+          </Button>
+        </Row>
+      </div>
+      {undelete.error !== null && <Problem error={undelete.error} />}
+      {deleting && <DeleteProject project={project} onClose={() => setDeleting(false)} />}
+    </Section>
+  );
+}
+
+function Row({
+  title,
+  text,
+  children,
+}: {
+  readonly title: string;
+  readonly text: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-3 p-4">
+      <div className="min-w-0">
+        <p className="font-medium">{title}</p>
+        <p className="max-w-[70ch] text-sm text-muted">{text}</p>
+      </div>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { useMe, whyNot } from "../../data/me.ts";
+import type { RouteName } from "../../../contract/routes.ts";
+import { Command } from "../../ui/copy.tsx";
+import { Input } from "../../ui/field.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Tag } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Mono } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+
+type Route = Answer<"self-description.capabilities">["routes"][number];
+
+/** Everything that this dashboard does, as an agent or a script does it. */
+export function ApiPage() {
+  const capabilities = useCall("self-description.capabilities", {});
+  const [text, setText] = useState("");
+  const me = useMe();
+  return (
+    <Page
+      title="API"
+      lead="Whatever the dashboard does, a token can do. Agents connect with the MCP server of the command line."
+    >
+      <div className="grid gap-2 lg:grid-cols-2">
+        <Command>{`curl -H "Authorization: Bearer $BERTH_TOKEN" ${location.origin}/v1/overview`}</Command>
+        <Command>berth mcp</Command>
+      </div>
+      <Input
+        type="search"
+        aria-label="Filter routes"
+        placeholder="Filter"
+        data-search
+        className="max-w-64"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <View of={capabilities}>
+        {({ routes }) => (
+          <Table
+            caption="Routes"
+            rows={routes.filter((each) => JSON.stringify(each).toLowerCase().includes(text.toLowerCase()))}
+            columns={columnsFor((name) => whyNot(me, name as RouteName))}
+            keyOf={({ name }) => name}
+          />
+        )}
+      </View>
+    </Page>
+  );
+}
+
+function columnsFor(why: (name: string) => string | undefined): readonly Column<Route>[] {
+  return [
+    { head: "Method", cell: ({ method }) => <Mono className="text-muted">{method}</Mono> },
+    {
+      head: "Path",
+      grow: true,
+      cell: ({ path, summary }) => (
+        <span className="flex min-w-0 flex-col leading-4.5">
+          <Mono className="truncate font-medium">{path}</Mono>
+          <span className="truncate text-xs text-faint">{summary}</span>
+        </span>
+      ),
+    },
+    {
+      head: "Scope",
+      wide: true,
+      cell: ({ scope }) => (scope === null ? <span className="text-faint">–</span> : <Tag>{scope}</Tag>),
+    },
+    {
+      head: "You",
+      end: true,
+      wide: true,
+      cell: ({ name }) =>
+        why(name) === undefined ? (
+          <span className="text-ok">may</span>
+        ) : (
+          <span className="text-faint" title={why(name)}>
+            may not
+          </span>
+        ),
+    },
+  ];
+}

@@ -1,0 +1,61 @@
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { Page } from "../../ui/page.tsx";
+import { State } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Plain } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+import { Alerts } from "../alerts/alerts.tsx";
+
+type Check = Answer<"status.get">["checks"][number];
+
+const order = ["fail", "unknown", "warn", "ok"];
+
+/** Every check of the platform with what helps, and the open alerts above them. */
+export function StatusPage() {
+  const status = useCall("status.get", {}, { refetchInterval: 15_000 });
+  return (
+    <Page title="Status" lead="What the platform watches of itself.">
+      <Alerts />
+      <View of={status}>
+        {(data) => (
+          <Table
+            caption="Checks"
+            rows={data.checks.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status))}
+            columns={columns}
+            keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
+          />
+        )}
+      </View>
+    </Page>
+  );
+}
+
+const columns: readonly Column<Check>[] = [
+  { head: "State", cell: ({ status }) => <State of={status} /> },
+  {
+    head: "Check",
+    grow: true,
+    cell: ({ check, subject, detail, hint, status }) => (
+      <span className="flex min-w-0 flex-col leading-4.5">
+        <span className="truncate font-medium">
+          {check.replaceAll("_", " ")} {subject !== null && <span className="font-normal text-muted">{subject}</span>}
+        </span>
+        <span className="text-xs whitespace-normal text-faint">
+          <Plain>{detail}</Plain> {status !== "ok" && hint !== null && <span className="text-warn">{hint}</span>}
+        </span>
+      </span>
+    ),
+  },
+  { head: "Machine", wide: true, cell: ({ machine }) => <span className="text-muted">{machine ?? "all"}</span> },
+  {
+    head: "Since",
+    end: true,
+    wide: true,
+    cell: ({ since }) => (
+      <span className="text-muted">
+        <Ago at={since} />
+      </span>
+    ),
+  },
+];

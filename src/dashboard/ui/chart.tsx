@@ -1,0 +1,215 @@
+import { useEffect, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { Button } from "./button.tsx";
+
+export interface Series {
+  readonly label: string;
+  /** A colour of the theme, such as `accent`. */
+  readonly colour: "accent" | "ok" | "busy" | "warn" | "bad" | "faint";
+  /** Null where nothing was measured: a gap. */
+  readonly values: readonly (number | null)[];
+  readonly fill?: boolean;
+}
+
+export interface Marker {
+  readonly at: number;
+  readonly label: string;
+}
+
+interface ChartProps {
+  readonly title: string;
+  /** Seconds since 1970. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  readonly markers: readonly Marker[];
+  readonly format: (value: number) => string;
+}
+
+const height = 168;
+
+/** Charts of a page share cursor and zoom. What it draws stands in a table behind a button too. */
+export function Chart({ title, times, series, markers, format }: ChartProps) {
+  const holder = useRef<HTMLDivElement>(null);
+  const [asTable, setAsTable] = useState(false);
+  const scheme = useScheme();
+  useEffect(() => {
+    const element = holder.current;
+    if (element === null) return;
+    const plot = new uPlot(
+      optionsOf({ width: element.clientWidth, series, markers, format }),
+      [[...times], ...series.map(({ values }) => [...values])] as uPlot.AlignedData,
+      element,
+    );
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [times, series, markers, format, scheme, asTable]);
+  return (
+    <section className="flex min-w-0 flex-col gap-2">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <h2 className="font-semibold">{title}</h2>
+        <ul className="flex flex-wrap items-center gap-3 text-xs text-muted">
+          {series.map(({ label, colour }) => (
+            <li key={label} className="flex items-center gap-1.5">
+              <span aria-hidden className="h-0.5 w-3 rounded-full" style={{ background: `var(--${colour})` }} />
+              {label}
+            </li>
+          ))}
+          <li>
+            <Button look="quiet" className="h-7" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
+              {asTable ? "Chart" : "Table"}
+            </Button>
+          </li>
+        </ul>
+      </div>
+      {asTable ? (
+        <Numbers title={title} times={times} series={series} format={format} />
+      ) : (
+        <div
+          ref={holder}
+          role="img"
+          aria-label={`${title}; the button Table shows the numbers`}
+          style={{ height }}
+          className="min-w-0"
+        />
+      )}
+    </section>
+  );
+}
+
+function optionsOf({
+  width,
+  series,
+  markers,
+  format,
+}: Pick<ChartProps, "series" | "markers" | "format"> & { readonly width: number }): uPlot.Options {
+  const axis = {
+    stroke: cssColour("faint"),
+    grid: { stroke: cssColour("line"), width: 1 },
+    ticks: { show: false },
+    font: '11px "Geist Variable", sans-serif',
+  };
+  return {
+    width,
+    height,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { sync: { key: "metrics" }, points: { size: 6 }, y: false },
+    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, Number.EPSILON)] } },
+    axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map(format), space: 34 }],
+    series: [
+      {},
+      ...series.map(({ label, colour: name, fill = false }) => ({
+        label,
+        stroke: cssColour(name),
+        width: 1.5,
+        spanGaps: false,
+        points: { show: false },
+        ...(fill ? { fill: withAlpha(cssColour(name)) } : {}),
+      })),
+    ],
+    hooks: {
+      draw: [(plot) => drawMarkers(plot, markers, cssColour("strong"))],
+      setCursor: [(plot) => showValues(plot, series, format)],
+    },
+  };
+}
+
+// Canvas knows no custom properties, so the browser resolves them.
+function cssColour(name: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function withAlpha(colour: string): string {
+  return colour.startsWith("oklch") ? colour.replace(/\)$/, " / 0.12)") : colour;
+}
+
+function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.fillStyle = colour;
+  ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at, label } of markers) {
+    const x = plot.valToPos(at, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.fillText(label, x + 3 * devicePixelRatio, bbox.top + 10 * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+function showValues(plot: uPlot, series: readonly Series[], format: (value: number) => string): void {
+  const { idx } = plot.cursor;
+  const at = idx === null || idx === undefined ? undefined : plot.data[0][idx];
+  if (idx === null || idx === undefined || at === undefined) return void (plot.root.title = "");
+  const values = series.map(
+    ({ label, values: all }) => `${label}: ${all[idx] === null || all[idx] === undefined ? "–" : format(all[idx])}`,
+  );
+  plot.root.title = [new Date(at * 1000).toLocaleString("en-GB"), ...values].join("\n");
+}
+
+/** Changes when light and dark change, so that charts are drawn anew. */
+function useScheme(): string {
+  const read = () => getComputedStyle(document.body).color;
+  const [scheme, setScheme] = useState(read);
+  useEffect(() => {
+    const update = () => setScheme(read());
+    const media = matchMedia("(prefers-color-scheme: dark)");
+    const observer = new MutationObserver(update);
+    media.addEventListener("change", update);
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      media.removeEventListener("change", update);
+      observer.disconnect();
+    };
+  }, []);
+  return scheme;
+}
+
+function Numbers({ title, times, series, format }: Pick<ChartProps, "title" | "times" | "series" | "format">) {
+  return (
+    <div tabIndex={0} className="max-h-72 overflow-auto rounded-md border border-line">
+      <table className="w-full text-sm">
+        <caption className="sr-only">{title}</caption>
+        <thead className="sticky top-0 bg-panel text-left text-xs text-faint">
+          <tr>
+            <th scope="col" className="h-8 px-3 font-medium">
+              Time
+            </th>
+            {series.map(({ label }) => (
+              <th key={label} scope="col" className="px-3 text-right font-medium">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">
+          {times.map((time, index) => (
+            <tr key={time}>
+              <td className="px-3 py-1">{new Date(time * 1000).toLocaleString("en-GB")}</td>
+              {series.map(({ label, values }) => (
+                <td key={label} className="px-3 text-right">
+                  {values[index] === null || values[index] === undefined ? "–" : format(values[index])}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,129 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Answer } from "../../contract/client.ts";
+import { entryKinds } from "../../contract/activity.ts";
+import { Button } from "./button.tsx";
+import { Select } from "./field.tsx";
+import { Problem } from "./problem.tsx";
+import { Dot, Tag, type Tone } from "./status.tsx";
+import { Ago, Plain } from "./text.tsx";
+import { Empty, Skeleton } from "./view.tsx";
+
+export type Entry = Answer<"activity.list">["activity"][number];
+export type EntryKind = (typeof entryKinds)[number];
+
+export interface EntriesSearch {
+  readonly kind?: EntryKind;
+}
+
+interface EntriesProps {
+  readonly queryKey: readonly unknown[];
+  readonly read: (
+    cursor: string | undefined,
+    signal: AbortSignal,
+  ) => Promise<{ readonly entries: readonly Entry[]; readonly next: string | null }>;
+  readonly kind: EntryKind | undefined;
+  readonly onKind: (kind: EntryKind | undefined) => void;
+  readonly empty: string;
+}
+
+/** What happened, newest first, a day after the other. */
+export function Entries({ queryKey, read, kind, onKind, empty }: EntriesProps) {
+  const pages = useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+  const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <>
+      <div className="w-48">
+        <Select
+          aria-label="Kind"
+          value={kind ?? ""}
+          onChange={(event) => onKind(event.target.value === "" ? undefined : (event.target.value as EntryKind))}
+        >
+          <option value="">Everything</option>
+          {entryKinds.map((each) => (
+            <option key={each} value={each}>
+              {each[0]?.toUpperCase()}
+              {each.slice(1)}
+            </option>
+          ))}
+        </Select>
+      </div>
+      {pages.error !== null && <Problem error={pages.error} retry={() => void pages.refetch()} />}
+      {pages.isPending && (
+        <div className="late">
+          <Skeleton />
+        </div>
+      )}
+      {pages.data !== undefined && entries.length === 0 && <Empty title={empty} />}
+      {daysOf(entries).map(({ day, entries: own }) => (
+        <section key={day} className="flex flex-col gap-2">
+          <h2 className="text-xs font-medium text-faint">{day}</h2>
+          <ol className="divide-y divide-line rounded-md border border-line">
+            {own.map((entry) => (
+              <EntryRow key={entry.id} entry={entry} />
+            ))}
+          </ol>
+        </section>
+      ))}
+      {pages.hasNextPage && (
+        <div>
+          <Button busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+            Show older
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long" });
+
+function daysOf(entries: readonly Entry[]): { day: string; entries: Entry[] }[] {
+  const days = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const day = dayFormat.format(new Date(entry.at));
+    days.set(day, [...(days.get(day) ?? []), entry]);
+  }
+  return [...days].map(([day, own]) => ({ day, entries: own }));
+}
+
+function EntryRow({ entry }: { readonly entry: Entry }) {
+  return (
+    <li className="flex min-h-9 items-center gap-3 px-3 py-1.5 text-sm">
+      <Dot tone={toneOf(entry.action)} />
+      <span className="min-w-0 flex-1 break-words">
+        <Plain>{entry.summary}</Plain>
+        {entry.project !== null && (
+          <Link
+            to="/projects/$slug/timeline"
+            params={{ slug: entry.project }}
+            className="ml-2 text-faint hover:text-accent"
+          >
+            {entry.project}
+          </Link>
+        )}
+      </span>
+      <span className="max-w-40 truncate text-muted max-sm:hidden">
+        <Plain>{entry.actor.name}</Plain>
+      </span>
+      <span className="max-sm:hidden">
+        <Tag>{entry.kind}</Tag>
+      </span>
+      <span className="w-20 shrink-0 text-right text-muted">
+        <Ago at={entry.at} />
+      </span>
+    </li>
+  );
+}
+
+function toneOf(action: string): Tone {
+  if (/fail|crash|memory|lost|denied/.test(action)) return "bad";
+  if (/delet|removed|detach|disabl|purg|cancel|drop/.test(action)) return "warn";
+  if (/activated|served|completed|verified|enabled|approved/.test(action)) return "ok";
+  return "off";
+}

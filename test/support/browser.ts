@@ -1,0 +1,60 @@
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, type Browser } from "playwright-core";
+
+const executable = "/usr/bin/chromium";
+
+/** Why there is no browser to test with; undefined when there is one. */
+export const noBrowser: string | undefined = existsSync(executable)
+  ? undefined
+  : "Chromium is not installed (tools/setup/debian installs it)";
+
+export interface TestBrowser {
+  readonly browser: Browser;
+  close(): Promise<void>;
+}
+
+/**
+ * Chromium in a network namespace of its own, where the platform's port is all there is. In the machine's own it gives every request up with
+ * ERR_NETWORK_CHANGED whenever an interface comes or goes, and each sandbox that starts or ends has one.
+ */
+export async function launchBrowser(port: number): Promise<TestBrowser> {
+  const folder = await mkdtemp(join(tmpdir(), "berth-browser-"));
+  await chmod(folder, 0o755);
+  const socket = join(folder, "platform.sock");
+  const relay = await relayTo(port, socket);
+  const wrapper = join(folder, "chromium");
+  await writeFile(wrapper, script(port, socket), { mode: 0o755 });
+  const browser = await chromium.launch({ executablePath: wrapper, args: ["--no-sandbox"] });
+  return {
+    browser,
+    async close() {
+      await browser.close();
+      relay.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The browser's descriptors go through both programs, so that it can be steered. Its end ends the namespace and what listens there. */
+function script(port: number, socket: string): string {
+  return `#!/bin/sh
+exec unshare --map-root-user --net --pid --fork --kill-child sh -c '
+ip link set lo up
+socat TCP-LISTEN:${port},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${socket} 3>&- 4>&- &
+exec ${executable} "$@"' sh "$@"
+`;
+}
+
+async function relayTo(port: number, socket: string): Promise<Server> {
+  const server = createServer((client) => {
+    const platform = connect(port, "127.0.0.1");
+    client.on("error", () => platform.destroy()).pipe(platform);
+    platform.on("error", () => client.destroy()).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  return server;
+}
