@@ -2,28 +2,33 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
+import { readEnvironment, type Environment } from "../../src/cli/context.ts";
+import { runCommandLine } from "../../src/cli/run-command-line.ts";
+import { start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const timeoutMs = 60_000;
 /** The runner's own, so that not every start of the CLI compiles it anew. */
 const compiledCode = process.env["NODE_COMPILE_CACHE"];
 
-/** A user with a home folder of their own, who runs the CLI as a child process. */
+export type CliResult = Pick<ExecResult, "exitCode" | "stdout" | "stderr">;
+
+/** A user with a home folder of their own, who runs the CLI. */
 export interface CliUser extends AsyncDisposable {
   readonly home: string;
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Starts the CLI without waiting, to send it signals. */
+  /** Starts the CLI as a process and does not wait for it, to send it signals. */
   readonly start: (args: readonly string[]) => {
     child: ReturnType<typeof start>;
-    ended: Promise<Pick<ExecResult, "exitCode" | "stdout" | "stderr">>;
+    ended: Promise<CliResult>;
   };
   readonly berth: (
     args: readonly string[],
     how?: { env?: Record<string, string>; stdin?: string; cwd?: string },
-  ) => Promise<ExecResult>;
+  ) => Promise<CliResult>;
 }
 
 /** Makes a user; with `platform` and `token`, one who needs no login. */
@@ -45,16 +50,7 @@ export async function cliUser(login: { url?: string; token?: string } = {}): Pro
       const child = start({ file: process.execPath, args: [main, ...args] }, { cwd: home, env });
       return { child, ended: ending(child) };
     },
-    berth: (args, how = {}) =>
-      run(
-        { file: process.execPath, args: [main, ...args] },
-        {
-          cwd: how.cwd ?? home,
-          env: { ...env, ...how.env },
-          timeoutMs,
-          ...(how.stdin === undefined ? {} : { stdin: how.stdin }),
-        },
-      ),
+    berth: (args, how = {}) => runHere(args, { cwd: how.cwd ?? home, env: { ...env, ...how.env }, stdin: how.stdin }),
     [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true }),
   };
 }
@@ -63,4 +59,23 @@ async function ending(child: ReturnType<typeof start>) {
   const exit = new Promise<number | null>((resolve) => child.once("close", resolve));
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { exitCode: await exit, stdout, stderr };
+}
+
+interface Invocation {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: string | undefined;
+}
+
+/** Runs a command line in this process: starting Node for each would take most of a test's time. */
+async function runHere(args: readonly string[], { cwd, env, stdin }: Invocation): Promise<CliResult> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const printed = Promise.all([text(stdout), text(stderr)]);
+  const streams = { stdin: Readable.from(stdin === undefined ? [] : [stdin]), stdout, stderr };
+  const environment = { ...readEnvironment(env), cwd, ...streams } as unknown as Environment;
+  const exitCode = await runCommandLine(args, environment, AbortSignal.timeout(timeoutMs));
+  stdout.end();
+  stderr.end();
+  const [out, err] = await printed;
+  return { exitCode, stdout: out, stderr: err };
 }

@@ -1,0 +1,61 @@
+import { CommanderError } from "commander";
+import { createContext, type CliContext, type Environment } from "./context.ts";
+import { CliError, exitCodeOf, exitCodes, usageError, type ExitCode } from "./failures.ts";
+import { ownCommandHint } from "./own-command.ts";
+import { buildProgram } from "./program.ts";
+import { renderError } from "./render/error.ts";
+
+/** Runs one command line and says how it ended. `signal` is aborted by Ctrl-C. */
+export async function runCommandLine(
+  args: readonly string[],
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const ctx = createContext(environment, signal);
+  // Known before parsing, so that a wrong command line is answered in the form that was asked for.
+  const end = args.indexOf("--");
+  ctx.options.json = args.slice(0, end === -1 ? undefined : end).includes("--json");
+  const program = buildProgram(ctx);
+  try {
+    await (args.length === 0 ? program.outputHelp() : program.parseAsync(args, { from: "user" }));
+    return exitCodes.ok;
+  } catch (fault) {
+    const nouns = program.commands.map((command) => command.name());
+    return answerFault(ctx, fault instanceof CommanderError ? fromCommander(fault, args, nouns) : fault);
+  }
+}
+
+function answerFault(ctx: CliContext, fault: unknown): ExitCode {
+  // Help and version end a run by an error that is none.
+  if (fault instanceof CommanderError && fault.exitCode === 0) return exitCodes.ok;
+  const interrupted = () => new CliError("interrupted", "interrupted", { message: "Interrupted.", hint: ctx.goesOn });
+  const shown = ctx.signal.aborted ? interrupted() : fault;
+  renderError(ctx, shown);
+  return exitCodeOf(shown);
+}
+
+// commander repeats arguments, and what stands behind an equals sign may be a secret.
+function fromCommander(
+  fault: CommanderError,
+  args: readonly string[],
+  nouns: readonly string[],
+): CommanderError | CliError {
+  if (fault.exitCode === 0) return fault;
+  const [sentence = "", suggestion] = fault.message.replace(/^error: /, "").split("\n");
+  const harmless = sentence.replace(/( but got \d+): .*$/s, "$1.").replace(/'([^'=]*)=[^']*'/g, "'$1=…'");
+  const text = harmless.charAt(0).toUpperCase() + harmless.slice(1);
+  return usageError(
+    /[.!?]$/.test(text) ? text : `${text}.`,
+    ownCommandHint(unknownWords(fault, args, nouns), nouns) ??
+      suggestion?.replace(/^\((.*)\)$/, "$1") ??
+      "`berth --help` lists the commands.",
+  );
+}
+
+/** What the command line says that Berth does not know: a command with the words behind it, or a command with its option. */
+function unknownWords({ code, message }: CommanderError, args: readonly string[], nouns: readonly string[]) {
+  const word = /'([^'=]*)/.exec(message)?.[1] ?? "";
+  if (code === "commander.unknownCommand") return args.slice(args.indexOf(word));
+  if (code === "commander.unknownOption") return [args.find((each) => nouns.includes(each)) ?? "", word];
+  return [];
+}
