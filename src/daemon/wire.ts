@@ -1,3 +1,4 @@
+import { mkdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
@@ -14,6 +15,7 @@ import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgr
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
+import { openProjectQuota } from "../kit/project-quota.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { systemClock } from "../ports/clock.ts";
@@ -29,6 +31,7 @@ import { StartRefused } from "./start-refused.ts";
 import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
 import { notifiersOf } from "./notifiers.ts";
 import { readPackageSettings } from "./package-settings.ts";
+import { findProgram } from "./setup/find-program.ts";
 import type { MachineParts } from "./setup/machine.ts";
 import { storagesOf } from "./storages.ts";
 
@@ -152,11 +155,19 @@ async function processFamily({ config, parts, log }: Foundation) {
     stateDir: paths.runtime,
     releasesDir: paths.releases,
     storageDir: (projectId) => join(paths.storage, projectId),
+    quota: storageQuota(config, paths.storage),
     sandbox,
     uidBase: config.uidBase,
     log,
   });
   return { builder, runtime, sandbox };
+}
+
+/** What the file system of the storage folders can limit by itself. */
+function storageQuota({ isRoot }: Config, storageDir: string) {
+  mkdirSync(storageDir, { recursive: true, mode: 0o700 });
+  const program = isRoot ? findProgram("xfs_quota", "") : null;
+  return openProjectQuota(program, storageDir, readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
 function postgresHost({ config, parts }: Foundation) {

@@ -42,6 +42,11 @@ export interface Runtime {
    * when that took too long.
    */
   storageBytes(project: StorageOwner): Promise<number | null>;
+  /**
+   * Lets the file system itself refuse what goes beyond `bytes` in a project's storage folder. Resolves with what the folder takes, or null
+   * where the file system keeps no such limits. Idempotent.
+   */
+  limitStorage(project: StorageOwner, bytes: number): Promise<number | null>;
   /** How much of the disk the running replicas of a project take with changes to their own folders. */
   changedBytes(projectId: string): Promise<number>;
   /** Deletes a project's storage folder for good. Idempotent; no instance of the project may run. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { run, runOk } from "../../kit/exec.ts";
 import type {
   Instance,
@@ -26,7 +26,7 @@ import { applicationProcesses, readProcessTree } from "./process-tree.ts";
 import { removeRelease } from "./release.ts";
 import { removeStored } from "./remove-stored.ts";
 import { runOnce } from "./run-once.ts";
-import type { ProcessRuntimeOptions } from "./settings.ts";
+import { quotaId, type ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
@@ -189,6 +189,14 @@ class SandboxedProcesses implements ProcessRuntime {
     // An application may have closed its folders to its own user.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
     await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
+  }
+
+  async limitStorage({ project_id, project_number }: StorageOwner, bytes: number): Promise<number | null> {
+    const { quota, stateDir } = this.#options;
+    if (!quota) return null;
+    const folder = this.#options.storageDir(project_id, project_number);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return quota.limit(folder, quotaId(stateDir, project_number), bytes);
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { chownSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../kit/log.ts";
+import type { ProjectQuota } from "../../kit/project-quota.ts";
 import type { Sandbox, SandboxSpec } from "../../sandbox/spec.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { openRelease } from "./release.ts";
@@ -14,6 +16,8 @@ export interface ProcessRuntimeOptions {
   readonly dataDir?: string;
   /** The persistent folder of a project; made, and given to the project's user, at every start. */
   readonly storageDir: (projectId: string, projectNumber: number) => string;
+  /** Limits of folders that the file system of the storage folders keeps itself, where it does. */
+  readonly quota?: ProjectQuota | null;
   /** The project's user is this plus `project_number`. Default 20000. */
   readonly uidBase?: number;
   /** How much unread output an instance keeps; older output is dropped. Default 32 MiB. */
@@ -25,6 +29,12 @@ const defaultUidBase = 20_000;
 
 export const uidOf = (options: ProcessRuntimeOptions, project: Pick<Workload, "project_number">): number =>
   (options.uidBase ?? defaultUidBase) + project.project_number;
+
+/** The number of a storage folder's quota: those of another data folder on the same file system differ in the upper bits. */
+export function quotaId(stateDir: string, projectNumber: number): number {
+  const tag = createHash("sha256").update(stateDir).digest().readUInt16BE(0) & 0xfff;
+  return tag * 2 ** 19 + 1 + projectNumber;
+}
 
 /** What a command of the workload's image may see, whether it serves or runs once. */
 export function sandboxSpec(

@@ -64,18 +64,16 @@ export async function setOwnLimits(tx: Tx, project: ProjectKey, limits: Partial<
 }
 
 /** Claims one project that is due to be measured, for a while; undefined when none is. */
-export async function takeDueProject(
-  db: Db,
-): Promise<{ readonly project_id: string; readonly project_number: number } | undefined> {
+export async function takeDueProject(db: Db): Promise<(ProjectKey & { readonly project_number: number }) | undefined> {
   await sql`
     insert into disk_use (project_id, org_id, next_at) select p.id, p.org_id, now() from project p
     where p.purged_at is null and not exists (select 1 from disk_use u where u.project_id = p.id) on conflict do nothing`.execute(
     db,
   );
-  const { rows } = await sql<{ project_id: string; project_number: number }>`
+  const { rows } = await sql<ProjectKey & { project_number: number }>`
     update disk_use u set next_at = now() + interval '10 minutes' from project p
     where p.id = u.project_id and u.project_id = (select project_id from disk_use where next_at <= now() order by next_at limit 1 for update skip locked)
-    returning u.project_id, p.number as project_number`.execute(db);
+    returning u.project_id, u.org_id, p.number as project_number`.execute(db);
   return rows[0];
 }
 

@@ -1,4 +1,5 @@
-import { measureAllSoon, saveMeasured, takeDueProject } from "../../features/disk/disk.ts";
+import { diskUseOf, measureAllSoon, saveMeasured, takeDueProject } from "../../features/disk/disk.ts";
+import type { StorageOwner } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { createAccessControl } from "./access-control.ts";
@@ -43,14 +44,25 @@ export function diskTask(platform: Platform): Task {
   };
 }
 
+/** What cannot be limited is measured. */
+async function limitStorage({ ports, log }: Platform, project: StorageOwner, bytes: number): Promise<number | null> {
+  return ports.runtime.limitStorage(project, bytes).catch((error: unknown) => {
+    log.warn({ err: error, project: project.project_id }, "could not set the quota of a storage folder");
+    return null;
+  });
+}
+
 /** Measures one project at a time, because a folder may hold a million files. */
-async function measureDue({ db, ports, settings, log }: Platform, signal: AbortSignal): Promise<void> {
+async function measureDue(platform: Platform, signal: AbortSignal): Promise<void> {
+  const { db, ports, settings, log } = platform;
   const begunAtMs = performance.now();
   while (!signal.aborted && performance.now() - begunAtMs < measuringBudgetMs) {
     const due = await takeDueProject(db);
     if (due === undefined) return;
     const startedAtMs = performance.now();
-    const storage_bytes = await ports.runtime.storageBytes(due);
+    const { limits } = await diskUseOf(db, due, settings.disk);
+    const storage_bytes =
+      (await limitStorage(platform, due, limits.storage_bytes)) ?? (await ports.runtime.storageBytes(due));
     const built_bytes = await ports.builder.diskBytes(due.project_id);
     const images_bytes = built_bytes === null ? null : built_bytes + (await ports.runtime.changedBytes(due.project_id));
     const tookMs = performance.now() - startedAtMs;
