@@ -269,9 +269,67 @@ CREATE TABLE public.deployment (
     database_name text,
     restored_variables jsonb,
     switching boolean DEFAULT false NOT NULL,
+    taking_over boolean DEFAULT false NOT NULL,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
-    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text])))
+    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text, 'restart'::text])))
 );
+
+CREATE TABLE public.process_setting (
+    project_id text NOT NULL,
+    process text NOT NULL,
+    org_id text NOT NULL,
+    replicas integer,
+    overlap boolean DEFAULT false NOT NULL,
+    restart_at timestamp with time zone,
+    CONSTRAINT process_setting_replicas_check CHECK (((replicas >= 0) AND (replicas <= 8)))
+);
+
+CREATE TABLE public.project (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    number integer NOT NULL,
+    slug text NOT NULL,
+    name text NOT NULL,
+    hostname text NOT NULL,
+    port integer,
+    health_path text,
+    replicas integer DEFAULT 1 NOT NULL,
+    deploy_branch text,
+    sealed_cron_secret bytea NOT NULL,
+    variables_changed_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone,
+    purged_at timestamp with time zone,
+    storage_limit_bytes bigint,
+    database_limit_bytes bigint,
+    images_limit_bytes bigint,
+    CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
+    CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
+);
+
+CREATE VIEW public.deployment_process AS
+ SELECT d.id AS deployment_id,
+    d.org_id,
+    d.project_id,
+    t.process,
+    t.command,
+        CASE
+            WHEN (t.process = 'web'::text) THEN p.replicas
+            ELSE COALESCE(s.replicas, 1)
+        END AS replicas,
+    ((t.process = 'web'::text) OR COALESCE(s.overlap, false)) AS overlap,
+    s.restart_at
+   FROM (((public.deployment d
+     JOIN public.project p ON ((p.id = d.project_id)))
+     CROSS JOIN LATERAL ( SELECT 'web'::text AS process,
+            (d.image ->> 'web_command'::text) AS command
+          WHERE ((d.image -> 'web_command'::text) IS DISTINCT FROM 'null'::jsonb)
+        UNION ALL
+         SELECT jsonb_each_text.key,
+            jsonb_each_text.value
+           FROM jsonb_each_text((d.image -> 'processes'::text)) jsonb_each_text(key, value)) t)
+     LEFT JOIN public.process_setting s ON (((s.project_id = d.project_id) AND (s.process = t.process))));
 
 CREATE TABLE public.disk_use (
     project_id text NOT NULL,
@@ -429,30 +487,6 @@ CREATE TABLE public.platform_fact (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
-CREATE TABLE public.project (
-    id text NOT NULL,
-    org_id text NOT NULL,
-    number integer NOT NULL,
-    slug text NOT NULL,
-    name text NOT NULL,
-    hostname text NOT NULL,
-    port integer,
-    health_path text,
-    replicas integer DEFAULT 1 NOT NULL,
-    deploy_branch text,
-    sealed_cron_secret bytea NOT NULL,
-    variables_changed_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    deleted_at timestamp with time zone,
-    purged_at timestamp with time zone,
-    storage_limit_bytes bigint,
-    database_limit_bytes bigint,
-    images_limit_bytes bigint,
-    CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
-    CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
-);
-
 CREATE TABLE public.project_database (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -547,6 +581,7 @@ CREATE TABLE public.replica (
     host text,
     port integer,
     since timestamp with time zone DEFAULT now() NOT NULL,
+    process text DEFAULT 'web'::text NOT NULL,
     CONSTRAINT replica_state_check CHECK ((state = ANY (ARRAY['starting'::text, 'running'::text, 'draining'::text, 'exited'::text, 'stopped'::text])))
 );
 
@@ -561,7 +596,8 @@ CREATE TABLE public.replica_metric (
     seconds double precision DEFAULT 0 NOT NULL,
     memory_bytes_sum double precision DEFAULT 0 NOT NULL,
     memory_bytes_most bigint DEFAULT 0 NOT NULL,
-    processes_most integer DEFAULT 0 NOT NULL
+    processes_most integer DEFAULT 0 NOT NULL,
+    process text DEFAULT 'web'::text NOT NULL
 )
 WITH (fillfactor='70');
 
@@ -574,7 +610,8 @@ CREATE TABLE public.replica_usage (
     cpu_seconds double precision NOT NULL,
     memory_bytes bigint NOT NULL,
     processes integer NOT NULL,
-    measured_at timestamp with time zone NOT NULL
+    measured_at timestamp with time zone NOT NULL,
+    process text DEFAULT 'web'::text NOT NULL
 )
 WITH (fillfactor='70');
 
@@ -702,6 +739,9 @@ ALTER TABLE ONLY public.page_look
 ALTER TABLE ONLY public.platform_fact
     ADD CONSTRAINT platform_fact_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY public.process_setting
+    ADD CONSTRAINT process_setting_pkey PRIMARY KEY (project_id, process);
+
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_pkey PRIMARY KEY (id);
 
@@ -724,13 +764,13 @@ ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_pkey PRIMARY KEY (project_id, key);
 
 ALTER TABLE ONLY public.replica_metric
-    ADD CONSTRAINT replica_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at, ordinal);
+    ADD CONSTRAINT replica_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at, process, ordinal);
 
 ALTER TABLE ONLY public.replica
-    ADD CONSTRAINT replica_pkey PRIMARY KEY (deployment_id, ordinal);
+    ADD CONSTRAINT replica_pkey PRIMARY KEY (deployment_id, process, ordinal);
 
 ALTER TABLE ONLY public.replica_usage
-    ADD CONSTRAINT replica_usage_pkey PRIMARY KEY (deployment_id, ordinal);
+    ADD CONSTRAINT replica_usage_pkey PRIMARY KEY (deployment_id, process, ordinal);
 
 ALTER TABLE ONLY public.restored_database
     ADD CONSTRAINT restored_database_pkey PRIMARY KEY (project_id, name);
@@ -996,6 +1036,12 @@ ALTER TABLE ONLY public.page_look
 
 ALTER TABLE ONLY public.page_look
     ADD CONSTRAINT page_look_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.process_setting
+    ADD CONSTRAINT process_setting_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.process_setting
+    ADD CONSTRAINT process_setting_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

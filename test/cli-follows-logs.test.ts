@@ -17,7 +17,7 @@ test("berth logs -f prints each line once, and ends with the platform's words wh
     const { id, slug } = await testProject(api.platform, org);
     const token = await testToken(api.database.db, org.id, {});
     const write = (text: string) =>
-      logStore.appendRuntime(id, [{ at: new Date().toISOString(), deployment: 1, replica: 0, text }]);
+      logStore.appendRuntime(id, [{ at: new Date().toISOString(), deployment: 1, process: "web", replica: 0, text }]);
     await write("one");
     await using user = await cliUser({ url: api.baseUrl, token: token.text });
     const { child, ended } = user.start(["logs", "-f", "-p", slug, "--json"]);

@@ -39,6 +39,7 @@ function application(lines: readonly string[], state: "running" | "exited", logL
     workload_id,
     project_id: newId("prj"),
     deployment: 3,
+    process: "web",
     instances: [{ workload_id, ordinal: 0, attempt: 1, state } as Instance],
     redactor: async () => redactor(["hunter2-hunter2"]),
   };

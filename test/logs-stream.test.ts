@@ -81,6 +81,7 @@ async function write(project: string, from: number, to: number, replica = 0): Pr
   const lines = Array.from({ length: to - from }, (_, index) => ({
     at,
     deployment: 1,
+    process: "web",
     replica,
     text: `line ${from + index}`,
   }));
@@ -226,7 +227,13 @@ test("a token has so many streams at once and no more; a closed one makes room",
 test("a client that does not read costs a page, not the log", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const at = new Date().toISOString();
-  const lines = Array.from({ length: 3000 }, () => ({ at, deployment: 1, replica: 0, text: "x".repeat(9000) }));
+  const lines = Array.from({ length: 3000 }, () => ({
+    at,
+    deployment: 1,
+    process: "web",
+    replica: 0,
+    text: "x".repeat(9000),
+  }));
   await logStore.appendRuntime(id, lines);
   let read = 0;
   const { readRuntime } = logStore;

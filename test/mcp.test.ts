@@ -24,7 +24,13 @@ const logLines = [trap, "token berth_o_01234567890123456789012345678901234567890
 
 before(async () => {
   const readRuntime = async () => ({
-    lines: logLines.map((text) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text })),
+    lines: logLines.map((text) => ({
+      at: "2026-01-02T03:04:05.678Z",
+      deployment: 1,
+      process: "web",
+      replica: 0,
+      text,
+    })),
     cursor: "7",
   });
   const readBuild = async (_: string, offset: number) => ({

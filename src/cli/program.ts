@@ -26,6 +26,7 @@ import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
 import { addOverview } from "./commands/overview.ts";
 import { addPlatform } from "./commands/platform.ts";
+import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
@@ -38,7 +39,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOverview, addOpen],
-  ["Deploying:", addDeployments, addBuilds],
+  ["Deploying:", addDeployments, addBuilds, addProcesses],
   ["Watching:", addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],

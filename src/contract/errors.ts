@@ -138,6 +138,13 @@ export const errors = {
     retry: "after_change",
     meaning: "The earlier deployment did not become healthy; the present one still serves.",
   },
+  restart_failed: {
+    status: 502,
+    retry: "after_change",
+    meaning: "What was started anew is not healthy; what ran before goes on.",
+    hint: "The project's log holds its last words.",
+    next: "logs.list",
+  },
   unavailable: {
     status: 503,
     retry: "yes",

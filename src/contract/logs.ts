@@ -6,6 +6,8 @@ import { row } from "./table.ts";
 const line = z.object({
   at: timestamp.nullable(),
   deployment: z.number().int().nullable(),
+  /** The process type. */
+  process: z.string().nullable(),
   replica: z.number().int().nullable(),
   text: z.string(),
 });
@@ -24,6 +26,10 @@ export const rows = [
       source: z.enum(["build", "runtime"]).default("runtime"),
       limit: queryInteger(1, limits.log_lines, 200),
       after: z.string().max(200).optional(),
+      process: z
+        .string()
+        .regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type")
+        .optional(),
       replica: optionalQueryInteger(0, limits.replicas - 1),
       follow: queryFlag,
     }),

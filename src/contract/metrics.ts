@@ -59,6 +59,8 @@ const replicaBucket = z.object({
 });
 
 const replica = z.object({
+  /** The process type. */
+  process: z.string(),
   replica: z.number().int(),
   deployment: z.number().int().nullable(),
   ready: z.boolean(),
@@ -104,7 +106,7 @@ export const rows = [
           id,
           number: z.number().int(),
           at: timestamp,
-          trigger: z.enum(["push", "redeploy", "rollback", "variables"]),
+          trigger: z.enum(["push", "redeploy", "rollback", "variables", "restart"]),
           commit: z.string(),
         }),
       ),

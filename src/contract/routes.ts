@@ -17,6 +17,7 @@ import { rows as metrics } from "./metrics.ts";
 import { rows as orgs } from "./orgs.ts";
 import { rows as overview } from "./overview.ts";
 import { rows as platform } from "./platform.ts";
+import { rows as processes } from "./processes.ts";
 import { rows as projects } from "./projects.ts";
 import { rows as selfDescription } from "./self-description.ts";
 import { rows as sshKeys } from "./ssh-keys.ts";
@@ -32,6 +33,7 @@ export const routes = [
   ...me,
   ...projects,
   ...deployments,
+  ...processes,
   ...builds,
   ...env,
   ...domains,

@@ -184,6 +184,12 @@ export const settings = {
     [1, 3600],
     "How long new replicas may take to become healthy.",
   ),
+  steadySeconds: wholeNumber(
+    "BERTH_STEADY_SECONDS",
+    3,
+    [0, 600],
+    "How long a new process without requests (`worker` and the like) must stay up to count as healthy.",
+  ),
   healthTimeoutSeconds: wholeNumber("BERTH_HEALTH_TIMEOUT_SECONDS", 5, [1, 300], "How long one health check may take."),
   drainSeconds: wholeNumber(
     "BERTH_DRAIN_SECONDS",

@@ -212,6 +212,7 @@ function settingsOf(config: Config): Platform["settings"] {
       processes: config.appProcesses,
       cpus: config.appCpus,
     },
+    steadyMs: seconds(config.steadySeconds),
     health: {
       everyMs: 1000,
       timeoutMs: seconds(config.healthTimeoutSeconds),

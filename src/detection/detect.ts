@@ -28,9 +28,10 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
   if (tree.has("package.json")) return "node";
   if (procfile.web !== null) return "procfile";
   if (siteFolder !== null) return "static";
-  if (procfile.release !== null || procfile.ignored.length > 0) {
+  if (Object.keys(procfile.others).length > 0) return "procfile";
+  if (procfile.release !== null) {
     throw new BuildRefused("no_start_command", {
-      summary: "The Procfile has no `web` process, and nothing else tells what to run.",
+      summary: "The Procfile has nothing but a `release` command, and nothing else tells what to run.",
     });
   }
   if (tree.has("Dockerfile")) throw new BuildRefused("dockerfile_not_supported");

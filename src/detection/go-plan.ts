@@ -23,7 +23,10 @@ export function goPlan(tree: SourceTree, version: string, procfile: Procfile): B
     build: programs.map(goBuild),
     prune: [],
     env: {},
-    start: () => ({ how: "command", command: `./${defaultProgram}`, because: "the program that was built" }),
+    start: () => {
+      if (!programs.some(({ file }) => file === defaultProgram)) throw new BuildRefused("no_start_command");
+      return { how: "command", command: `./${defaultProgram}`, because: "the program that was built" };
+    },
   };
 }
 
@@ -53,13 +56,15 @@ interface Program {
 
 const defaultProgram = "bin/web";
 
-/** A program for each Procfile command that starts one, under the name that the command uses; else one for `web`. */
-function programsOf(tree: SourceTree, { web, release }: Procfile): Program[] {
+/** A program for each Procfile command that starts one, under the name that the command uses; and one for `web` while a main package is left. */
+function programsOf(tree: SourceTree, { web, release, others }: Procfile): Program[] {
   const mains = mainPackages(tree);
-  const found = [web, release].flatMap((command) => (command === null ? [] : programFor(command, mains, tree)));
-  const programs = found.some(({ command }) => command === web)
-    ? found
-    : [{ file: defaultProgram, from: preferredMain(mains, tree) }, ...found];
+  const commands = [web, release, ...Object.values(others)];
+  const found = commands.flatMap((command) => (command === null ? [] : programFor(command, mains, tree)));
+  const isOther = ({ command }: { command: string }) => command !== web && command !== release;
+  const hasWeb = found.some(({ command }) => command === web);
+  const isUsedUp = found.some(isOther) && mains.every(({ from }) => found.some((program) => program.from === from));
+  const programs = hasWeb || isUsedUp ? found : [{ file: defaultProgram, from: preferredMain(mains, tree) }, ...found];
   return [...new Map(programs.map(({ file, from }) => [file, { file, from }])).values()];
 }
 

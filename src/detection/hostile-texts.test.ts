@@ -12,7 +12,7 @@ import { pythonStart } from "./python-start.ts";
 
 // As much as is read of one file. A pattern whose time grows with the square of it takes minutes.
 const atMost = 256 * 1024;
-const none = { web: null, release: null, ignored: [] };
+const none = { web: null, release: null, others: {} };
 const many = (piece: string) => piece.repeat(atMost / piece.length);
 const hostile = [
   ...["\n", " ", "\t\n", "\r", "a", "a\n", "def create_app(", "def create_app(\n\n", "x = ", "x: y\n"],

@@ -3,24 +3,26 @@ import { test } from "node:test";
 import { BuildRefused } from "./failures.ts";
 import { fileOf, parseProcfile } from "./procfile.ts";
 
-test("web and release are taken, others are named as ignored", () => {
+test("every line is a process type, but for the release command", () => {
   const text =
     "# how it runs\r\nweb: node server.js --port $PORT\n\nrelease: npm run migrate: all\nworker: node worker.js\n";
   assert.deepEqual(parseProcfile(text), {
     web: "node server.js --port $PORT",
     release: "npm run migrate: all",
-    ignored: ["worker"],
+    others: { worker: "node worker.js" },
   });
 });
 
 test("an empty Procfile declares nothing", () => {
-  assert.deepEqual(parseProcfile("\n# nothing\n"), { web: null, release: null, ignored: [] });
+  assert.deepEqual(parseProcfile("\n# nothing\n"), { web: null, release: null, others: {} });
 });
 
 for (const [text, why] of [
   ["web node server.js", /Line 1 .* not `<process>: <command>`/],
   ["\nweb:   ", /Line 2 .* no command/],
   ["web: a\nweb: b", /Line 2 .* twice/],
+  [`${"x".repeat(33)}: a`, /Line 1 .* longer than 32/],
+  [Array.from({ length: 17 }, (_, index) => `p${index}: a`).join("\n"), /more than 16/],
 ] as const) {
   test(`a broken line is refused with its number: ${JSON.stringify(text)}`, () => {
     assert.throws(

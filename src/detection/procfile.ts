@@ -4,9 +4,11 @@ import { BuildRefused } from "./failures.ts";
 export interface Procfile {
   readonly web: string | null;
   readonly release: string | null;
-  /** Process types that are declared but not run here. */
-  readonly ignored: readonly string[];
+  /** The commands of all other process types, which run without a port. */
+  readonly others: Readonly<Record<string, string>>;
 }
+
+const mostTypes = 16;
 
 const linePattern = /^([A-Za-z0-9_-]+):\s*(.*)$/;
 
@@ -21,8 +23,9 @@ export function parseProcfile(text: string): Procfile {
     if (commands.has(name)) throw invalid(index + 1, `\`${name}\` is declared twice`);
     commands.set(name, command);
   }
-  const ignored = [...commands.keys()].filter((name) => name !== "web" && name !== "release");
-  return { web: commands.get("web") ?? null, release: commands.get("release") ?? null, ignored };
+  if (commands.size > mostTypes) throw invalid(lines.length, `it declares more than ${mostTypes} process types`);
+  const { web = null, release = null, ...others } = Object.fromEntries(commands);
+  return { web, release, others };
 }
 
 function parseLine(line: string, number: number): [string, string] {
@@ -30,6 +33,7 @@ function parseLine(line: string, number: number): [string, string] {
   if (!match) throw invalid(number, "it is not `<process>: <command>`");
   const [, name = "", command = ""] = match;
   if (command === "") throw invalid(number, `\`${name}\` has no command`);
+  if (name.length > 32) throw invalid(number, `\`${name}\` is longer than 32 characters`);
   if (command.includes("\0")) throw invalid(number, "it holds a NUL byte");
   return [name, command];
 }
@@ -63,8 +67,9 @@ function inside(path: string): string | null {
 }
 
 /** Refuses commands that start a file which is not there. `exists` answers for paths relative to the application's folder. */
-export function requireCommands({ web, release }: Procfile, exists: (path: string) => boolean, where: string): void {
-  for (const [name, command] of Object.entries({ web, release })) {
+export function requireCommands(procfile: Procfile, exists: (path: string) => boolean, where: string): void {
+  const { web, release, others } = procfile;
+  for (const [name, command] of Object.entries({ web, release, ...others })) {
     const file = command === null ? null : fileOf(command);
     if (file === null || candidates(file).some(exists)) continue;
     throw new BuildRefused("procfile_command_missing", {

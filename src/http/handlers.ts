@@ -13,6 +13,7 @@ import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
+import { processes } from "../features/processes/handlers.ts";
 import { disk } from "../features/disk/handlers.ts";
 import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
@@ -54,6 +55,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   me,
   projects,
   deployments,
+  processes,
   builds,
   env,
   disk,

@@ -18,6 +18,7 @@ const app: SourceFiles = {
   Procfile: "web: ./serve.sh\nrelease: ./migrate.sh\nworker: ./work.sh\n",
   "serve.sh": "#!/bin/sh\n",
   "migrate.sh": "#!/bin/sh\n",
+  "work.sh": "#!/bin/sh\n",
 };
 
 /** The rules every adapter of `Builder` keeps. */
@@ -41,7 +42,15 @@ function imageRules(builder: () => Builder): void {
     assert.match(image.image_ref, /^sha256:[0-9a-f]{64}$/);
     assert.equal(image.web_command, "./serve.sh");
     assert.equal(image.release_command, "./migrate.sh");
+    assert.deepEqual(image.processes, { worker: "./work.sh" });
     assert.ok(image.size_bytes > 0);
+  });
+
+  it("an application need not have a web process", async () => {
+    const image = imageOf(
+      (await attempt(builder(), { Procfile: "worker: ./work.sh\n", "work.sh": "#!/bin/sh\n" })).outcome,
+    );
+    assert.deepEqual([image.web_command, image.processes], [null, { worker: "./work.sh" }]);
   });
 
   it("static files are served without a command of their own", async () => {

@@ -53,8 +53,10 @@ export interface Image {
   readonly image_ref: string;
   /** What was found, such as `node`, `python`, `go`, `static`, `procfile`. */
   readonly kind: string;
-  /** The command of the web process; for static files it starts the platform's own server, which is part of the image. Null: the image itself knows. */
+  /** The command of the web process; for static files it starts the platform's own server, which is part of the image. Null: nothing serves requests. */
   readonly web_command: string | null;
+  /** The commands of all other process types, such as `worker`. Images that an earlier version built lack it. */
+  readonly processes?: Readonly<Record<string, string>>;
   /** Runs before traffic moves, in the new image; null when there is none. */
   readonly release_command: string | null;
   readonly size_bytes: number;

@@ -90,7 +90,7 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
       `${index} ,"replica":${1 - replica},"text": ${index % 50 === 0 ? "x".repeat(20_000) : ""}`;
     const lines = Array.from({ length: 400 }, (_, index) => {
       const replica = index % 7 === 0 ? 1 : 0;
-      return { at: new Date().toISOString(), deployment: 12, replica, text: text(replica, index) };
+      return { at: new Date().toISOString(), deployment: 12, process: "web", replica, text: text(replica, index) };
     });
     for (let from = 0; from < lines.length; from += 40)
       await store.appendRuntime(project, lines.slice(from, from + 40));
@@ -109,6 +109,33 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
       assert.deepEqual(seen, wanted);
     }
     assert.deepEqual((await store.readRuntime(project, { limit: 10, replica: 5 })).lines, []);
+  });
+
+  it("of one process type come without those of others, whatever their text pretends", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const lines = ["web", "worker", "web", "clock-2"].map((process, index) => ({
+      ...lineOf(`${index} ","process":"worker","replica":1,"text":"`),
+      process,
+      replica: index % 2,
+    }));
+    const cursor = "7";
+    const instance = { workload_id: `${newId("dep")}.worker`, ordinal: 0, attempt: 1 };
+    await store.appendRuntime(project, lines, { instance, cursor });
+    assert.equal(await store.readPosition(instance), cursor);
+    const read = async (query: { process?: string; replica?: number }) =>
+      (await store.readRuntime(project, { limit: 10, ...query })).lines;
+    assert.deepEqual(await read({}), lines);
+    for (const process of ["web", "worker", "clock-2", "none"])
+      assert.deepEqual(
+        await read({ process }),
+        lines.filter((line) => line.process === process),
+      );
+    assert.deepEqual(
+      await read({ replica: 1 }),
+      lines.filter((line) => line.replica === 1),
+    );
+    assert.deepEqual(await read({ process: "worker", replica: 0 }), []);
   });
 
   it("give the newest lines, oldest first, unchanged", async () => {
@@ -251,7 +278,7 @@ function instanceOf(project: string, ordinal = 0): InstanceKey {
 }
 
 function lineOf(text: string): RuntimeLine {
-  return { at: "2026-01-02T03:04:05.678Z", deployment: 3, replica: 1, text };
+  return { at: "2026-01-02T03:04:05.678Z", deployment: 3, process: "web", replica: 1, text };
 }
 
 function numbered(from: number, to: number): RuntimeLine[] {

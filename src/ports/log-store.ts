@@ -40,6 +40,8 @@ export interface IngestPosition {
 export interface RuntimeLine {
   readonly at: string;
   readonly deployment: number;
+  /** The process type. */
+  readonly process: string;
   readonly replica: number;
   readonly text: string;
 }
@@ -47,7 +49,9 @@ export interface RuntimeLine {
 export interface RuntimeQuery {
   readonly limit: number;
   readonly after?: string;
-  /** The lines of this replica alone. */
+  /** The lines of this process type alone. */
+  readonly process?: string;
+  /** The lines of the replicas with this number alone. */
   readonly replica?: number;
 }
 

@@ -6,8 +6,10 @@ export interface ReleaseManifest {
   readonly format: 1;
   /** See `Image.kind`. */
   readonly kind: string;
-  /** Run as `/bin/sh -c <web_command>` in the tree. */
-  readonly web_command: string;
+  /** Run as `/bin/sh -c <web_command>` in the tree. Null: nothing serves requests. */
+  readonly web_command: string | null;
+  /** The same of all other process types. Releases that an earlier version built lack it. */
+  readonly processes?: Readonly<Record<string, string>>;
   readonly release_command: string | null;
   /** Defaults below the workload's own variables. Never a secret. */
   readonly env: Readonly<Record<string, string>>;

@@ -8,7 +8,12 @@ import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
 export interface RuntimeFixture {
   readonly runtime: Runtime;
   /** An image with these files in its working folder; `node` and a POSIX shell are there. Answers its `image_ref`. */
-  makeImage(projectId: string, files: Readonly<Record<string, string>>, webCommand: string): Promise<string>;
+  makeImage(
+    projectId: string,
+    files: Readonly<Record<string, string>>,
+    webCommand: string,
+    processes?: Readonly<Record<string, string>>,
+  ): Promise<string>;
   /** The runtime as a control plane that was just started finds it. The one before is no longer used. */
   reopen(): Promise<Runtime>;
   close(): Promise<void>;
@@ -46,6 +51,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       id: `dep_suite${(count += 1)}`,
       project_id: project,
       project_number: 901,
+      process: "web",
       image_ref: image,
       port: 3000,
       env: { GREETING: "hello" },
@@ -69,6 +75,23 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     after(async () => {
       for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
       await fixture.close();
+    });
+
+    it("runs a process type without a port by its own command, without PORT and address, and ends it like any other", async () => {
+      const worker = `console.log("PORT is", process.env.PORT, process.env.GREETING); setInterval(() => {}, 1000);
+        process.on("SIGTERM", () => { console.log("got TERM"); process.exit(0); });`;
+      const files = { "server.js": server, "worker.js": worker };
+      const image_ref = await fixture.makeImage(project, files, "node server.js", { worker: "node worker.js" });
+      const wanted = workload({ image_ref, process: "worker", port: null });
+      await startAll(wanted);
+      const output = await readUntil(runtime, wanted.id, /PORT is/);
+      assert.match(output, /PORT is undefined hello/);
+      assert.deepEqual(
+        (await instancesOf(wanted.id)).map(({ state, address }) => [state, address]),
+        [["running", null]],
+      );
+      await runtime.stop(wanted.id, graceMs);
+      assert.match(await readUntil(runtime, wanted.id, /got TERM/), /got TERM/);
     });
 
     it("starts replicas, each reachable at its address with the environment given", async () => {
@@ -417,6 +440,16 @@ function withoutMark(instance: Instance): Seen {
   const { output_mark, ...seen } = instance;
   assert.notEqual(output_mark, "");
   return seen;
+}
+
+/** What the first replica wrote, once some of it matches. */
+async function readUntil(runtime: Runtime, workloadId: string, wanted: RegExp): Promise<string> {
+  const read = async () => {
+    const [instance] = await instancesIn(runtime, workloadId);
+    const { lines } = await runtime.readOutput(instance as Seen, null);
+    return lines.some((line) => wanted.test(line)) ? lines.join("\n") : undefined;
+  };
+  return (await until(read, { timeoutMs: waitMs })) ?? "";
 }
 
 async function exited(runtime: Runtime, workloadId: string): Promise<Seen> {

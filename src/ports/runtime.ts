@@ -1,5 +1,5 @@
 /**
- * Runs released images on this machine. A workload is one deployment: an image with an environment. The caller decides which replicas
+ * Runs released images on this machine. A workload is one process type of one deployment: a command of an image with an environment. The caller decides which replicas
  * run and numbers their starts; the runtime starts, reports and ends them.
  * Instances outlive the process that started them: after a restart, `observe` reports them again.
  *
@@ -56,14 +56,16 @@ export interface Runtime {
 }
 
 export interface Workload {
-  /** The deployment's id. */
+  /** Unique among all process types of all deployments; `[A-Za-z0-9_.-]`. */
   readonly id: string;
+  /** Which of the image's commands it runs: `web`, or another type of the Procfile. */
+  readonly process: string;
   readonly project_id: string;
   /** Small, unique and never reused: uids and addresses are made from it. */
   readonly project_number: number;
   readonly image_ref: string;
-  /** The port inside the sandbox that the application is asked to listen on (its `PORT`). */
-  readonly port: number;
+  /** The port inside the sandbox that the application is asked to listen on (its `PORT`). Null: it gets none and has no address. */
+  readonly port: number | null;
   /** The whole environment but `PORT` and `HOST`, which the runtime sets. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: WorkloadLimits;
@@ -110,7 +112,7 @@ export interface Instance extends InstanceKey {
   readonly project_id: string;
   readonly image_ref: string;
   readonly state: "running" | "exited";
-  /** Where the edge reaches it. Null when it runs no more. */
+  /** Where the edge reaches it. Null when it runs no more, or has no port. */
   readonly address: InstanceAddress | null;
   readonly started_at: Date;
   /** Changes whenever the instance may have written output. */

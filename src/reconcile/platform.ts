@@ -58,6 +58,8 @@ export interface ReconcileSettings {
   readonly concurrentReleases: number;
   readonly workloadLimits: WorkloadLimits;
   readonly health: HealthSettings;
+  /** How long a process without requests must stay up to count as healthy. */
+  readonly steadyMs: number;
   readonly backups: BackupSettings;
   readonly releaseTimeoutMs: number;
   /** How long a switch waits for the edges. */

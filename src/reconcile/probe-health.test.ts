@@ -52,7 +52,7 @@ test("the five classic mistakes have five codes", () => {
   const where = { port: 3000, path: "/health", budgetMs: 60_000, listening: [] };
   const codes = [
     releaseCommandFailure({ outcome: "exited", code: 1, out_of_memory: false }, "migrate")?.code,
-    exitFailure({ code: 1, out_of_memory: false }).code,
+    exitFailure({ process: "web", exit_code: 1, out_of_memory: false }).code,
     probeFailure({ outcome: "refused" }, where).code,
     probeFailure({ outcome: "status", status: 503 }, where).code,
     probeFailure({ outcome: "timeout" }, where).code,

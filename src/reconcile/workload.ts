@@ -1,19 +1,20 @@
 import { storageAccessOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
-import { openVariables, type WorkloadSource } from "../features/deployments/deployments.ts";
+import { openVariables, web, workloadId, type WorkloadSource } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
 import type { LocalService, Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
-/** What the runtime runs for a deployment: its pinned image and variables, and what the platform adds. */
-export async function workloadOf(platform: Platform, source: WorkloadSource): Promise<Workload> {
+/** What the runtime runs for a process type of a deployment: its pinned image and variables, and what the platform adds. */
+export async function workloadOf(platform: Platform, source: WorkloadSource, process: string): Promise<Workload> {
   const { env, reach } = await environmentOf(platform, source, openVariables(platform.vault, source));
   return {
-    id: source.id,
+    id: workloadId({ deployment_id: source.id, process }),
+    process,
     project_id: source.project_id,
     project_number: source.project_number,
     image_ref: source.image.image_ref,
-    port: source.port ?? platform.settings.appPort,
+    port: process === web ? (source.port ?? platform.settings.appPort) : null,
     env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,
     reach,

@@ -20,6 +20,7 @@ export interface ImageColumn {
   readonly image_ref: string;
   readonly kind: string;
   readonly web_command: string | null;
+  readonly processes?: Readonly<Record<string, string>>;
   readonly release_command: string | null;
   readonly size_bytes: number;
 }
@@ -47,6 +48,7 @@ export interface Tables {
   organization: OrganizationTable;
   page_look: PageLookTable;
   platform_fact: PlatformFactTable;
+  process_setting: ProcessSettingTable;
   project: ProjectTable;
   project_database: ProjectDatabaseTable;
   project_metric: ProjectMetricTable;
@@ -232,7 +234,7 @@ export interface DeploymentTable {
   project_id: string;
   number: number;
   status: Generated<"pending" | "starting" | "active" | "retired" | "failed" | "superseded">;
-  trigger: "push" | "redeploy" | "rollback" | "variables";
+  trigger: "push" | "redeploy" | "rollback" | "variables" | "restart";
   build_id: string;
   commit: string;
   image_ref: string;
@@ -255,6 +257,7 @@ export interface DeploymentTable {
   database_name: string | null;
   restored_variables: Json<unknown> | null;
   switching: Generated<boolean>;
+  taking_over: Generated<boolean>;
 }
 
 export interface DiskUseTable {
@@ -405,6 +408,15 @@ export interface PlatformFactTable {
   updated_at: Generated<Timestamp>;
 }
 
+export interface ProcessSettingTable {
+  project_id: string;
+  process: string;
+  org_id: string;
+  replicas: number | null;
+  overlap: Generated<boolean>;
+  restart_at: Timestamp | null;
+}
+
 export interface ProjectTable {
   id: string;
   org_id: string;
@@ -509,6 +521,7 @@ export interface ReplicaTable {
   host: string | null;
   port: number | null;
   since: Generated<Timestamp>;
+  process: Generated<string>;
 }
 
 export interface ReplicaMetricTable {
@@ -523,6 +536,7 @@ export interface ReplicaMetricTable {
   memory_bytes_sum: Generated<number>;
   memory_bytes_most: Generated<number>;
   processes_most: Generated<number>;
+  process: Generated<string>;
 }
 
 export interface ReplicaUsageTable {
@@ -535,6 +549,7 @@ export interface ReplicaUsageTable {
   memory_bytes: number;
   processes: number;
   measured_at: Timestamp;
+  process: Generated<string>;
 }
 
 export interface RestoredDatabaseTable {

@@ -69,6 +69,14 @@ export interface TestApps {
   start: "healthy" | "unhealthy" | "crash" | "fault";
   /** What is built from now on crashes, however it is started. */
   builds: "sound" | "broken";
+  /** The process types besides `web` of what is built from now on. */
+  processes: Readonly<Record<string, string>>;
+  /** The web command of what is built from now on; null: it has none. */
+  web: string | null;
+  /** The type that crashes at each start from now on. */
+  crashing: string | undefined;
+  /** Starts (`+`) and ends (`-`) of workloads, in order. */
+  readonly events: readonly string[];
   /** All that run become healthy. */
   heal(): void;
   /** Ends a running one as a crash does. */
@@ -98,7 +106,12 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
   };
   const { dataDisk } = api.platform.ports;
   const repositories = { unpin: async () => {}, archive: () => undefined };
-  const built = () => (apps.builds === "broken" ? { ...image, image_ref: broken } : image);
+  const built = () => ({
+    ...image,
+    web_command: apps.web,
+    processes: apps.processes,
+    ...(apps.builds === "broken" ? { image_ref: broken } : {}),
+  });
   const builder = { build: async () => ({ outcome: "built", image: built() }) };
   const { db, vault, wakeups, clock } = api.platform;
   const rows = {
@@ -159,6 +172,7 @@ const releaseTestSettings = {
   buildLimits: {},
   workloadLimits: {},
   health: { everyMs: 50, timeoutMs: 1000, budgetMs: 60_000 },
+  steadyMs: 0,
   releaseTimeoutMs: 10_000,
   edgeConfirmMs: 5000,
   drainMs: 0,
@@ -210,11 +224,18 @@ let commits = 0;
 async function push(platform: Platform, owner: ReleaseProject["owner"], signal: AbortSignal) {
   const commit = (commits += 1).toString(16).padStart(40, "0");
   const wanted = { ...owner, origin: "push", commit, branch: "main", message: "Change", requested_by: "ada" } as const;
+  const last = await platform.db
+    .selectFrom("deployment")
+    .select("commit")
+    .where("project_id", "=", owner.project_id)
+    .where("trigger", "=", "push")
+    .where("activated_at", "is not", null)
+    .orderBy("number", "desc")
+    .executeTakeFirst();
+  const old_commit = last?.commit ?? "c".repeat(40);
   const { id } = await platform.db
     .transaction()
-    .execute((tx) =>
-      requestBuild(tx, platform.wakeups, { ...wanted, old_commit: "c".repeat(40), lease_owner: platform.owner }),
-    );
+    .execute((tx) => requestBuild(tx, platform.wakeups, { ...wanted, old_commit, lease_owner: platform.owner }));
   const lines: string[] = [];
   const following = {
     db: platform.db,
@@ -237,9 +258,14 @@ interface RunningApp {
 function createApps() {
   const running = new Map<string, RunningApp>();
   const started = new Map<string, Workload>();
+  const events: string[] = [];
   const apps: TestApps = {
     start: "healthy",
     builds: "sound",
+    processes: {},
+    web: "",
+    crashing: undefined,
+    events,
     heal: () => running.forEach((app) => void (app.status = 200)),
     crash(id) {
       const app = running.get(id);
@@ -252,7 +278,8 @@ function createApps() {
   const start = async (workload: Workload, attempt: number) => {
     started.set(workload.id, workload);
     if (apps.start === "fault") throw new Error("the machine is full");
-    const kind = workload.image_ref === broken ? "crash" : apps.start;
+    const kind = workload.image_ref === broken || workload.process === apps.crashing ? "crash" : apps.start;
+    events.push(`+${workload.id}`);
     const app = await startApp({ workload, attempt, kind }, () => running.get(workload.id)?.status ?? 500);
     running.set(workload.id, app);
     return app.instance;
@@ -260,7 +287,7 @@ function createApps() {
   const end = async (id: string) => {
     running.get(id)?.server.close();
     running.get(id)?.server.closeAllConnections();
-    running.delete(id);
+    if (running.delete(id)) events.push(`-${id}`);
   };
   const runtime = {
     async start(workload: Workload, { attempt }: ReplicaStart) {
@@ -271,6 +298,7 @@ function createApps() {
     stop: async () => {},
     remove: (id: string) => end(id),
     readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
+    discardOutput: async () => {},
     listening: async () => [],
   } as unknown as Runtime;
   return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };
@@ -294,7 +322,7 @@ async function startApp({ workload, attempt, kind }: Starting, status: () => num
       started_at: new Date(),
       output_mark: "",
       state: "running",
-      address: { host: "127.0.0.1", port },
+      address: workload.port === null ? null : { host: "127.0.0.1", port },
       exit: null,
     },
   };

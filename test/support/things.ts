@@ -177,7 +177,7 @@ export async function readyReplica(
   replica: { org_id: string; deployment_id: string; ordinal?: number; address: { host: string; port: number } },
 ): Promise<void> {
   const { address, ordinal = 0, ...owner } = replica;
-  const key = { ...owner, ordinal, attempt: 1 };
+  const key = { ...owner, process: "web", ordinal, attempt: 1 };
   await markRunning(db, { ...key, ...address, machine: "test" });
   await markReady(db, key);
 }

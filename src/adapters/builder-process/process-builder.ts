@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { detect, type Detected } from "../../detection/detect.ts";
 import { BuildRefused, toFailure } from "../../detection/failures.ts";
 import { planBuild } from "../../detection/plan-build.ts";
-import type { BuildPlan, Start } from "../../detection/plan.ts";
-import { requireCommands } from "../../detection/procfile.ts";
+import type { BuildPlan, BuiltFiles, Start } from "../../detection/plan.ts";
+import { fileOf, requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -181,7 +181,7 @@ async function makeImage(run: Run): Promise<Image> {
   run.after.push(async () => run.code.make(tools.inBuild));
   const installed = await installAndBuild(context, plan);
   const start = chooseStart(run, detected, plan);
-  const isSite = start.how === "static" && detected.procfile.release === null;
+  const isSite = start?.how === "static" && !needsTree(detected);
   const finished = isSite ? nothingKnown : await finishInstall(context, plan, installed);
   return release(run, { detected, plan, tools, start, finished });
 }
@@ -210,10 +210,8 @@ function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan, { inBu
     log.detail(versions.map(({ name, version }) => `${toolNames[name] ?? name} ${version}`).join(", "));
   for (const note of plan.notes) log.detail(note);
   if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
-  if (procfile.ignored.length > 0)
-    log.detail(
-      `Not run here: the process types ${procfile.ignored.join(", ")} of the Procfile (only web and release are)`,
-    );
+  for (const [type, command] of Object.entries(procfile.others))
+    log.detail(`The Procfile's process type ${type}: ${command}`);
 }
 
 /** What works, but is rarely meant. */
@@ -252,11 +250,16 @@ async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<Instal
   };
 }
 
-function chooseStart({ log, workspace }: Run, { procfile }: Detected, plan: BuildPlan): Start {
+/** Null when only other process types run. */
+function chooseStart({ log, workspace }: Run, { procfile }: Detected, plan: BuildPlan): Start | null {
   const files = builtFiles(workspace.app);
   requireCommands(procfile, files.mayExist, "build");
   if (procfile.web !== null) return { how: "command", command: procfile.web, because: "the Procfile" };
-  const start = plan.start(files);
+  const start = startBesideOthers(plan, files, Object.values(procfile.others));
+  if (start === null) {
+    log.detail("There is no web process: the application gets no requests");
+    return null;
+  }
   log.step(
     start.how === "static"
       ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site`
@@ -266,24 +269,41 @@ function chooseStart({ log, workspace }: Run, { procfile }: Detected, plan: Buil
   return start;
 }
 
+/** What starts the web process. A program that is another type's is none, and where others run there need not be one. */
+function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly string[]): Start | null {
+  if (others.length === 0) return plan.start(files);
+  try {
+    const start = plan.start(files);
+    const file = start.how === "command" ? fileOf(start.command) : null;
+    return file !== null && others.some((command) => fileOf(command) === file) ? null : start;
+  } catch (error) {
+    if (error instanceof BuildRefused && error.code === "no_start_command") return null;
+    throw error;
+  }
+}
+
+/** Whether more than the files of a static site is run. */
+function needsTree({ procfile }: Detected): boolean {
+  return procfile.release !== null || Object.keys(procfile.others).length > 0;
+}
+
 interface Decisions {
   readonly detected: Detected;
   readonly plan: BuildPlan;
   readonly tools: ProvidedTools;
-  readonly start: Start;
+  readonly start: Start | null;
   readonly finished: Finished;
 }
 
 async function release(run: Run, { detected, plan, tools: provided, start, finished }: Decisions): Promise<Image> {
   const { workspace, options, request } = run;
   const { procfile } = detected;
-  const content = await releaseContent(run, start, procfile.release);
-  const kind = start.how === "static" ? "static" : plan.kind;
-  const tools = provided.inRelease.filter(
-    (tool) => kind !== "static" || procfile.release !== null || tool.name === "node",
-  );
+  const content = await releaseContent(run, start, needsTree(detected));
+  const kind = start?.how === "static" ? "static" : plan.kind;
+  const tools = provided.inRelease.filter((tool) => kind !== "static" || needsTree(detected) || tool.name === "node");
+  const commands = { web_command: content.command, release_command: procfile.release, processes: procfile.others };
   const manifest = {
-    ...{ format: 1 as const, kind, web_command: content.command, release_command: procfile.release },
+    ...{ format: 1 as const, kind, ...commands },
     binds: tools.map(({ source, target }) => ({ source, target })),
     path: [...binFolders, ...tools.map((tool) => `${tool.target}/bin`)],
     env: plan.env,
@@ -306,17 +326,16 @@ async function release(run: Run, { detected, plan, tools: provided, start, finis
   return {
     image_ref: imageRef,
     kind,
-    web_command: content.command,
-    release_command: procfile.release,
+    ...commands,
     size_bytes: hashed.sizeBytes,
   };
 }
 
 const binFolders = [`${home}/.venv/bin`, `${home}/node_modules/.bin`, `${home}/bin`];
 
-async function releaseContent({ workspace, trash }: Run, start: Start, releaseCommand: string | null) {
+async function releaseContent({ workspace, trash }: Run, start: Start | null, isWhole: boolean) {
   const { app } = workspace;
-  if (start.how === "command") return { app, command: start.command };
-  if (releaseCommand !== null) return { app, command: await addSiteServer(app, start, trash) };
+  if (start?.how !== "static") return { app, command: start?.command ?? null };
+  if (isWhole) return { app, command: await addSiteServer(app, start, trash) };
   return { app: await makeSite(app, join(workspace.root, "site"), start.folder), command: siteCommand(start) };
 }

@@ -84,7 +84,7 @@ export async function visit(test: TestBuilder, image: Image, path = "/"): Promis
   const id = `run-${Math.random().toString(36).slice(2)}`;
   const { sandbox } = test.options;
   const ready = await sandbox.command({
-    ...{ id, uid: test.options.uidBase + 1, argv: ["/bin/sh", "-c", manifest.web_command], env: manifest.env },
+    ...{ id, uid: test.options.uidBase + 1, argv: ["/bin/sh", "-c", manifest.web_command ?? ""], env: manifest.env },
     app: { source: join(folder, treeName), access: "read" },
     ...{ storageDir: null, path: manifest.path, limits: null },
     binds: manifest.binds.map((bind) => ({ ...bind, writable: false })),

@@ -27,7 +27,7 @@ describe("logs on disk", () => {
 describe("logs on disk after a crash", () => {
   const dir = join(root, "crash");
   const store = createDiskLogStore({ dir });
-  const line = (text: string) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text });
+  const line = (text: string) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, process: "web", replica: 0, text });
   const instanceOf = (workload_id: string) => ({ workload_id, ordinal: 0, attempt: 1 });
   const newestFile = (project: string) => {
     const folder = join(dir, "runtime", project);
@@ -90,7 +90,7 @@ describe("logs on disk after a crash", () => {
       const { createDiskLogStore } = await import(${JSON.stringify(module)});
       const store = createDiskLogStore({ dir: ${JSON.stringify(dir)} });
       for (let n = Number((await store.readPosition(${JSON.stringify(killed)})) ?? 0); ; n += 20) {
-        const lines = Array.from({ length: 20 }, (_, i) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, replica: 0, text: String(n + i) }));
+        const lines = Array.from({ length: 20 }, (_, i) => ({ at: "2026-01-02T03:04:05.678Z", deployment: 1, process: "web", replica: 0, text: String(n + i) }));
         await store.appendRuntime(${JSON.stringify(project)}, lines, { instance: ${JSON.stringify(killed)}, cursor: String(n + 20) });
         if (n % 100 === 0) console.log(n);
       }`;

@@ -64,8 +64,8 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   };
 }
 
-/** An id as the name of a file. */
+/** An id, or that of a workload with its process type, as the name of a file. */
 function safe(id: string): string {
-  if (!/^[a-z]{3}_[0-9a-z]{1,40}$/.test(id)) throw new Error(`not an id: ${id}`);
+  if (!/^[a-z]{3}_[0-9a-z]{1,40}(?:\.[A-Za-z0-9_-]{1,32})?$/.test(id)) throw new Error(`not an id: ${id}`);
   return id;
 }

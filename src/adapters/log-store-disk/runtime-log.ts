@@ -15,16 +15,19 @@ export interface StoredBatch {
   readonly offset: number;
 }
 
+const web = "web";
 const lineFeed = 0x0a;
 const blockBytes = 256 * 1024;
 // What a page takes in memory and in an answer, whatever the number of lines.
 const mostPageBytes = 2 * 1024 * 1024;
 
-/** The lines as they are stored: a JSON object each, on a line of its own. */
+/** The lines as they are stored: a JSON object each, on a line of its own. `web` is left out, as it is in the lines of earlier versions. */
 export function encodeLines(lines: readonly RuntimeLine[]): Buffer {
-  return Buffer.from(
-    lines.map(({ at, deployment, replica, text }) => `${JSON.stringify({ at, deployment, replica, text })}\n`).join(""),
-  );
+  return Buffer.from(lines.map((line) => `${JSON.stringify(storedLine(line))}\n`).join(""));
+}
+
+function storedLine({ at, deployment, process, replica, text }: RuntimeLine) {
+  return process === web ? { at, deployment, replica, text } : { at, deployment, process, replica, text };
 }
 
 /**
@@ -69,7 +72,7 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
   const segments = await listSegments(dir);
   const after = query.after === undefined ? undefined : parseCursor(query.after);
-  const wanted = { room: createRoom(query.limit), replica: query.replica };
+  const wanted = { room: createRoom(query.limit), isWanted: isOf(query) };
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
@@ -101,7 +104,7 @@ function createRoom(limit: number): Room {
 /** How much, and which lines. */
 interface Wanted {
   readonly room: Room;
-  readonly replica: number | undefined;
+  readonly isWanted: (line: string) => boolean;
 }
 
 async function readNewest(dir: string, segments: readonly number[], wanted: Wanted): Promise<RuntimePage> {
@@ -135,10 +138,9 @@ async function readBehind(
   return { lines: lines.map(decodeLine), cursor: formatCursor(cursor) };
 }
 
-async function lastLines(file: FileHandle, { room, replica }: Wanted): Promise<{ lines: string[]; end: number }> {
+async function lastLines(file: FileHandle, { room, isWanted }: Wanted): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
   const newestFirst: string[] = [];
-  const isWanted = isOf(replica);
   // What lies before the first line feed of a block belongs to a line that begins in the block before.
   let rest: Buffer = Buffer.alloc(0);
   for (let start = end; start > 0 && !room.isFull;) {
@@ -158,11 +160,10 @@ async function lastLines(file: FileHandle, { room, replica }: Wanted): Promise<{
 async function firstLines(
   file: FileHandle,
   from: number,
-  { room, replica }: Wanted,
+  { room, isWanted }: Wanted,
 ): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
   const lines: string[] = [];
-  const isWanted = isOf(replica);
   let at = from;
   let rest: Buffer = Buffer.alloc(0);
   for (let read = from; read < end && !room.isFull;) {
@@ -181,10 +182,11 @@ async function firstLines(
   return { lines, end: at };
 }
 
-/** Whether a stored line is of a replica. `encodeLines` writes the number before the text, which therefore cannot pretend to it. */
-function isOf(replica: number | undefined): (line: string) => boolean {
-  if (replica === undefined) return () => true;
-  const head = new RegExp(`^\\{"at":"[^"]*","deployment":\\d+,"replica":${replica},"text":`);
+/** Whether a stored line is of the process type and replica. `encodeLines` writes both before the text, which therefore cannot pretend to them. */
+function isOf({ process, replica }: RuntimeQuery): (line: string) => boolean {
+  if (replica === undefined && process === undefined) return () => true;
+  const type = process === undefined ? '(?:"process":"[^"]*",)?' : process === web ? "" : `"process":"${process}",`;
+  const head = new RegExp(`^\\{"at":"[^"]*","deployment":\\d+,${type}"replica":${replica ?? "\\d+"},"text":`);
   return (line) => head.test(line);
 }
 
@@ -196,10 +198,11 @@ function splitLines(bytes: Buffer): string[] {
 
 function decodeLine(line: string): RuntimeLine {
   try {
-    return JSON.parse(line) as RuntimeLine;
+    const stored = JSON.parse(line) as Omit<RuntimeLine, "process"> & { process?: string };
+    return { ...stored, process: stored.process ?? web };
   } catch {
     // A damaged disk must not make the rest of the log unreadable.
-    return { at: new Date(0).toISOString(), deployment: 0, replica: 0, text: line };
+    return { at: new Date(0).toISOString(), deployment: 0, process: web, replica: 0, text: line };
   }
 }
 

@@ -28,7 +28,16 @@ for (const [level, parts] of Object.entries(levels))
     const start = (image_ref: string) =>
       runtime.start(
         {
-          ...{ id: `dep_${project_id}`, project_id, project_number: 1, image_ref, port: 3000, env: {}, reach: [] },
+          ...{
+            id: `dep_${project_id}`,
+            project_id,
+            project_number: 1,
+            process: "web",
+            image_ref,
+            port: 3000,
+            env: {},
+            reach: [],
+          },
           ...{ storage_access: "open", limits: { memoryBytes: 256 * mib, processes: 64, cpus: 1 } },
         },
         { ordinal: 0, attempt: 1 },

@@ -8,8 +8,9 @@ export async function runOnce(
   workload: Workload,
   task: OneOffCommand,
 ): Promise<OneOffResult> {
-  const { webCommand: _, ...spec } = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
-  const env = { ...spec.env, PORT: String(workload.port), HOST: "0.0.0.0" };
+  const { command: _, ...spec } = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
+  const listening = workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" };
+  const env = { ...spec.env, ...listening };
   const silence = new AbortController();
   let quiet: NodeJS.Timeout | undefined;
   const heard = () => {

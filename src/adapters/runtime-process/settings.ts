@@ -41,7 +41,7 @@ export function sandboxSpec(
   options: ProcessRuntimeOptions,
   workload: Workload,
   id: string,
-): Omit<SandboxSpec, "argv" | "network"> & { webCommand: string } {
+): Omit<SandboxSpec, "argv" | "network"> & { command: string | null } {
   const { manifest, treeDir, binds } = openRelease(
     options.releasesDir,
     options.dataDir ?? dirname(options.releasesDir),
@@ -54,7 +54,7 @@ export function sandboxSpec(
     app: { source: treeDir, access: "private" },
     storageDir: makeStorage(options, workload, uid),
     storageWritable: workload.storage_access === "open",
-    webCommand: manifest.web_command,
+    command: workload.process === "web" ? manifest.web_command : (manifest.processes?.[workload.process] ?? null),
   };
 }
 

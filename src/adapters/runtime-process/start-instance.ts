@@ -17,12 +17,14 @@ export async function startInstance(
   workload: Workload,
   place: ReplicaStart,
 ): Promise<InstanceFolder> {
-  const spec = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
+  const { command: line, ...spec } = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
+  if (line === null) throw new Error(`the image ${workload.image_ref} has no process ${workload.process}`);
   const owner = options.sandbox.hostUid(uidOf(options, workload));
   const claimed = folders.claim(recordOf(workload, place, spec.id), owner);
   try {
-    const network = { kind: "serve", port: workload.port, reach: workload.reach } as const;
-    const command = await options.sandbox.command({ ...spec, network, argv: shellWords(spec.webCommand) });
+    const { port, reach } = workload;
+    const network = port === null ? ({ kind: "egress", reach } as const) : ({ kind: "serve", port, reach } as const);
+    const command = await options.sandbox.command({ ...spec, network, argv: shellWords(line) });
     const folder = claimed.withAddress(command.address);
     await launch(folder, command);
     return folder;

@@ -39,6 +39,7 @@ describe("applications of the process runtime", () => {
       id: `dep_survival${(count += 1)}`,
       project_id: "prj_survival",
       project_number: 902,
+      process: "web",
       image_ref: image,
       port: 3000,
       env: {},

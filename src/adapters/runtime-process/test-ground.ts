@@ -15,7 +15,12 @@ export interface TestGround {
   readonly root: string;
   readonly sandbox: Sandbox;
   open(more?: Partial<ProcessRuntimeOptions>): Promise<ProcessRuntime>;
-  makeImage(projectId: string, files: Readonly<Record<string, string>>, webCommand: string): Promise<string>;
+  makeImage(
+    projectId: string,
+    files: Readonly<Record<string, string>>,
+    webCommand: string,
+    processes?: Readonly<Record<string, string>>,
+  ): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -69,8 +74,8 @@ export async function makeGround(
       runtimes.push(runtime);
       return runtime;
     },
-    makeImage: async (projectId, files, webCommand) =>
-      writeRelease(join(data, "releases", projectId), files, webCommand),
+    makeImage: async (projectId, files, web_command, processes = {}) =>
+      writeRelease(join(data, "releases", projectId), files, { web_command, processes }),
     async close() {
       for (const runtime of runtimes.splice(0)) {
         for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
@@ -82,9 +87,13 @@ export async function makeGround(
   };
 }
 
-function writeRelease(folder: string, files: Readonly<Record<string, string>>, webCommand: string): string {
+function writeRelease(
+  folder: string,
+  files: Readonly<Record<string, string>>,
+  commands: Pick<ReleaseManifest, "web_command" | "processes">,
+): string {
   const digest = createHash("sha256")
-    .update(JSON.stringify([files, webCommand]))
+    .update(JSON.stringify([files, commands]))
     .digest("hex");
   const tree = join(folder, digest, "app");
   mkdirSync(tree, { recursive: true });
@@ -93,7 +102,7 @@ function writeRelease(folder: string, files: Readonly<Record<string, string>>, w
   const manifest: ReleaseManifest = {
     format: 1,
     kind: "node",
-    web_command: webCommand,
+    ...commands,
     release_command: null,
     env: {},
     path: [],

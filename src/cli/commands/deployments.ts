@@ -10,12 +10,11 @@ import { withProgress } from "../render/progress.ts";
 import { table } from "../render/table.ts";
 import { duration, relativeTime } from "../render/text.ts";
 
-/** `berth deployments`, `deploy`, `rollback` and `scale`. */
+/** `berth deployments`, `deploy` and `rollback`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
   addList(addGroup(program, "deployments", "List deployments"), ctx);
   addDeploy(program, ctx);
   addRollback(program, ctx);
-  addScale(program, ctx);
 }
 
 function addList(deployments: Command, ctx: CliContext): void {
@@ -126,24 +125,4 @@ function addRollback(program: Command, ctx: CliContext): void {
       (paint) => `${paint.green("Rolled back:")} deployment #${number} of ${slug} serves commit ${commit.slice(0, 8)}`,
     );
   });
-}
-
-function addScale(program: Command, ctx: CliContext): void {
-  addCommand(program, {
-    usage: "scale <replicas>",
-    summary: "Set how many replicas run (platform admins only)",
-    examples: ["berth scale 3", "berth scale 1 -p demo", "berth scale 2 -p shop --org acme"],
-  })
-    .option("--org <slug>", "the organization of the project; your own if left out")
-    .action(async (given: string, { org }: { org?: string }) => {
-      const body = { replicas: wholeNumber(given, "The number of replicas", { least: 1, most: 8 }) };
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
-      const document =
-        org === undefined
-          ? await client.call("deployments.scale", { params: { slug }, body })
-          : await client.call("orgs.scale", { params: { org, slug }, body });
-      const { replicas } = document;
-      ctx.output.result(document, () => `${slug} runs with ${replicas} ${replicas === 1 ? "replica" : "replicas"}.`);
-    });
 }

@@ -14,13 +14,14 @@ export function addLogs(program: Command, ctx: CliContext): void {
   const examples = [
     "berth logs",
     "berth logs -f",
-    "berth logs -f --replica 1",
+    "berth logs -f --process worker",
     "berth logs -p demo --source build -n 1000",
   ];
   addCommand(program, { usage: "logs", summary: "Print the application's newest log lines", examples })
     .option("-f, --follow", "go on with new lines until Ctrl-C; with --json one line a document")
     .option("-n, --lines <number>", "how many lines, 1 to 5000", "200")
-    .option("--replica <number>", "the lines of this replica alone, 0 to 7")
+    .option("--process <type>", "the lines of this process type alone, such as web or worker")
+    .option("--replica <number>", "the lines of the replicas with this number alone, 0 to 7")
     .addOption(new Option("--source <source>", "whose log").choices(["runtime", "build"]).default("runtime"))
     .action(async (options: LogOptions) => {
       const slug = await currentProject(ctx);
@@ -28,7 +29,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
       const limit = wholeNumber(options.lines, "--lines", { least: 1, most: 5000 });
       const replica =
         options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
-      const query = { source: options.source, limit, replica };
+      const query = { source: options.source, limit, process: options.process, replica };
       if (options.follow === true) return follow(ctx, client, { slug, query });
       const page = await client.call("logs.list", { params: { slug }, query, signal: ctx.signal });
       return ctx.output.result(page, () => page.lines.map((line) => lineText(ctx, line)).join("\n"));
@@ -38,6 +39,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
 interface LogOptions {
   follow?: boolean;
   lines: string;
+  process?: string;
   replica?: string;
   source: "runtime" | "build";
 }
@@ -48,6 +50,7 @@ interface Followed {
   readonly query: {
     readonly source: "runtime" | "build";
     readonly limit: number;
+    readonly process: string | undefined;
     readonly replica: number | undefined;
   };
 }
@@ -91,8 +94,13 @@ function lineText(ctx: CliContext, line: Page["lines"][number]): string {
   const paint = ctx.output.stdoutPaint();
   const origin = [
     line.at,
-    line.deployment === null ? null : `#${line.deployment}${line.replica === null ? "" : `.${line.replica}`}`,
+    line.deployment === null ? null : `#${[line.deployment, typeOf(line), line.replica].filter(isSaid).join(".")}`,
   ];
   const text = ctx.output.applicationText(line.text);
   return [paint.dim(origin.filter((part) => part !== null).join(" ")), text].filter((part) => part !== "").join(" ");
 }
+
+const isSaid = (part: string | number | null): boolean => part !== null;
+
+/** Of `web`, which most projects have alone, nothing is said. */
+const typeOf = ({ process }: Page["lines"][number]): string | null => (process === "web" ? null : process);

@@ -66,7 +66,7 @@ function describePage(page: NonNullable<Metrics["page"]>): string {
 
 function replicaTable(paint: Paint, { replicas }: Metrics): string {
   const rows = replicas.map((replica) => [
-    String(replica.replica),
+    `${replica.process}.${replica.replica}`,
     replica.deployment === null ? "-" : `#${replica.deployment}`,
     replica.ready ? paint.green("ready") : paint.yellow("not ready"),
     replica.memory_bytes === null ? "-" : size(replica.memory_bytes),

@@ -35,6 +35,7 @@ function day(busy: (index: number) => boolean): Answer<"metrics.get"> {
     ...(busy(index) ? traffic(3_000_000, 17) : traffic(0, 0)),
   }));
   const replicas = Array.from({ length: 4 }, (_, replica) => ({
+    process: "web",
     replica,
     deployment: 1234,
     ready: true,

@@ -66,7 +66,7 @@ test("a timeline tells what was changed, what was deployed, what crashed and wha
   const now = new Date();
   await db.updateTable("deployment").set({ activated_at: now, finished_at: now }).where("id", "=", live).execute();
   const crash = { out_of_memory: false, exit_code: 3, restarts: 1, next_start_in_ms: 1000 };
-  await recordCrash(db, { ...owner, deployment: 7, replica: 0, ...crash });
+  await recordCrash(db, { ...owner, deployment: 7, process: "web", replica: 0, ...crash });
   await failedRun(owner);
 
   const { entries, text } = await read(`${path}/timeline`);

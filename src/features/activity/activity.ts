@@ -39,6 +39,7 @@ export interface ReplicaCrash extends Pick<Activity, "org_id"> {
   readonly project_id: string;
   /** The deployment's number. */
   readonly deployment: number;
+  readonly process: string;
   readonly replica: number;
   readonly out_of_memory: boolean;
   readonly exit_code: number | null;
@@ -53,7 +54,7 @@ export async function recordCrash(db: Db | Tx, crash: ReplicaCrash): Promise<voi
     org_id,
     project_id,
     action: out_of_memory ? "replica.out_of_memory" : "replica.crashed",
-    target: `deployment ${crash.deployment}, replica ${crash.replica}`,
+    target: `deployment ${crash.deployment}, ${crash.process === "web" ? "replica" : crash.process} ${crash.replica}`,
     detail,
   });
 }

@@ -59,11 +59,11 @@ const sources: readonly Source[] = [
       jsonb_strip_nulls(jsonb_build_object('number', s.number, 'trigger', s.trigger, 'commit', s.commit, 'stage', s.failure->>'stage',
         'code', s.failure->>'code', 'reason', s.failure->>'summary', 'build', s.build_id)) as detail,
       a.actor_token_id, case s.trigger when 'variables' then 'berth' when 'rollback' then coalesce(a.actor_name, 'berth')
-        else coalesce(b.requested_by, 'berth') end as actor_name`,
-    // The change that asked for a rollback was written down in the transaction that made the deployment: at the same time exactly.
+        when 'restart' then coalesce(a.actor_name, 'berth') else coalesce(b.requested_by, 'berth') end as actor_name`,
+    // The change that asked for a rollback or a restart was written down in the transaction that made the deployment: at the same time exactly.
     joins: sql`join build b on b.id = s.build_id left join lateral (
-      select a.actor_token_id, a.actor_name from activity a where s.trigger = 'rollback' and a.project_id = s.project_id
-        and a.created_at = s.created_at and a.action = 'deployment.rollback_requested' limit 1) a on true`,
+      select a.actor_token_id, a.actor_name from activity a where s.trigger in ('rollback', 'restart') and a.project_id = s.project_id
+        and a.created_at = s.created_at and a.action in ('deployment.rollback_requested', 'process.restarted') limit 1) a on true`,
   },
   {
     kind: "build",

@@ -24,6 +24,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   deployment: "deployment",
   build: "build",
   replica: "replica",
+  process: "deployment",
   env: "env",
   domain: "domain",
   cron: "cron",
@@ -114,6 +115,9 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "replica.crashed": ({ target, detail }) =>
     `Crashed: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; it is started again`,
   "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; it is started again`,
+  "process.changed": ({ target, detail }) =>
+    `Process type ${word(target)}: ${listed(Object.entries(detail).map(([name, value]) => `${name} ${String(value)}`))}`,
+  "process.restarted": ({ target }) => `Restart of ${word(target)} requested`,
   "project.scaled": ({ detail }) => `Scaled to ${word(detail["replicas"])} replicas`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,

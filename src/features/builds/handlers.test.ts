@@ -151,7 +151,7 @@ test("a build's log is read to its end in pages that miss no line and repeat non
 
 test("an application's lines are listed with their deployment and replica", async () => {
   const project = await testProject(api.platform, org);
-  const line = { at: "2026-01-02T03:04:05.678Z", deployment: 3, replica: 0, text: "hello" };
+  const line = { at: "2026-01-02T03:04:05.678Z", deployment: 3, process: "web", replica: 0, text: "hello" };
   await logStore.appendRuntime(project.id, [line, { ...line, text: "again" }]);
   const page = (await get(`/v1/projects/${project.slug}/logs?limit=1`)).body as {
     lines: unknown[];

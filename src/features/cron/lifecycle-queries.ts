@@ -117,7 +117,7 @@ export interface ActiveDeployment {
 export async function activeDeployments(db: Db, projectIds: readonly string[]): Promise<readonly ActiveDeployment[]> {
   const found = await sql<ActiveDeployment>`select d.id, (
       select coalesce(jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal), '[]') from replica r
-      where r.deployment_id = d.id and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
+      where r.deployment_id = d.id and r.process = 'web' and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
     from deployment d join project p on p.id = d.project_id
     where d.project_id = any(${projectIds}) and d.status = 'active'`.execute(db);
   return found.rows;

@@ -19,6 +19,7 @@ import {
   setActive,
   setFailed,
   setSwitching,
+  setTakingOver,
   type DeploymentRow,
   type TakenDeployment,
 } from "./queries.ts";
@@ -26,8 +27,19 @@ import { restoreVariables, setRestoredVariables, settleVariables, variablesOfNum
 import { isOwnFault } from "./rules.ts";
 
 export { endComing } from "./end-coming.ts";
-export { endSwitch, projectsToRestart, takeDeployment, type TakenDeployment } from "./queries.ts";
+export {
+  endSwitch,
+  othersRun,
+  processesOf,
+  projectsToRestart,
+  setReplicas,
+  takeDeployment,
+  type ProcessRow,
+  type TakenDeployment,
+} from "./queries.ts";
+export { parseWorkloadId, web, workloadId } from "./workload-id.ts";
 
+export { deploymentOutcome } from "./deployment-outcome.ts";
 export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { scaleProject } from "./scale-project.ts";
 export { giveUpImages, projectsWithImages } from "./images.ts";
@@ -41,6 +53,7 @@ export {
   markStopped,
   releasedReplicas,
   workloadRows,
+  type WorkloadKey,
   type ReplicaKey,
   type ReplicaRow,
   type WorkloadRow,
@@ -113,11 +126,12 @@ async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
   return commit !== undefined && commit !== source.old_commit;
 }
 
-/** Starts the active image anew with the variables of this moment. */
-export async function restartWithVariables(
+/** Starts the active image anew with the variables of this moment: because they changed, or because a caller wants a restart. */
+export async function restartDeployment(
   making: Making,
   tx: Tx,
   project: { org_id: string; project_id: string },
+  trigger: "variables" | "restart",
 ): Promise<Made<"nothing">> {
   const { org_id, project_id } = project;
   const locked = await lockStanding(tx, org_id, project_id);
@@ -128,12 +142,13 @@ export async function restartWithVariables(
   const variables = await variablesOf(tx, making.vault, project);
   return make(making, tx, {
     ...pick({ ...project, ...active }),
-    trigger: "variables",
+    trigger,
     port: active.port,
     health_path: active.health_path,
     variables,
     rolled_back_from: null,
-    restored_from: null,
+    // A restart stands where the restarted one stood, so that a rollback after it goes back to another image.
+    restored_from: trigger === "restart" ? (active.restored_from ?? active.id) : null,
     lease_owner: null,
   });
 }
@@ -191,6 +206,11 @@ export type Switched = "done" | "project_deleted" | "org_suspended" | "lease_los
 /** Routes the project's requests to the deployment, if the project may be served now. The active one stays as it is. */
 export function routeTo(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
   return switchStep(tx, lease, deployment, () => setSwitching(tx, deployment));
+}
+
+/** Ends the active one's types that must not run twice. They start again when this deployment fails. */
+export function takeOver(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
+  return switchStep(tx, lease, deployment, () => setTakingOver(tx, deployment));
 }
 
 /** Lets the deployment take the active one's place. */

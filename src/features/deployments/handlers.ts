@@ -1,13 +1,10 @@
-import type { Failure } from "../../ports/failure.ts";
-import { awaitOutcome } from "../await-outcome.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
-import type { Context, Handlers, RefusalText } from "../context.ts";
+import type { Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
-import { rollBack, scaleProject } from "./deployments.ts";
-import { comingDeployment, getDeployment, isSwitching, listDeployments } from "./queries.ts";
-import { isOwnFault } from "./rules.ts";
+import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
+import { comingDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { query }) {
@@ -51,7 +48,8 @@ export const deployments: Handlers<"deployments"> = {
         const changed_variables = [...(made.changed_variables ?? [])];
         ctx.note({ target: made.id, detail: { number: made.number, changed_variables } });
         const outcome = async (signal: AbortSignal) => ({
-          ...(await rollbackOutcome(ctx, made.id, signal)),
+          status: "rolled_back" as const,
+          deployment: await deploymentOutcome(ctx, made.id, { signal, unhealthy: "previous_unhealthy" }),
           changed_variables,
         });
         return { outcome };
@@ -68,24 +66,4 @@ function textOfNothing(number: number | undefined): RefusalText {
     error: `There is no deployment ${number} to go back to: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
     hint: "Choose the number of a deployment with the status `retired`.",
   };
-}
-
-function rollbackOutcome(ctx: Context<"deployments.rollback">, id: string, signal: AbortSignal) {
-  return awaitOutcome(ctx.platform.wakeups, { id, signal }, async () => {
-    const deployment = await getDeployment(ctx.platform.db, ctx.caller.org_id, id);
-    const isServed = deployment?.status === "active" && !(await isSwitching(ctx.platform.db, ctx.caller.org_id, id));
-    if (isServed || deployment?.status === "retired") return { status: "rolled_back" as const, deployment };
-    if (deployment?.status === "failed" && deployment.failure !== null) return refuseRollback(ctx, deployment.failure);
-    if (deployment?.status === "superseded") return ctx.fail("unavailable", { error: "Another change came first." });
-    return undefined;
-  });
-}
-
-/** Only what the earlier application did itself makes it unhealthy. */
-function refuseRollback(ctx: Context<"deployments.rollback">, failure: Failure): never {
-  const { code, summary: error, hint } = failure;
-  if (code === "project_deleted" || code === "org_suspended") return ctx.fail(code);
-  if (code === "edge_unavailable") return ctx.fail(code, { error, hint });
-  if (isOwnFault(failure)) return ctx.fail("previous_unhealthy", { error, hint });
-  return ctx.fail("unavailable", { error, hint });
 }

@@ -73,7 +73,7 @@ export interface DeploymentRow {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly trigger: "push" | "redeploy" | "rollback" | "variables";
+  readonly trigger: "push" | "redeploy" | "rollback" | "variables" | "restart";
   readonly build_id: string;
   readonly commit: string;
   readonly image: Image;
@@ -109,7 +109,6 @@ export interface TakenDeployment {
   readonly project_number: number;
   readonly slug: string;
   readonly hostname: string;
-  readonly replicas: number;
   readonly number: number;
   readonly status: "pending" | "starting";
   readonly trigger: DeploymentRow["trigger"];
@@ -143,7 +142,7 @@ export async function takeDeployment(
     update deployment d set status = 'starting', lease_owner = ${owner}, lease_until = ${freshLease}, fence = d.fence + 1
     from chosen, project p, organization o, build b
     where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
-    returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, p.replicas, d.number, d.status, d.trigger,
+    returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, d.number, d.status, d.trigger,
       d.build_id, d.commit, b.branch, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
       p.deleted_at, o.suspended_at`.execute(db);
   return taken.rows[0];
@@ -180,6 +179,46 @@ export async function setSwitching(tx: Tx, { id, org_id }: TakenDeployment): Pro
     .where("org_id", "=", org_id)
     .where("id", "=", id)
     .execute();
+}
+
+/** The types of the active one that must not run twice end, so that this one's can start. */
+export async function setTakingOver(tx: Tx, { id, org_id }: TakenDeployment): Promise<void> {
+  await tx
+    .updateTable("deployment")
+    .set({ taking_over: true })
+    .where("org_id", "=", org_id)
+    .where("id", "=", id)
+    .execute();
+}
+
+/** The process types of a deployment, with what its project says of them. */
+export async function processesOf(db: Db | Tx, deploymentId: string): Promise<readonly ProcessRow[]> {
+  const { rows } = await sql<ProcessRow>`
+    select process, command, replicas, overlap from deployment_process where deployment_id = ${deploymentId}
+    order by process <> 'web', process`.execute(db);
+  return rows;
+}
+
+export interface ProcessRow {
+  readonly process: string;
+  readonly command: string;
+  readonly replicas: number;
+  /** Whether old and new ones may run beside each other. */
+  readonly overlap: boolean;
+}
+
+/** Whether another deployment of the project still has replicas of these types. */
+export async function othersRun(
+  db: Db,
+  { id, project_id }: TakenDeployment,
+  types: readonly string[],
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from replica r join deployment d on d.id = r.deployment_id
+    where d.project_id = ${project_id} and d.id <> ${id} and r.process = any(${types}) and r.state <> 'stopped' limit 1`.execute(
+    db,
+  );
+  return rows.length > 0;
 }
 
 /** The old one retires, the new one is active. Its lease stays until its log is complete (`endSwitch`). */

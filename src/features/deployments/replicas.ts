@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
+import { parseWorkloadId } from "./workload-id.ts";
 
 export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
 
@@ -15,20 +16,26 @@ export interface ReplicaRow {
   readonly next_start_at: string | null;
   readonly host: string | null;
   readonly port: number | null;
+  /** When its state changed last. */
+  readonly since: string;
 }
 
 /** The replicas of a deployment that is being released, with how those that ended did. */
 export async function releasedReplicas(db: Db, deploymentId: string) {
   return db
     .selectFrom("replica")
-    .select(["ordinal", "attempt", "state", "host", "port", "exit_code", "out_of_memory"])
+    .select(["process", "ordinal", "attempt", "state", "host", "port", "exit_code", "out_of_memory"])
+    .select(sql<number>`(extract(epoch from now() - since) * 1000)::integer`.as("since_ms"))
     .where("deployment_id", "=", deploymentId)
     .execute();
 }
 
-/** A deployment that ought to run, or of which something is left, with its replicas. */
+/** A process type of a deployment that ought to run, or of which something is left, with its replicas. */
 export interface WorkloadRow {
+  /** The runtime's name of it, see `workloadId`. */
   readonly id: string;
+  readonly deployment_id: string;
+  readonly process: string;
   readonly org_id: string;
   readonly project_id: string;
   readonly number: number;
@@ -38,6 +45,12 @@ export interface WorkloadRow {
   readonly hostname: string;
   /** How many replicas there ought to be. */
   readonly replicas: number;
+  /** The type must not run twice, and a deployment on its way is about to start it: it ends here first. */
+  readonly yields: boolean;
+  /** The type must not run twice, and another deployment still has some of it. */
+  readonly waits: boolean;
+  /** Replicas that were started before this are started anew. */
+  readonly restart_at: string | null;
   /** Since when what is to end may drain. */
   readonly ending_since: string | null;
   readonly deleted_at: string | null;
@@ -46,29 +59,44 @@ export interface WorkloadRow {
 }
 
 /**
- * The deployments that this machine runs or ought to run, and these. One that another machine runs is that machine's; a row that names no
- * machine is anyone's.
+ * The process types of the deployments that this machine runs or ought to run, and of these workloads' deployments. One that another
+ * machine runs is that machine's; a row that names no machine is anyone's.
  */
 export async function workloadRows(db: Db, machine: string, ids: readonly string[]): Promise<readonly WorkloadRow[]> {
+  const deployments = ids.map((id) => parseWorkloadId(id).deployment_id);
   const { rows } = await sql<WorkloadRow>`
     with wanted as (
       select d.id from deployment d join project p on p.id = d.project_id join organization o on o.id = d.org_id
       where d.status = 'active' and p.deleted_at is null and o.suspended_at is null
         and not exists (select from replica r where r.deployment_id = d.id and r.machine <> ${machine} and r.state <> 'stopped')
       union select deployment_id from replica where machine = ${machine} and state <> 'stopped'
-      union select unnest(${ids}::text[]))
-    select d.id, d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, p.replicas, p.deleted_at, o.suspended_at,
+      union select unnest(${deployments}::text[])),
+    -- Few rows: the types besides "web" that run at all, and the deployments on their way.
+    present as (
+      select d.project_id, r.deployment_id, r.process from replica r join deployment d on d.id = r.deployment_id
+      where r.process <> 'web' and r.state <> 'stopped'),
+    coming as (select project_id from deployment where status = 'starting' and taking_over)
+    select case when t.process = 'web' then d.id else d.id || '.' || t.process end as id, d.id as deployment_id, t.process,
+      d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, t.replicas, t.restart_at, p.deleted_at, o.suspended_at,
+      not t.overlap and d.status = 'active' and exists (select from coming c where c.project_id = d.project_id) as yields,
+      not t.overlap and exists (select from present o
+        where o.project_id = d.project_id and o.process = t.process and o.deployment_id <> d.id) as waits,
       coalesce(d.retired_at, p.deleted_at, o.suspended_at, case when d.status = 'active' then p.updated_at end) as ending_since,
       coalesce((select jsonb_agg(to_jsonb(r) order by r.ordinal) from replica r
-        where r.deployment_id = d.id and (r.machine is null or r.machine = ${machine})), '[]') as replica_rows
-    from wanted join deployment d on d.id = wanted.id join project p on p.id = d.project_id join organization o on o.id = d.org_id
-    order by d.id`.execute(db);
+        where r.deployment_id = d.id and r.process = t.process and (r.machine is null or r.machine = ${machine})), '[]') as replica_rows
+    from wanted join deployment d on d.id = wanted.id join deployment_process t on t.deployment_id = d.id
+      join project p on p.id = d.project_id join organization o on o.id = d.org_id
+    order by d.id, t.process`.execute(db);
   return rows;
 }
 
-export interface ReplicaKey {
-  readonly org_id: string;
+export interface WorkloadKey {
   readonly deployment_id: string;
+  readonly process: string;
+}
+
+export interface ReplicaKey extends WorkloadKey {
+  readonly org_id: string;
   readonly ordinal: number;
 }
 
@@ -84,7 +112,7 @@ export async function claimAttempt(db: Db, key: ReplicaKey, machine: string, see
     .values({ ...key, ...state, attempt: seen + 1 })
     .onConflict((on) =>
       on
-        .columns(["deployment_id", "ordinal"])
+        .columns(["deployment_id", "process", "ordinal"])
         .doUpdateSet({ ...state, since: sql`now()`, attempt: sql`greatest(replica.attempt, ${seen}) + 1` }),
     )
     .returning("attempt")
@@ -104,7 +132,7 @@ export async function markRunning(
     .values({ ...replica, state: "running" })
     .onConflict((on) =>
       on
-        .columns(["deployment_id", "ordinal"])
+        .columns(["deployment_id", "process", "ordinal"])
         .doUpdateSet({ ...state, since: sql`now()` })
         .where("replica.attempt", "<=", attempt),
     )
@@ -112,11 +140,12 @@ export async function markRunning(
 }
 
 /** This start of the replica passed its health check. */
-export async function markReady(db: Db, { deployment_id, ordinal, attempt }: ReplicaAttempt): Promise<void> {
+export async function markReady(db: Db, { deployment_id, process, ordinal, attempt }: ReplicaAttempt): Promise<void> {
   await db
     .updateTable("replica")
     .set({ ready_attempt: attempt })
     .where("deployment_id", "=", deployment_id)
+    .where("process", "=", process)
     .where("ordinal", "=", ordinal)
     .where("attempt", "=", attempt)
     .where("state", "=", "running")
@@ -124,22 +153,24 @@ export async function markReady(db: Db, { deployment_id, ordinal, attempt }: Rep
 }
 
 /** These replicas leave the routes: whatever the other rows say meanwhile, they get no new request. */
-export async function markDraining(db: Db, deploymentId: string, ordinals: readonly number[]): Promise<void> {
+export async function markDraining(db: Db, workload: WorkloadKey, ordinals: readonly number[]): Promise<void> {
   await db
     .updateTable("replica")
     .set({ state: "draining", ready_attempt: 0, since: sql`now()` })
-    .where("deployment_id", "=", deploymentId)
+    .where("deployment_id", "=", workload.deployment_id)
+    .where("process", "=", workload.process)
     .where("ordinal", "in", [...ordinals])
     .where("state", "in", ["starting", "running"])
     .execute();
 }
 
 /** A replica that was to end stays; it gets traffic again after its next health check. */
-export async function markKept(db: Db, deploymentId: string, ordinal: number): Promise<void> {
+export async function markKept(db: Db, workload: WorkloadKey, ordinal: number): Promise<void> {
   await db
     .updateTable("replica")
     .set({ state: "running", since: sql`now()` })
-    .where("deployment_id", "=", deploymentId)
+    .where("deployment_id", "=", workload.deployment_id)
+    .where("process", "=", workload.process)
     .where("ordinal", "=", ordinal)
     .where("state", "=", "draining")
     .execute();
@@ -148,13 +179,14 @@ export async function markKept(db: Db, deploymentId: string, ordinal: number): P
 /** These replicas are gone. Their numbers are remembered while the deployment can run again. */
 export async function markStopped(
   db: Db,
-  deploymentId: string,
+  workload: WorkloadKey,
   { ordinals, forGood }: { readonly ordinals: readonly number[]; readonly forGood: boolean },
 ): Promise<void> {
   if (forGood) {
     await db
       .deleteFrom("replica")
-      .where("deployment_id", "=", deploymentId)
+      .where("deployment_id", "=", workload.deployment_id)
+      .where("process", "=", workload.process)
       .where("ordinal", "in", [...ordinals])
       .execute();
     return;
@@ -162,7 +194,8 @@ export async function markStopped(
   await db
     .updateTable("replica")
     .set({ state: "stopped", ready_attempt: 0, host: null, port: null, since: sql`now()` })
-    .where("deployment_id", "=", deploymentId)
+    .where("deployment_id", "=", workload.deployment_id)
+    .where("process", "=", workload.process)
     .where("ordinal", "in", [...ordinals])
     .execute();
 }
@@ -176,7 +209,7 @@ export interface CrashRow extends ReplicaAttempt {
 
 /** A replica's start ended; it is to be started again after the pause. False when the row knows of this end already. */
 export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
-  const { attempt, pauseMs, deployment_id, ordinal, org_id, ...how } = crash;
+  const { attempt, pauseMs, deployment_id, process, ordinal, org_id, ...how } = crash;
   const done = await db
     .updateTable("replica")
     .set({
@@ -186,6 +219,7 @@ export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
     })
     .where("org_id", "=", org_id)
     .where("deployment_id", "=", deployment_id)
+    .where("process", "=", process)
     .where("ordinal", "=", ordinal)
     .where("attempt", "=", attempt)
     .where("state", "<>", "exited")

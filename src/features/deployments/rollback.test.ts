@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { activate, restartWithVariables, rollBack, type TakenDeployment } from "./deployments.ts";
+import { activate, restartDeployment, rollBack, type TakenDeployment } from "./deployments.ts";
 import { variablesOf } from "../env/env.ts";
 
 let api: TestApi;
@@ -53,7 +53,8 @@ async function history() {
       pushed += 1;
       await goLive(await testDeployment(api.platform, owner, { build_id, number: pushed, status: "pending" }), pushed);
     },
-    changeVariables: () => take(db.transaction().execute((tx) => restartWithVariables(api.platform, tx, owner))),
+    changeVariables: () =>
+      take(db.transaction().execute((tx) => restartDeployment(api.platform, tx, owner, "variables"))),
     /** The number of the deployment that was brought back. */
     rollBack: () => take(db.transaction().execute((tx) => rollBack(api.platform, tx, owner))),
   };
@@ -102,7 +103,7 @@ test("the variables of the chosen deployment become the project's when it goes l
     { COLOUR: "blue", SHAPE: "round" },
   ]) {
     for (const [key, value] of Object.entries(values)) assert.equal((await set(key, { value })).status, 204);
-    const made = await db.transaction().execute((tx) => restartWithVariables(platform, tx, owner));
+    const made = await db.transaction().execute((tx) => restartDeployment(platform, tx, owner, "variables"));
     assert.equal(made.outcome, "made");
     if (made.outcome === "made") await goLive(made.id);
   }

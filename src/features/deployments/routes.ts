@@ -36,7 +36,7 @@ export async function changedRoutes(db: Db, since: string | null): Promise<Route
         (select jsonb_agg(m.hostname order by m.hostname) from domain m where m.project_id = c.project_id and p.hostname is not null
           and m.verified_at is not null) as domains,
         (select jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal) from replica r
-          where r.deployment_id = p.deployment_id and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
+          where r.deployment_id = p.deployment_id and r.process = 'web' and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
       from changed c left join lateral (
         select p.hostname, p.deleted_at, p.replicas, o.suspended_at, coalesce(
           (select w.id from deployment w where w.project_id = p.id and w.status = 'starting' and w.switching),

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Image } from "../../ports/builder.ts";
 import type { Db } from "../../store/database.ts";
+import { parseWorkloadId } from "./workload-id.ts";
 
 /** A deployment with what its project adds to it: all that starting it takes. */
 export interface WorkloadSource {
@@ -28,14 +29,21 @@ export async function workloadSource(db: Db, orgId: string, id: string): Promise
   return rows[0];
 }
 
-/** Whose output these deployments write. */
-export async function outputOwners(db: Db, ids: readonly string[]) {
-  if (ids.length === 0) return [];
-  return db
+/** Whose output these workloads write: their deployments, in any order. */
+export async function outputOwners(db: Db, workloadIds: readonly string[]) {
+  if (workloadIds.length === 0) return [];
+  const ids = new Set(workloadIds.map((id) => parseWorkloadId(id).deployment_id));
+  const rows = await db
     .selectFrom("deployment")
     .select(["id", "org_id", "project_id", "number"])
     .where("id", "in", [...ids])
     .execute();
+  const known = new Map(rows.map((row) => [row.id, row]));
+  return workloadIds.flatMap((workload_id) => {
+    const { deployment_id, process } = parseWorkloadId(workload_id);
+    const owner = known.get(deployment_id);
+    return owner === undefined ? [] : [{ workload_id, process, owner }];
+  });
 }
 
 /** The secrets that a deployment's applications get, but for those of its database. */

@@ -20,13 +20,13 @@ const chunkBytes = 1024 * 1024;
 export const logs: Handlers<"logs"> = {
   async list(ctx, { params, query }) {
     const { project } = ctx;
-    const { limit, source, replica } = query;
+    const { limit, source, process, replica } = query;
     const after = query.follow ? (ctx.lastEventId ?? query.after) : query.after;
     if (after !== undefined && !isCursorOf(source, after)) return wrongCursor(ctx);
     const read = (after: string | undefined, lines: number) =>
       source === "build"
         ? listBuildLines(ctx, project.id, lines, after)
-        : listRuntimeLines(ctx, project.id, { limit: lines, after, replica });
+        : listRuntimeLines(ctx, project.id, { limit: lines, after, process, replica });
     if (!query.follow) return read(after, limit);
     const check = async () => void (await livingProject(ctx.tx, ctx.project.org_id, params.slug));
     return ctx.stream(followLog({ read, after, limit, signal: ctx.signal, check }));
@@ -38,14 +38,22 @@ function wrongCursor(ctx: Context<"logs.list">): never {
   return ctx.fail("invalid_request", { error: `after: ${message}`, details: [{ path: "after", message }] });
 }
 
+interface RuntimeLines {
+  readonly limit: number;
+  readonly after: string | undefined;
+  readonly process: string | undefined;
+  readonly replica: number | undefined;
+}
+
 async function listRuntimeLines(
   ctx: Context<"logs.list">,
   projectId: string,
-  { limit, after, replica }: { limit: number; after: string | undefined; replica: number | undefined },
+  { limit, after, process, replica }: RuntimeLines,
 ) {
   const page = await ctx.platform.ports.logStore.readRuntime(projectId, {
     limit,
     ...(after === undefined ? {} : { after }),
+    ...(process === undefined ? {} : { process }),
     ...(replica === undefined ? {} : { replica }),
   });
   return { source: "runtime" as const, lines: [...page.lines], next_cursor: page.cursor };
@@ -82,7 +90,7 @@ function pageOf(build_id: string, { lines, offset }: Part) {
   const next_cursor = formatCursor({ build_id, offset });
   return {
     source: "build" as const,
-    lines: lines.map((text) => ({ at: null, deployment: null, replica: null, text })),
+    lines: lines.map((text) => ({ at: null, deployment: null, process: null, replica: null, text })),
     next_cursor,
   };
 }

@@ -129,7 +129,7 @@ describe("replicas", () => {
     const sample = (attempt: number, cpu_seconds: number, agoSeconds: number) =>
       addReplicaSamples(
         db,
-        [{ deployment_id, ordinal: 0, attempt, cpu_seconds, memory_bytes: 50_000_000, processes: 3 }],
+        [{ deployment_id, process: "web", ordinal: 0, attempt, cpu_seconds, memory_bytes: 50_000_000, processes: 3 }],
         new Date(now - agoSeconds * 1000),
       );
     await sample(1, 50, 1000);
@@ -138,7 +138,7 @@ describe("replicas", () => {
     await sample(2, 1, 15);
     await sample(2, 4, 0);
     const crash = { out_of_memory: true, exit_code: null, restarts: 1, next_start_in_ms: 1000 };
-    await recordCrash(db, { ...owner, deployment: 1, replica: 0, ...crash });
+    await recordCrash(db, { ...owner, deployment: 1, process: "web", replica: 0, ...crash });
     const { replicas, deployments } = await metricsOf(slug, "7d");
     const used = replicas[0]?.buckets.filter((bucket) => bucket.cpus !== null) ?? [];
     assert.ok(used.length > 0);

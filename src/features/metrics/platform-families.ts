@@ -54,6 +54,7 @@ function histogram(usage: EdgeUsage, labels: Labels): Sample[] {
 
 interface StoredRow {
   readonly project_id: string;
+  readonly process: string;
   readonly replica: number;
   readonly deployment: number;
   readonly memory_bytes: number;
@@ -66,10 +67,10 @@ interface StoredRow {
 export async function storedFamilies(db: Db): Promise<readonly Family[]> {
   const names = await projectLabels(db);
   const { rows } = await sql<StoredRow>`
-    select u.project_id, u.ordinal as replica, d.number as deployment, u.memory_bytes, u.cpu_seconds, u.processes,
+    select u.project_id, u.process, u.ordinal as replica, d.number as deployment, u.memory_bytes, u.cpu_seconds, u.processes,
       coalesce(r.restarts, 0) as restarts
     from replica_usage u join deployment d on d.id = u.deployment_id and d.status = 'active'
-    left join replica r on r.deployment_id = u.deployment_id and r.ordinal = u.ordinal
+    left join replica r on r.deployment_id = u.deployment_id and r.process = u.process and r.ordinal = u.ordinal
     where u.measured_at > now() - interval '5 minutes'`.execute(db);
   const { rows: pages } = await sql<{
     project_id: string;
@@ -83,7 +84,7 @@ export async function storedFamilies(db: Db): Promise<readonly Family[]> {
   const ofReplicas = (name: string, type: Family["type"], help: string, pick: (row: StoredRow) => number): Family => ({
     ...{ name, type, help },
     samples: rows.map((row) => ({
-      labels: { ...names.get(row.project_id), deployment: row.deployment, replica: row.replica },
+      labels: { ...names.get(row.project_id), deployment: row.deployment, process: row.process, replica: row.replica },
       value: pick(row),
     })),
   });

@@ -10,15 +10,16 @@ interface Found {
 
 /** Every replica there is, or was in the range, with a bucket for each start. */
 export function presentReplicas(starts: readonly Date[], found: Found): Result<"metrics.get">["replicas"] {
-  const present = new Map(found.replicas.map((replica) => [replica.ordinal, replica]));
-  const used = new Map(found.used.map((bucket) => [`${bucket.ordinal} ${bucket.at}`, bucket]));
-  const restarts = new Map(found.restarts.map((row) => [`${row.ordinal} ${row.at}`, row.restarts]));
-  const ordinals = new Set([...present.keys(), ...[...found.used, ...found.restarts].map((row) => row.ordinal)]);
-  return [...ordinals]
-    .sort((a, b) => a - b)
-    .map((ordinal) => {
-      const now = present.get(ordinal);
+  const present = new Map(found.replicas.map((replica) => [nameOf(replica), replica]));
+  const used = new Map(found.used.map((bucket) => [`${nameOf(bucket)} ${bucket.at}`, bucket]));
+  const restarts = new Map(found.restarts.map((row) => [`${nameOf(row)} ${row.at}`, row.restarts]));
+  const all = new Map([...found.replicas, ...found.used, ...found.restarts].map((row) => [nameOf(row), row]));
+  return [...all]
+    .sort(([, a], [, b]) => rankOf(a).localeCompare(rankOf(b)) || a.ordinal - b.ordinal)
+    .map(([name, { process, ordinal }]) => {
+      const now = present.get(name);
       return {
+        process,
         replica: ordinal,
         deployment: now?.deployment ?? null,
         ready: now?.ready ?? false,
@@ -27,12 +28,21 @@ export function presentReplicas(starts: readonly Date[], found: Found): Result<"
         memory_bytes: now?.memory_bytes ?? null,
         processes: now?.processes ?? null,
         buckets: starts.map((start) => {
-          const key = `${ordinal} ${start.toISOString()}`;
+          const key = `${name} ${start.toISOString()}`;
           return { at: start.toISOString(), ...presentUse(used.get(key)), restarts: restarts.get(key) ?? 0 };
         }),
       };
     });
 }
+
+interface Named {
+  readonly process: string;
+  readonly ordinal: number;
+}
+
+const nameOf = ({ process, ordinal }: Named): string => `${process}.${ordinal}`;
+/** `web` comes first. */
+const rankOf = ({ process }: Named): string => (process === "web" ? "" : process);
 
 function presentUse(bucket: ReplicaBucket | undefined) {
   if (bucket === undefined) return { cpus: null, memory_bytes: null, memory_bytes_most: null, processes: null };

@@ -24,6 +24,7 @@ export async function selectBuckets(db: Db | Tx, key: MetricsKey): Promise<Reado
 
 export interface ReplicaBucket {
   readonly at: string;
+  readonly process: string;
   readonly ordinal: number;
   readonly samples: number;
   readonly cpu_seconds: number;
@@ -38,6 +39,7 @@ export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promis
     .selectFrom("replica_metric")
     .select([
       "at",
+      "process",
       "ordinal",
       "samples",
       "cpu_seconds",
@@ -55,18 +57,19 @@ export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promis
 
 /** Ends of replicas that were followed by another start, counted by bucket. */
 export async function selectRestarts(db: Db | Tx, key: MetricsKey) {
-  const { rows } = await sql<{ at: string; ordinal: number; restarts: number }>`
+  const { rows } = await sql<{ at: string; process: string; ordinal: number; restarts: number }>`
     select date_bin(make_interval(secs => ${key.bucket_seconds}), created_at, 'epoch'::timestamptz) as at,
-      coalesce((detail->>'replica')::integer, 0) as ordinal, count(*)::integer as restarts
+      coalesce(detail->>'process', 'web') as process, coalesce((detail->>'replica')::integer, 0) as ordinal, count(*)::integer as restarts
     from activity where project_id = ${key.project_id} and org_id = ${key.org_id} and created_at >= ${key.from}
       and action in ('replica.crashed', 'replica.out_of_memory')
-    group by 1, 2`.execute(db);
+    group by 1, 2, 3`.execute(db);
   return rows;
 }
 
 /** The replicas that the active deployment has or ought to have, with their newest measurement. */
 export async function selectReplicas(db: Db | Tx, orgId: string, projectId: string) {
   const { rows } = await sql<{
+    process: string;
     ordinal: number;
     deployment: number;
     ready: boolean;
@@ -75,13 +78,13 @@ export async function selectReplicas(db: Db | Tx, orgId: string, projectId: stri
     memory_bytes: number | null;
     processes: number | null;
   }>`
-    select o.ordinal, d.number as deployment, coalesce(r.state = 'running' and r.ready_attempt = r.attempt, false) as ready,
+    select t.process, o.ordinal, d.number as deployment, coalesce(r.state = 'running' and r.ready_attempt = r.attempt, false) as ready,
       coalesce(r.restarts, 0) as restarts, u.measured_at, u.memory_bytes, u.processes
     from project p join deployment d on d.project_id = p.id and d.status = 'active'
-    cross join generate_series(0, p.replicas - 1) as o(ordinal)
-    left join replica r on r.deployment_id = d.id and r.ordinal = o.ordinal
-    left join replica_usage u on u.deployment_id = d.id and u.ordinal = o.ordinal
-    where p.org_id = ${orgId} and p.id = ${projectId} order by o.ordinal`.execute(db);
+    join deployment_process t on t.deployment_id = d.id cross join generate_series(0, t.replicas - 1) as o(ordinal)
+    left join replica r on r.deployment_id = d.id and r.process = t.process and r.ordinal = o.ordinal
+    left join replica_usage u on u.deployment_id = d.id and u.process = t.process and u.ordinal = o.ordinal
+    where p.org_id = ${orgId} and p.id = ${projectId} order by t.process <> 'web', t.process, o.ordinal`.execute(db);
   return rows;
 }
 

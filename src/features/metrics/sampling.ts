@@ -47,6 +47,7 @@ export async function addTraffic(db: Db, usages: readonly EdgeUsage[], at: Date)
 /** One measurement of a replica. CPU seconds grow from the start of the attempt. */
 export interface ReplicaSample {
   readonly deployment_id: string;
+  readonly process: string;
   readonly ordinal: number;
   readonly attempt: number;
   readonly cpu_seconds: number;
@@ -62,25 +63,26 @@ export async function addReplicaSamples(db: Db, samples: readonly ReplicaSample[
   if (samples.length === 0) return;
   await sql`
     with given as (
-      select g.*, d.org_id, d.project_id from jsonb_to_recordset(${JSON.stringify(samples)}::jsonb) as g(deployment_id text, ordinal integer,
+      select g.*, d.org_id, d.project_id from jsonb_to_recordset(${JSON.stringify(samples)}::jsonb) as g(deployment_id text, process text, ordinal integer,
         attempt integer, cpu_seconds double precision, memory_bytes bigint, processes integer)
       join deployment d on d.id = g.deployment_id),
     used as (
       select g.*, case when b.attempt = g.attempt and g.cpu_seconds >= b.cpu_seconds then g.cpu_seconds - b.cpu_seconds else 0 end as cpu,
         case when b.attempt = g.attempt then extract(epoch from ${at}::timestamptz - b.measured_at) else 0 end as gap
-      from given g left join replica_usage b on b.deployment_id = g.deployment_id and b.ordinal = g.ordinal),
+      from given g left join replica_usage b on b.deployment_id = g.deployment_id and b.process = g.process
+        and b.ordinal = g.ordinal),
     remembered as (
-      insert into replica_usage (deployment_id, ordinal, org_id, project_id, attempt, cpu_seconds, memory_bytes, processes, measured_at)
-      select deployment_id, ordinal, org_id, project_id, attempt, cpu_seconds, memory_bytes, processes, ${at} from given
-      on conflict (deployment_id, ordinal) do update set attempt = excluded.attempt, cpu_seconds = excluded.cpu_seconds,
+      insert into replica_usage (deployment_id, process, ordinal, org_id, project_id, attempt, cpu_seconds, memory_bytes, processes, measured_at)
+      select deployment_id, process, ordinal, org_id, project_id, attempt, cpu_seconds, memory_bytes, processes, ${at} from given
+      on conflict (deployment_id, process, ordinal) do update set attempt = excluded.attempt, cpu_seconds = excluded.cpu_seconds,
         memory_bytes = excluded.memory_bytes, processes = excluded.processes, measured_at = excluded.measured_at)
-    insert into replica_metric as m (project_id, org_id, bucket_seconds, at, ordinal, samples, cpu_seconds, seconds, memory_bytes_sum,
+    insert into replica_metric as m (project_id, org_id, bucket_seconds, at, process, ordinal, samples, cpu_seconds, seconds, memory_bytes_sum,
       memory_bytes_most, processes_most)
-    select project_id, org_id, w.seconds, ${bucketAt(at)}, ordinal, count(*),
+    select project_id, org_id, w.seconds, ${bucketAt(at)}, process, ordinal, count(*),
       coalesce(sum(cpu) filter (where gap between 0 and ${longestGapSeconds}), 0), coalesce(sum(gap) filter (where gap between 0 and ${longestGapSeconds}), 0),
       sum(memory_bytes), max(memory_bytes), max(processes)
-    from used cross join (values (60), (900), (3600)) as w(seconds) group by project_id, org_id, ordinal, w.seconds
-    on conflict (project_id, bucket_seconds, at, ordinal) do update set samples = m.samples + excluded.samples,
+    from used cross join (values (60), (900), (3600)) as w(seconds) group by project_id, org_id, process, ordinal, w.seconds
+    on conflict (project_id, bucket_seconds, at, process, ordinal) do update set samples = m.samples + excluded.samples,
       cpu_seconds = m.cpu_seconds + excluded.cpu_seconds, seconds = m.seconds + excluded.seconds,
       memory_bytes_sum = m.memory_bytes_sum + excluded.memory_bytes_sum,
       memory_bytes_most = greatest(m.memory_bytes_most, excluded.memory_bytes_most),

@@ -10,6 +10,7 @@ export interface OverviewRow {
   readonly name: string;
   readonly hostname: string;
   readonly deleted_at: string | null;
+  /** Of all process types together. */
   readonly replicas: number;
   readonly ready: number;
   readonly active: DeploymentFacts | null;
@@ -50,9 +51,12 @@ export async function selectOverview(
       where org_id = ${orgId} and bucket_seconds = 60 and at >= ${hourFrom} group by project_id),
     ready as (
       select r.deployment_id, count(*)::integer as ready from replica r join deployment d on d.id = r.deployment_id and d.status = 'active'
-        join project p on p.id = d.project_id
-      where r.org_id = ${orgId} and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas group by r.deployment_id)
-    select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.replicas, coalesce(r.ready, 0) as ready,
+        join deployment_process t on t.deployment_id = d.id and t.process = r.process
+      where r.org_id = ${orgId} and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < t.replicas group by r.deployment_id),
+    wanted as (
+      select t.deployment_id, sum(t.replicas)::integer as replicas from deployment_process t join deployment d on d.id = t.deployment_id
+      where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id)
+    select p.id, p.slug, p.name, p.hostname, p.deleted_at, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
       coalesce(b.status = 'failed', false) as build_failed,
       coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, db.status as database,
@@ -70,6 +74,7 @@ export async function selectOverview(
       where k.org_id = p.org_id and k.project_id = p.id and k.expired_at is null order by k.id desc limit 1) k on true
     left join project_database db on db.project_id = p.id
     left join ready r on r.deployment_id = a.id
+    left join wanted w on w.deployment_id = a.id
     left join traffic t on t.project_id = p.id
     left join disk_use s on s.project_id = p.id
     where p.org_id = ${orgId} and p.deleted_at is null order by p.id desc`.execute(db);

@@ -100,7 +100,7 @@ test("the overview counts what is there, what fails, what is slow, and what it a
   await db.updateTable("project").set({ replicas: 3 }).where("id", "=", project.id).execute();
   await db.updateTable("deployment").set({ activated_at: new Date() }).where("status", "=", "active").execute();
   const crash = { out_of_memory: false, exit_code: 1, restarts: 1, next_start_in_ms: 1000 };
-  await recordCrash(db, { ...owner, deployment: 1, replica: 0, ...crash });
+  await recordCrash(db, { ...owner, deployment: 1, process: "web", replica: 0, ...crash });
   const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
   await db
     .insertInto("project_metric")

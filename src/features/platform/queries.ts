@@ -70,7 +70,9 @@ export async function countProjects(db: Db | Tx) {
         count(*) filter (where p.deleted_at is null)::int as projects,
         count(*) filter (where p.deleted_at is not null)::int as deleted,
         count(*) filter (where s.serves)::int as serving,
-        coalesce(sum(p.replicas) filter (where s.serves), 0)::int as replicas
+        (select coalesce(sum(t.replicas), 0)::int from deployment d join deployment_process t on t.deployment_id = d.id
+          join project p on p.id = d.project_id and p.deleted_at is null join organization o on o.id = p.org_id and o.suspended_at is null
+          where d.status = 'active') as replicas
       from project p join organization o on o.id = p.org_id
       cross join lateral (select p.deleted_at is null and o.suspended_at is null
         and exists (select from deployment d where d.project_id = p.id and d.status = 'active') as serves) s

@@ -4,6 +4,7 @@ import {
   markCrashed,
   markKept,
   markReady,
+  web,
   workloadSource,
   type ReplicaRow,
   type WorkloadRow,
@@ -36,9 +37,9 @@ export async function actOnReplica(replica: Replica, { action }: ReplicaAction, 
     case "crashed":
       return recordEnd(replica);
     case "probe":
-      return admitWhenHealthy(replica, replica.instance as Instance, signal);
+      return admit(replica, replica.instance as Instance, signal);
     case "keep":
-      return markKept(replica.platform.db, replica.workload.id, replica.ordinal);
+      return markKept(replica.platform.db, replica.workload, replica.ordinal);
     case "none":
   }
 }
@@ -53,10 +54,26 @@ async function start(replica: Replica, signal: AbortSignal): Promise<void> {
   const { platform, workload, instance } = replica;
   // The start frees the network of the attempt before, which no edge may still send requests to.
   if (instance !== undefined && (await awaitEdges(platform, { timeoutMs: confirmMs })) === "behind") return;
-  const source = await workloadSource(platform.db, workload.org_id, workload.id);
+  const source = await workloadSource(platform.db, workload.org_id, workload.deployment_id);
   const seen = instance?.attempt ?? 0;
-  const started = await startReplica(platform, await workloadOf(platform, source), { ...keyOf(replica), seen });
-  await admitWhenHealthy(replica, started, signal);
+  const { process } = workload;
+  const started = await startReplica(platform, await workloadOf(platform, source, process), {
+    ...keyOf(replica),
+    seen,
+  });
+  // What gets no requests is watched by a later look, so that others can start meanwhile.
+  if (process === web) await admitWhenHealthy(replica, started, signal);
+}
+
+/** A running replica is ready once its health check passes, or, where it gets no requests, once it has stayed up. */
+async function admit(replica: Replica, instance: Instance, signal: AbortSignal): Promise<void> {
+  if (replica.workload.process === web) return admitWhenHealthy(replica, instance, signal);
+  const { platform } = replica;
+  const upMs = Date.now() - instance.started_at.getTime();
+  await sleep(Math.max(0, platform.settings.steadyMs - upMs), undefined, { signal }).catch(() => {});
+  if (signal.aborted) return;
+  await markReady(platform.db, { ...keyOf(replica), attempt: instance.attempt });
+  await platform.wakeups.send(platform.db, "outcomes", replica.workload.id);
 }
 
 /** A running replica gets traffic as soon as it answers as its health check demands. */
@@ -88,15 +105,28 @@ async function recordEnd(replica: Replica): Promise<void> {
   if (!isNew || workload.status !== "active") return;
   const { exit_code, out_of_memory, restarts } = crash;
   platform.log.warn(
-    { project: workload.slug, deployment: workload.number, replica: replica.ordinal, exit_code },
+    {
+      project: workload.slug,
+      deployment: workload.number,
+      process: workload.process,
+      replica: replica.ordinal,
+      exit_code,
+    },
     "an application crashed",
   );
   await recordCrash(platform.db, {
     ...{ org_id: workload.org_id, project_id: workload.project_id, deployment: workload.number },
-    ...{ replica: replica.ordinal, out_of_memory, exit_code, restarts, next_start_in_ms: crash.pauseMs },
+    ...{
+      process: workload.process,
+      replica: replica.ordinal,
+      out_of_memory,
+      exit_code,
+      restarts,
+      next_start_in_ms: crash.pauseMs,
+    },
   });
 }
 
 function keyOf({ workload, ordinal }: Replica) {
-  return { org_id: workload.org_id, deployment_id: workload.id, ordinal };
+  return { org_id: workload.org_id, deployment_id: workload.deployment_id, process: workload.process, ordinal };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Instance } from "../../ports/runtime.ts";
 import type { ReplicaRow } from "../../features/deployments/deployments.ts";
-import { crashOf, desiredReplicas, isForGood, nextAction } from "./apps-rules.ts";
+import { crashOf, desiredReplicas, isForGood, nextAction, replicaToRestart } from "./apps-rules.ts";
 
 const state = (status: string, more: { deleted_at?: string; suspended_at?: string } = {}) => ({
   status,
@@ -31,7 +31,7 @@ function instance(how: "running" | "exited", attempt = 1, ranSeconds = 1): Insta
 
 const row = (more: Partial<ReplicaRow>): ReplicaRow => ({
   ...{ ordinal: 0, attempt: 1, state: "running", ready_attempt: 0, restarts: 0, next_start_at: null },
-  ...{ host: null, port: null },
+  ...{ host: null, port: null, since: "2026-01-01T00:00:00Z" },
   ...more,
 });
 
@@ -39,7 +39,8 @@ const actionOf = (...[known, found]: [ReplicaRow | undefined, Instance | undefin
   nextAction(known, found, now).action;
 
 test("an active deployment serves, one on its way is the releases task's, nothing else runs", () => {
-  const desired = (status: string, more = {}) => desiredReplicas({ ...state(status, more), replicas: 2 });
+  const desired = (status: string, more = {}) =>
+    desiredReplicas({ ...state(status, more), replicas: 2, yields: false });
   assert.deepEqual(
     ["pending", "starting"].map((status) => desired(status)),
     [undefined, undefined],
@@ -48,7 +49,22 @@ test("an active deployment serves, one on its way is the releases task's, nothin
   assert.equal(desired("active", { deleted_at: now.toISOString() }), 0);
   assert.equal(desired("active", { suspended_at: now.toISOString() }), 0);
   for (const status of ["retired", "failed", "superseded"]) assert.equal(desired(status), 0);
+  assert.equal(desiredReplicas({ ...state("active"), replicas: 2, yields: true }), 0);
   assert.equal(desiredReplicas(undefined), 0);
+});
+
+test("a restart takes one replica at a time, and goes on only while those that it started are up", () => {
+  const restart_at = "2026-01-01T00:01:00Z";
+  const old = (ordinal: number) => row({ ordinal, ready_attempt: 1 });
+  const fresh = (ordinal: number, more = {}) =>
+    row({ ordinal, ready_attempt: 1, since: "2026-01-01T00:02:00Z", ...more });
+  const next = (replica_rows: ReplicaRow[], replicas = 2) => replicaToRestart({ replicas, restart_at, replica_rows });
+  assert.equal(next([old(0), old(1)]), 0);
+  assert.equal(next([fresh(0, { ready_attempt: 0 }), old(1)]), undefined);
+  assert.equal(next([fresh(0, { state: "exited" }), old(1)]), undefined);
+  assert.equal(next([fresh(0), old(1)]), 1);
+  assert.equal(next([fresh(0), fresh(1), old(2)]), undefined);
+  assert.equal(replicaToRestart({ replicas: 2, restart_at: null, replica_rows: [old(0)] }), undefined);
 });
 
 test("what never ran, was stopped, or was about to start is started", () => {

@@ -2,25 +2,40 @@ import { deploymentStates, type DeploymentStatus } from "../../contract/states.t
 import type { ReplicaRow, WorkloadRow } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
-/** The columns that decide what ought to happen to a deployment. */
+/** The columns that decide what ought to happen to a process type of a deployment. */
 export type DeploymentState = Pick<WorkloadRow, "status" | "deleted_at" | "suspended_at">;
 
 /**
- * How many replicas of a deployment ought to run: all while it serves, none once it ended, or its project was deleted or suspended.
- * Undefined: the releases task decides, because the deployment is on its way.
+ * How many replicas of a type ought to run: all while its deployment serves, none once that ended, or its project was deleted or suspended,
+ * or another deployment is about to start the type. Undefined: the releases task decides, because the deployment is on its way.
  */
 export function desiredReplicas(
-  row: (DeploymentState & Pick<WorkloadRow, "replicas">) | undefined,
+  row: (DeploymentState & Pick<WorkloadRow, "replicas" | "yields">) | undefined,
 ): number | undefined {
   if (row === undefined) return 0;
   if (row.status === "pending" || row.status === "starting") return undefined;
-  const serves = row.status === "active" && row.deleted_at === null && row.suspended_at === null;
+  const serves = row.status === "active" && row.deleted_at === null && row.suspended_at === null && !row.yields;
   return serves ? row.replicas : 0;
 }
 
 /** Whether nothing can make the deployment run again, so that the numbers of its starts need not be remembered. */
 export function isForGood(row: DeploymentState | undefined): boolean {
   return row === undefined || deploymentStates[row.status as DeploymentStatus].length === 0;
+}
+
+/**
+ * The replica that is to be started anew, where a restart was asked for: one at a time, and only while those that were started anew run. One
+ * that doesn't come up leaves the others as they are.
+ */
+export function replicaToRestart(
+  row: Pick<WorkloadRow, "replicas" | "restart_at" | "replica_rows">,
+): number | undefined {
+  const { restart_at } = row;
+  if (restart_at === null) return undefined;
+  const wanted = row.replica_rows.filter(({ ordinal }) => ordinal < row.replicas);
+  const isOld = ({ state, since }: ReplicaRow) => state === "running" && Date.parse(since) < Date.parse(restart_at);
+  const isUp = (replica: ReplicaRow) => replica.state === "running" && replica.ready_attempt === replica.attempt;
+  return wanted.every((replica) => isOld(replica) || isUp(replica)) ? wanted.find(isOld)?.ordinal : undefined;
 }
 
 /** What a replica that ought to run needs now. */

@@ -41,7 +41,7 @@ test("what ends is forgotten with the positions of its output, and with its numb
   );
   for (const { org_id, deployment_id } of [failed, deleted])
     await db.insertInto("replica").values({ org_id, deployment_id, ordinal: 0, attempt: 1, state: "exited" }).execute();
-  const line = { at: deleted_at, deployment: 1, replica: 0, text: "x" };
+  const line = { at: deleted_at, deployment: 1, process: "web", replica: 0, text: "x" };
   for (const { project_id, deployment_id: workload_id } of [failed, deleted])
     await logStore.appendRuntime(project_id, [line], {
       instance: { workload_id, ordinal: 0, attempt: 1 },

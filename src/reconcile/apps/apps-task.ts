@@ -3,13 +3,15 @@ import { settlesWithin } from "../../kit/settles-within.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
-import { desiredReplicas, nextAction } from "./apps-rules.ts";
+import { desiredReplicas, nextAction, replicaToRestart } from "./apps-rules.ts";
 import { createAskedProjects, type AskedProjects } from "./asked-projects.ts";
 import { endReplicas, stopReplicas } from "./end-replicas.ts";
 import { actOnReplica, type Replica } from "./act-on-replica.ts";
 
 const periodMs = 5000;
 const settleMs = 250;
+// How soon to look again at a type that must not run twice and still runs elsewhere.
+const waitMs = 250;
 // Each start is served before many others take the processors.
 const maxStarts = 4;
 
@@ -33,6 +35,7 @@ export function appsTask(platform: Platform, wake: () => void): Task {
           if (action.action === "crashed") work.interrupt(key);
           if (action.action === "none") continue;
           if (action.action !== "start") work.begin(key, (signal) => actOnReplica(replica, action, signal));
+          else if (replica.workload.waits) againMs = Math.min(againMs, waitMs);
           else if (action.inMs > 0) againMs = Math.min(againMs, action.inMs);
           else starts.push({ key, replica });
         }
@@ -104,7 +107,8 @@ function endSurplus(platform: Platform, { id, row, instances }: WorkloadNow, wor
   if (desired === undefined) return;
   const present = row?.replica_rows.filter(({ state }) => state !== "stopped") ?? [];
   const all = new Set([...present, ...instances].map(({ ordinal }) => ordinal));
-  const ordinals = [...all].filter((ordinal) => ordinal >= desired);
+  const anew = row === undefined || desired === 0 ? undefined : replicaToRestart(row);
+  const ordinals = [...all].filter((ordinal) => ordinal >= desired || ordinal === anew);
   if (ordinals.length > 0) work.end(id, ordinals, () => endReplicas(platform, { id, row, ordinals }));
 }
 

@@ -4,6 +4,7 @@ import {
   hasOpenRequests,
   markDraining,
   markStopped,
+  parseWorkloadId,
   workloadRows,
   type WorkloadRow,
 } from "../../features/deployments/deployments.ts";
@@ -28,12 +29,12 @@ const idlePollMs = 100;
  * Stops half way when the replicas are wanted again, or an edge does not confirm; the next run decides anew.
  */
 export async function endReplicas(platform: Platform, ending: Ending): Promise<void> {
-  const { id, row, ordinals } = ending;
+  const { row, ordinals } = ending;
   const mayServe = (row?.replica_rows ?? []).filter(
     (replica) => ordinals.includes(replica.ordinal) && replica.host !== null,
   );
   if (row !== undefined && mayServe.length > 0) {
-    await markDraining(platform.db, id, ordinals);
+    await markDraining(platform.db, row, ordinals);
     if ((await awaitEdges(platform, { timeoutMs: confirmMs })) === "behind") return;
     await waitUntilIdle(
       platform,
@@ -49,7 +50,7 @@ export async function endReplicas(platform: Platform, ending: Ending): Promise<v
 async function waitUntilIdle(platform: Platform, row: WorkloadRow, targets: readonly string[]): Promise<void> {
   const since = row.ending_since === null ? Date.now() : Date.parse(row.ending_since);
   while (Date.now() < since + platform.settings.drainMs) {
-    const isBusy = (await hasOpenRequests(platform.db, targets)) || (await isCalled(platform.db, [row.id]));
+    const isBusy = (await hasOpenRequests(platform.db, targets)) || (await isCalled(platform.db, [row.deployment_id]));
     if (!isBusy) return;
     await sleep(idlePollMs);
   }
@@ -68,7 +69,7 @@ export async function stopReplicas(platform: Platform, { id, row, ordinals }: En
   await runtime.stop(id, platform.settings.stopGraceMs, ordinals);
   if (row !== undefined) await platform.ingestOutput(await outputOf(platform, row));
   await runtime.remove(id, ordinals);
-  await markStopped(platform.db, id, { ordinals, forGood: isForGood(row) });
+  await markStopped(platform.db, row ?? parseWorkloadId(id), { ordinals, forGood: isForGood(row) });
   const isWhole = (row?.replica_rows ?? []).every(
     ({ ordinal, state }) => ordinals.includes(ordinal) || state === "stopped",
   );

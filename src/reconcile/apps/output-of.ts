@@ -3,10 +3,11 @@ import type { OutputSource } from "../logs/ingest.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
-/** A deployment's output, for the project's log. */
+/** The output of a deployment's process type, for the project's log. */
 export async function outputOf(platform: Platform, row: WorkloadRow): Promise<OutputSource> {
-  const { id, org_id, project_id, number } = row;
-  const redactor = async () => redactorOf(await workloadOf(platform, await workloadSource(platform.db, org_id, id)));
+  const { id, deployment_id, process, org_id, project_id, number } = row;
+  const redactor = async () =>
+    redactorOf(await workloadOf(platform, await workloadSource(platform.db, org_id, deployment_id), process));
   const instances = (await platform.ports.runtime.observe()).filter(({ workload_id }) => workload_id === id);
-  return { workload_id: id, project_id, deployment: number, instances, redactor };
+  return { workload_id: id, project_id, deployment: number, process, instances, redactor };
 }

@@ -11,6 +11,7 @@ export interface OutputSource {
   readonly workload_id: string;
   readonly project_id: string;
   readonly deployment: number;
+  readonly process: string;
   readonly instances: readonly Instance[];
   redactor(): Promise<Redact>;
 }
@@ -27,7 +28,12 @@ export function createIngest(platform: IngestPlatform): IngestOutput {
   return (source) =>
     runExclusive(source.workload_id, async () => {
       for (const instance of source.instances)
-        await ingestInstance(platform, source, instance, budgetOf(`${source.project_id}/${instance.ordinal}`));
+        await ingestInstance(
+          platform,
+          source,
+          instance,
+          budgetOf(`${source.project_id}/${source.process}/${instance.ordinal}`),
+        );
     });
 }
 
@@ -42,9 +48,9 @@ async function ingestInstance(
   if (unread === null) return;
   const redact = unread.lines.length === 0 ? (text: string) => text : await source.redactor();
   const at = platform.clock.now().toISOString();
-  const { deployment } = source;
+  const { deployment, process } = source;
   const texts = [...unread.notes, ...unread.lines.map((line) => cutLine(hideSecrets(line, redact)))];
-  const lines = texts.map((text): RuntimeLine => ({ at, deployment, replica: instance.ordinal, text }));
+  const lines = texts.map((text): RuntimeLine => ({ at, deployment, process, replica: instance.ordinal, text }));
   await logStore.appendRuntime(source.project_id, lines, { instance, cursor: unread.cursor });
   budget.spend(unread.lines.length);
   await runtime.discardOutput(instance, unread.cursor);

@@ -9,9 +9,16 @@ import type { Platform } from "../platform.ts";
 // Enough that one application's flood keeps few others waiting.
 const maxConcurrency = 8;
 
+/** A workload whose output is collected, and how it was when all of it was. */
+interface Read {
+  readonly owner: OutputOwner & { readonly number: number };
+  readonly process: string;
+  marks: string;
+}
+
 /** Moves what applications write into their projects' logs. */
 export function logsTask(platform: Platform): Task {
-  const read = new Map<string, { readonly owner: OutputOwner & { readonly number: number }; marks: string }>();
+  const read = new Map<string, Read>();
   const redactors = createRedactors(platform);
   const runIsolated = createFaultIsolation(
     platform.log,
@@ -26,13 +33,15 @@ export function logsTask(platform: Platform): Task {
       for (const id of read.keys()) if (!workloads.has(id)) read.delete(id);
       const written = [...workloads].filter(([id, instances]) => read.get(id)?.marks !== marksOf(instances));
       const unknown = written.flatMap(([id]) => (read.has(id) ? [] : [id]));
-      for (const owner of await outputOwners(platform.db, unknown)) read.set(owner.id, { owner, marks: "" });
+      for (const { workload_id, ...found } of await outputOwners(platform.db, unknown))
+        read.set(workload_id, { ...found, marks: "" });
       let failed = 0;
       await mapWithConcurrency(written, maxConcurrency, async ([id, instances]) => {
         const known = read.get(id);
         if (known === undefined) return;
-        const { owner } = known;
-        const source = { workload_id: id, project_id: owner.project_id, deployment: owner.number, instances };
+        const { owner, process } = known;
+        const { project_id, number: deployment } = owner;
+        const source = { workload_id: id, project_id, deployment, process, instances };
         const ingest = () => platform.ingestOutput({ ...source, redactor: () => redactors(owner) });
         if (await runIsolated(id, ingest)) known.marks = marksOf(instances);
         else failed += 1;

@@ -1,4 +1,5 @@
 import { addReplicaSamples, addTraffic, pruneMetrics, type ReplicaSample } from "../../features/metrics/metrics.ts";
+import { parseWorkloadId } from "../../features/deployments/deployments.ts";
 import type { EdgeUsage } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
@@ -92,7 +93,7 @@ async function measureReplicas(
     if (signal.aborted || performance.now() - begunAtMs > usageBudgetMs) break;
     reached += 1;
     for (const { workload_id, ...usage } of await platform.ports.runtime.measure(id))
-      samples.push({ ...usage, deployment_id: workload_id, memory_bytes: Math.round(usage.memory_bytes) });
+      samples.push({ ...usage, ...parseWorkloadId(workload_id), memory_bytes: Math.round(usage.memory_bytes) });
   }
   rotation.advance(reached);
   return samples;

@@ -355,7 +355,7 @@ async function crashing(times: number): Promise<CronProject> {
 /** A crash as the apps task writes it down. */
 async function crash({ org_id, project_id, deployment_id }: CronProject, restarts: number): Promise<void> {
   const end = { out_of_memory: false, exit_code: 1, next_start_in_ms: 1000 };
-  await recordCrash(database.db, { org_id, project_id, deployment: 1, replica: 0, restarts, ...end });
+  await recordCrash(database.db, { org_id, project_id, deployment: 1, process: "web", replica: 0, restarts, ...end });
   await database.db
     .updateTable("replica")
     .set({ restarts, exited_at: new Date() })

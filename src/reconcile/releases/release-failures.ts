@@ -1,5 +1,5 @@
 import type { Failure, Stage } from "../../ports/failure.ts";
-import type { InstanceExit, ListeningPort, OneOffResult } from "../../ports/runtime.ts";
+import type { ListeningPort, OneOffResult } from "../../ports/runtime.ts";
 import type { ProbeResult } from "../probe-health.ts";
 
 /** Every way in which a deployment fails after its build, with what to do about it. */
@@ -7,7 +7,8 @@ const releaseFailures = {
   release_failed: "The command's output says why. Nothing was switched: correct the command and push again.",
   release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
   crash_on_boot: "The application's output says why. Try the start command with the same variables on your machine.",
-  exited_on_boot: "The web process must keep running and listen on $PORT. Check the Procfile or the start script.",
+  exited_on_boot:
+    "A process must keep running, and `web` must listen on $PORT. Check the Procfile or the start script.",
   out_of_memory: "Use less memory at start, or ask the operator for a higher limit.",
   wrong_port:
     "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port with `berth projects settings --port`.",
@@ -57,16 +58,23 @@ export function releaseCommandFailure(result: OneOffResult, command: string): Fa
 }
 
 /** Why a replica that ended while it was starting did so. */
-export function exitFailure(exit: Pick<InstanceExit, "code" | "out_of_memory">): Failure {
-  if (exit.out_of_memory)
-    return releaseFailure("boot", "out_of_memory", "The application used more memory than it may while it started.");
-  if (exit.code === 0)
-    return releaseFailure("boot", "exited_on_boot", "The application ended by itself (exit code 0) while it started.");
+export function exitFailure({ process, exit_code, out_of_memory }: ExitedReplica): Failure {
+  const what = process === "web" ? "The application" : `The process ${process}`;
+  if (out_of_memory)
+    return releaseFailure("boot", "out_of_memory", `${what} used more memory than it may while it started.`);
+  if (exit_code === 0)
+    return releaseFailure("boot", "exited_on_boot", `${what} ended by itself (exit code 0) while it started.`);
   return releaseFailure(
     "boot",
     "crash_on_boot",
-    `The application crashed while it started (exit code ${exit.code ?? "unknown"}).`,
+    `${what} crashed while it started (exit code ${exit_code ?? "unknown"}).`,
   );
+}
+
+interface ExitedReplica {
+  readonly process: string;
+  readonly exit_code: number | null;
+  readonly out_of_memory: boolean;
 }
 
 /** What a replica was asked, and what it listens on as far as that was seen. */

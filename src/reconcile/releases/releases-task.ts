@@ -1,38 +1,28 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { interrupted } from "../../features/builds/builds.ts";
 import {
   activate,
   endSwitch,
   failDeployment,
-  markReady,
+  processesOf,
   projectsToRestart,
-  releasedReplicas,
+  restartDeployment,
   routeTo,
-  restartWithVariables,
   takeDeployment,
+  web,
+  workloadId,
   type Switched,
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
-import type { Workload } from "../../ports/runtime.ts";
 import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
-import { createBuildLog, type BuildLog } from "../build-log.ts";
+import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { awaitEdges } from "../edge/await-edges.ts";
-import { probeHealth, type ProbeResult } from "../probe-health.ts";
-import { startReplica } from "../start-replica.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
-import {
-  edgeUnavailable,
-  exitFailure,
-  notServed,
-  probeFailure,
-  releaseCommandFailure,
-  releaseFailure,
-  whereItListens,
-} from "./release-failures.ts";
+import { edgeUnavailable, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
+import { startProcesses, type Release } from "./start-processes.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
@@ -64,17 +54,10 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
 const platformFault = releaseFailure("boot", "platform_fault", "The platform itself failed while it deployed this.");
 
 /** A deployment that this control plane has taken. */
-interface Taken {
+export interface Taken {
   readonly platform: Platform;
   readonly deployment: TakenDeployment;
   readonly lease: Lease;
-}
-
-/** A start on its way: everything its steps share. */
-interface Release extends Taken {
-  readonly workload: Workload;
-  readonly log: BuildLog;
-  readonly signal: AbortSignal;
 }
 
 async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
@@ -85,11 +68,12 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   }
   if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
   if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
-  const workload = await workloadOf(platform, deployment);
+  const workload = await workloadOf(platform, deployment, web);
   const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
-  const release: Release = { ...taken, workload, log, signal };
+  const processes = await processesOf(platform.db, deployment.id);
+  const release: Release = { ...taken, workload, processes, log, signal };
   const failure =
-    (await runReleaseCommand(release)) ?? (await startReplicas(release)) ?? (await switchTraffic(release));
+    (await runReleaseCommand(release)) ?? (await startProcesses(release)) ?? (await switchTraffic(release));
   if (failure === undefined) return;
   if (signal.aborted) return giveUp(taken, interrupted);
   const told = await explain(release, failure);
@@ -107,7 +91,7 @@ function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
 async function runReleaseCommand(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, lease, workload, log, signal } = release;
   const command = deployment.image.release_command;
-  if (command === null || deployment.trigger === "rollback" || deployment.trigger === "variables") return undefined;
+  if (command === null || !isOfBuild(deployment)) return undefined;
   log.step(`Running the release command: ${command}`);
   const lines = createLineSplitter((text) => log.detail(text));
   const limits = { timeoutMs: platform.settings.releaseTimeoutMs, silenceMs: platform.settings.buildLimits.silenceMs };
@@ -115,71 +99,6 @@ async function runReleaseCommand(release: Release): Promise<Failure | undefined>
   const result = await platform.ports.runtime.runOnce(workload, { command, ...limits, signal, onOutput: lines.push });
   lines.end();
   return releaseCommandFailure(result, command);
-}
-
-async function startReplicas(release: Release): Promise<Failure | undefined> {
-  const { platform, deployment, workload, log } = release;
-  const { replicas, org_id, id: deployment_id } = deployment;
-  log.step(`Starting ${replicas === 1 ? "1 replica" : `${replicas} replicas`}`);
-  const ordinals = Array.from({ length: replicas }, (_, ordinal) => ordinal);
-  await Promise.all(ordinals.map((ordinal) => startReplica(platform, workload, { org_id, deployment_id, ordinal })));
-  return awaitHealth(release);
-}
-
-/** All replicas must be healthy within the budget; one that ends is the end of the deploy. */
-async function awaitHealth(release: Release): Promise<Failure | undefined> {
-  const { platform, deployment, workload, signal } = release;
-  const { everyMs, budgetMs } = platform.settings.health;
-  const end = Date.now() + budgetMs;
-  const results = new Map<number, ProbeResult>();
-  const warn = warnAboutPorts(release);
-  let pauseMs = 10;
-  while (!signal.aborted) {
-    const replicas = await releasedReplicas(platform.db, deployment.id);
-    const exited = replicas.find(({ state }) => state === "exited");
-    if (exited) return exitFailure({ code: exited.exit_code, out_of_memory: exited.out_of_memory });
-    const waiting = replicas.filter(({ ordinal }) => results.get(ordinal)?.outcome !== "healthy");
-    await Promise.all(
-      waiting.map(async (replica) => results.set(replica.ordinal, await probeReplica(release, replica))),
-    );
-    if (replicas.every(({ ordinal }) => results.get(ordinal)?.outcome === "healthy")) return undefined;
-    if (Date.now() >= end) break;
-    if ([...results.values()].every(({ outcome }) => outcome === "refused")) await warn();
-    // Poll fast first: most applications are up within a fraction of the usual pace.
-    await sleep(pauseMs);
-    pauseMs = Math.min(pauseMs * 1.15, everyMs);
-  }
-  const worst = [...results.values()].find(({ outcome }) => outcome !== "healthy") ?? { outcome: "refused" as const };
-  const listening = worst.outcome === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
-  return probeFailure(worst, { port: workload.port, path: deployment.health_path, budgetMs, listening });
-}
-
-const warnAfterMs = 5000;
-
-/** Says once where the application listens, when nothing has listened on the right port for some time: the budget may be long. */
-function warnAboutPorts({ platform, workload, log }: Release): () => Promise<void> {
-  let dueAtMs = Date.now() + warnAfterMs;
-  return async () => {
-    if (Date.now() < dueAtMs) return;
-    dueAtMs = Date.now() + warnAfterMs;
-    const listening = await platform.ports.runtime.listening(workload.id);
-    if (listening.length === 0) return;
-    log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port, listening })}`);
-    dueAtMs = Number.POSITIVE_INFINITY;
-  };
-}
-
-type Released = Awaited<ReturnType<typeof releasedReplicas>>[number];
-
-async function probeReplica({ platform, deployment }: Release, replica: Released): Promise<ProbeResult> {
-  const { ordinal, attempt, host, port } = replica;
-  if (host === null || port === null) return { outcome: "refused" };
-  const { timeoutMs } = platform.settings.health;
-  const probe = { address: { host, port }, hostname: deployment.hostname, path: deployment.health_path, timeoutMs };
-  const result = await probeHealth(probe);
-  const key = { org_id: deployment.org_id, deployment_id: deployment.id, ordinal, attempt };
-  if (result.outcome === "healthy") await markReady(platform.db, key);
-  return result;
 }
 
 /**
@@ -231,17 +150,19 @@ async function explain(release: Release, judged: Failure): Promise<Failure> {
   return failure;
 }
 
-async function lastWords({ platform, deployment, workload }: Release): Promise<string[]> {
-  const instances = (await platform.ports.runtime.observe()).filter(({ workload_id }) => workload_id === workload.id);
-  await platform.ingestOutput({
-    workload_id: workload.id,
-    project_id: deployment.project_id,
-    deployment: deployment.number,
-    instances,
-    redactor: async () => redactorOf(workload),
-  });
+async function lastWords({ platform, deployment, workload, processes }: Release): Promise<string[]> {
+  const observed = await platform.ports.runtime.observe();
+  for (const { process } of processes) {
+    const workload_id = workloadId({ deployment_id: deployment.id, process });
+    await platform.ingestOutput({
+      ...{ workload_id, process, project_id: deployment.project_id, deployment: deployment.number },
+      instances: observed.filter((instance) => instance.workload_id === workload_id),
+      redactor: async () => redactorOf(workload),
+    });
+  }
   const page = await platform.ports.logStore.readRuntime(deployment.project_id, { limit: 200 });
-  return page.lines.filter((line) => line.deployment === deployment.number).map((line) => line.text);
+  const lines = page.lines.filter((line) => line.deployment === deployment.number);
+  return lines.map(({ process, text }) => (process === web ? text : `${process}: ${text}`));
 }
 
 /** The explanation goes without them: that they could not be stored is no reason for another outcome. */
@@ -263,7 +184,12 @@ async function giveUp(taken: Taken, failure: Failure): Promise<void> {
 
 /** The build whose log tells of this deployment; a rollback or restart has none. */
 function readAlong(deployment: TakenDeployment): string | null {
-  return deployment.trigger === "push" || deployment.trigger === "redeploy" ? deployment.build_id : null;
+  return isOfBuild(deployment) ? deployment.build_id : null;
+}
+
+/** Whether it deploys what a build has just made. */
+function isOfBuild({ trigger }: TakenDeployment): boolean {
+  return trigger === "push" || trigger === "redeploy";
 }
 
 async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
@@ -276,6 +202,8 @@ async function restartChanged(platform: Platform): Promise<void> {
   for (const project of await projectsToRestart(platform.db)) {
     await platform.db
       .transaction()
-      .execute((tx) => restartWithVariables(platform, tx, { org_id: project.org_id, project_id: project.id }));
+      .execute((tx) =>
+        restartDeployment(platform, tx, { org_id: project.org_id, project_id: project.id }, "variables"),
+      );
   }
 }

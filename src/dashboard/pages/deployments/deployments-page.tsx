@@ -88,7 +88,13 @@ function entriesOf(deployments: readonly Deployment[], builds: readonly Build[])
   return entries.toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-const triggers = { push: "push", redeploy: "redeploy", rollback: "rollback", variables: "variables" };
+const triggers = {
+  push: "push",
+  redeploy: "redeploy",
+  rollback: "rollback",
+  variables: "variables",
+  restart: "restart",
+};
 
 function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
   return [

@@ -1,0 +1,144 @@
+import type { Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { usageError } from "../failures.ts";
+import { wholeNumber } from "../input.ts";
+import type { Paint } from "../render/paint.ts";
+import { withProgress } from "../render/progress.ts";
+import { table } from "../render/table.ts";
+import { oneLine, relativeTime, size } from "../render/text.ts";
+
+/** `berth ps`, `scale` and `restart`. */
+export function addProcesses(program: Command, ctx: CliContext): void {
+  addList(program, ctx);
+  addScale(program, ctx);
+  addRestart(program, ctx);
+}
+
+type Process = Answer<"processes.list">["processes"][number];
+
+function addList(program: Command, ctx: CliContext): void {
+  const examples = ["berth ps", "berth ps -p demo --json"];
+  addCommand(program, {
+    usage: "ps",
+    summary: "List the process types and what runs of each",
+    examples,
+  }).action(async () => {
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("processes.list", { params: { slug } });
+    ctx.output.result(document, (paint) => {
+      const head = ["PROCESS", "STATE", "SINCE", "DEPLOYMENT", "MEMORY", "CPU", "RESTARTS", "COMMAND"];
+      const rows = document.processes.flatMap((process) => rowsOf(paint, process));
+      return table(paint, head, rows, "Nothing was deployed yet: push with git.");
+    });
+  });
+}
+
+function rowsOf(paint: Paint, { type, replicas, command, running }: Process): string[][] {
+  const shown = oneLine(command).slice(0, 60);
+  if (running.length === 0)
+    return [[`${type} (${replicas})`, replicas === 0 ? "off" : "none", "", "", "", "", "", shown]];
+  return running.map((replica) => [
+    `${type}.${replica.replica}`,
+    replica.state === "up" ? paint.green("up") : paint.yellow(replica.state),
+    relativeTime(replica.since),
+    `#${replica.deployment}`,
+    replica.memory_bytes === null ? "-" : size(replica.memory_bytes),
+    replica.cpus === null ? "-" : String(replica.cpus),
+    String(replica.restarts),
+    shown,
+  ]);
+}
+
+interface ScaleOptions {
+  org?: string;
+  overlap?: boolean;
+}
+
+function addScale(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "scale <replicas...>",
+    summary: "Set how many replicas run, of web or of each type (platform admins only)",
+    examples: [
+      "berth scale 3",
+      "berth scale web=2 worker=1",
+      "berth scale worker=0",
+      "berth scale 2 -p shop --org acme",
+    ],
+  })
+    .option("--org <slug>", "the organization of the project; your own if left out. For web alone")
+    .option("--overlap", "a deploy starts the named types beside the old ones")
+    .option("--no-overlap", "a deploy ends the old ones of the named types first, as it does unless told otherwise")
+    .action(async (given: string[], options: ScaleOptions) => {
+      const wanted = given.map(parseScale);
+      if (options.org !== undefined && wanted.some(({ type }) => type !== "web"))
+        throw usageError("--org sets the replicas of web alone.");
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const set: { type: string; replicas: number }[] = [];
+      for (const each of wanted) set.push(await scale(client, slug, { ...each, ...options }));
+      const document =
+        given.length === 1 && wanted[0]?.isPlain === true ? { replicas: set[0]?.replicas } : { processes: set };
+      ctx.output.result(document, () => set.map((each) => sentence(slug, each)).join("\n"));
+    });
+}
+
+interface Scale {
+  readonly type: string;
+  readonly replicas: number;
+  /** A number alone, which means web. */
+  readonly isPlain: boolean;
+}
+
+/** `3` is `web=3`. */
+function parseScale(text: string): Scale {
+  const parts = text.split("=");
+  const [type, count] = parts.length === 1 ? ["web", parts[0]] : [parts[0], parts.slice(1).join("=")];
+  const least = type === "web" ? 1 : 0;
+  return {
+    type: type as string,
+    replicas: wholeNumber(count ?? "", "The number of replicas", { least, most: 8 }),
+    isPlain: parts.length === 1,
+  };
+}
+
+async function scale(client: Client, slug: string, { type, replicas, org, overlap }: Scale & ScaleOptions) {
+  if (type !== "web") {
+    const body = { replicas, ...(overlap === undefined ? {} : { overlap }) };
+    return client.call("processes.set", { params: { slug, type }, body });
+  }
+  const body = { replicas };
+  const set =
+    org === undefined
+      ? await client.call("deployments.scale", { params: { slug }, body })
+      : await client.call("orgs.scale", { params: { org, slug }, body });
+  return { type, ...set };
+}
+
+function sentence(slug: string, { type, replicas }: { type: string; replicas: number }): string {
+  const count = `${replicas} ${replicas === 1 ? "replica" : "replicas"}`;
+  return type === "web" ? `${slug} runs with ${count}.` : `${slug} runs with ${count} of ${type}.`;
+}
+
+function addRestart(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "restart [type]",
+    summary: "Start all processes anew, or those of one type, without losing a request",
+    examples: ["berth restart", "berth restart worker", "berth restart -p demo --json"],
+  }).action(async (type: string | undefined) => {
+    const slug = await currentProject(ctx);
+    const client = await ctx.client();
+    const body = type === undefined ? {} : { type };
+    const document = await withProgress(ctx, `Restarting ${type ?? slug}`, () =>
+      client.call("processes.restart", { params: { slug }, body, signal: ctx.signal }),
+    );
+    const number = document.deployment?.number;
+    ctx.output.result(
+      document,
+      (paint) =>
+        `${paint.green("Restarted:")} ${type ?? slug}${number === undefined ? "" : `, as deployment #${number}`}`,
+    );
+  });
+}

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import * as deployments from "./deployments.ts";
+import { slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { row } from "./table.ts";
+
+/** The name of a line of the Procfile. */
+const type = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a line of the Procfile");
+
+const replica = z.object({
+  replica: z.number().int(),
+  /** The deployment's number. */
+  deployment: z.number().int(),
+  /** `up` once it is healthy, or without requests has stayed up; `crashed` waits for its next start. */
+  state: z.enum(["starting", "up", "stopping", "crashed"]),
+  since: timestamp,
+  restarts: z.number().int(),
+  /** As last measured, in the last minutes. */
+  memory_bytes: z.number().int().nullable(),
+  cpus: z.number().nullable(),
+});
+
+const settings = {
+  type: z.string(),
+  replicas: z.number().int(),
+  /** Whether old and new ones run beside each other while a deployment is switched; always so for `web`. */
+  overlap: z.boolean(),
+};
+
+const process = z.object({ ...settings, command: z.string(), running: z.array(replica) });
+
+export const rows = [
+  row({
+    name: "processes.list",
+    method: "GET",
+    path: "/v1/projects/:slug/processes",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:read",
+    params: slugParam,
+    result: z.object({ processes: z.array(process) }),
+    success: [200],
+    summary: "List the process types of the active deployment and what runs of each",
+  }),
+  row({
+    name: "processes.set",
+    method: "PUT",
+    path: "/v1/projects/:slug/processes/:type",
+    names: "project",
+    living: true,
+    access: "operator",
+    scope: "deployments:write",
+    params: slugParam.extend({ type: z.string().max(100) }),
+    body: z.strictObject({
+      replicas: z.number().int().min(0).max(limits.replicas).optional(),
+      overlap: z.boolean().optional(),
+    }),
+    result: z.object(settings),
+    success: [200],
+    activity: "process.changed",
+    summary:
+      "Set how many replicas of a process type run, and whether a deploy runs old and new ones beside each other",
+  }),
+  row({
+    name: "processes.restart",
+    method: "POST",
+    path: "/v1/projects/:slug/restart",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:write",
+    params: slugParam,
+    body: z.strictObject({ type: type.optional() }),
+    result: z.object({
+      status: z.literal("restarted"),
+      /** The new deployment of the same image; null when one type other than `web` was started anew in place. */
+      deployment: deployments.deployment.nullable(),
+    }),
+    success: [200],
+    errors: ["org_suspended", "nothing_to_deploy", "deploy_in_progress", "restart_failed", "edge_unavailable"],
+    activity: "process.restarted",
+    waits: true,
+    summary: "Start all processes anew, or those of one type, health-checked and without losing a request",
+  }),
+] as const;

@@ -1,0 +1,50 @@
+import type { Failure } from "../../ports/failure.ts";
+import { awaitOutcome } from "../await-outcome.ts";
+import type { Context } from "../context.ts";
+import { getDeployment, isSwitching } from "./queries.ts";
+import { isOwnFault } from "./rules.ts";
+
+interface Awaited<Code> {
+  readonly signal: AbortSignal;
+  /** Says that what was deployed is not healthy. */
+  readonly unhealthy: Code;
+}
+
+type Waits = Context<"deployments.rollback"> | Context<"processes.restart">;
+type Fail = (
+  code:
+    | "unavailable"
+    | "edge_unavailable"
+    | "org_suspended"
+    | "project_deleted"
+    | "previous_unhealthy"
+    | "restart_failed",
+  more?: { readonly error?: string; readonly hint?: string },
+) => never;
+
+/** The deployment once it serves. Refuses when it does not. */
+export function deploymentOutcome<Code extends "previous_unhealthy" | "restart_failed">(
+  ctx: Pick<Waits, "platform" | "caller"> & { readonly fail: unknown },
+  id: string,
+  { signal, unhealthy }: Awaited<Code>,
+) {
+  const fail = ctx.fail as Fail;
+  return awaitOutcome(ctx.platform.wakeups, { id, signal }, async () => {
+    const deployment = await getDeployment(ctx.platform.db, ctx.caller.org_id, id);
+    const isServed = deployment?.status === "active" && !(await isSwitching(ctx.platform.db, ctx.caller.org_id, id));
+    if (isServed || deployment?.status === "retired") return deployment;
+    if (deployment?.status === "failed" && deployment.failure !== null)
+      return refuse(fail, deployment.failure, unhealthy);
+    if (deployment?.status === "superseded") return fail("unavailable", { error: "Another change came first." });
+    return undefined;
+  });
+}
+
+/** Only what the application did itself makes it unhealthy. */
+function refuse(fail: Fail, failure: Failure, unhealthy: "previous_unhealthy" | "restart_failed"): never {
+  const { code, summary: error, hint } = failure;
+  if (code === "project_deleted" || code === "org_suspended") return fail(code);
+  if (code === "edge_unavailable") return fail(code, { error, hint });
+  if (isOwnFault(failure)) return fail(unhealthy, { error, hint });
+  return fail("unavailable", { error, hint });
+}

@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  markReady,
+  othersRun,
+  releasedReplicas,
+  takeOver,
+  web,
+  workloadId,
+  type ProcessRow,
+} from "../../features/deployments/deployments.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Workload } from "../../ports/runtime.ts";
+import type { BuildLog } from "../build-log.ts";
+import { probeHealth, type ProbeResult } from "../probe-health.ts";
+import { startReplica } from "../start-replica.ts";
+import { workloadOf } from "../workload.ts";
+import { exitFailure, notServed, probeFailure, releaseFailure, whereItListens } from "./release-failures.ts";
+import type { Taken } from "./releases-task.ts";
+
+/** A start on its way: everything its steps share. */
+export interface Release extends Taken {
+  /** The web process; its image and environment are those of all types. */
+  readonly workload: Workload;
+  readonly processes: readonly ProcessRow[];
+  readonly log: BuildLog;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Starts all process types: first those that run beside the active deployment's, and once they are healthy, in place of the active one's, those
+ * that must not run twice. When one fails, the active one's start again as soon as this deployment's have ended.
+ */
+export async function startProcesses(release: Release): Promise<Failure | undefined> {
+  const beside = release.processes.filter(({ overlap }) => overlap);
+  const instead = release.processes.filter(({ overlap }) => !overlap);
+  return (await start(release, beside)) ?? (await endOthers(release, instead)) ?? (await start(release, instead));
+}
+
+async function start(release: Release, processes: readonly ProcessRow[]): Promise<Failure | undefined> {
+  const { platform, deployment, log } = release;
+  const { org_id, id: deployment_id } = deployment;
+  for (const { process, replicas } of processes) {
+    if (replicas > 0) log.step(startText(process, replicas));
+    const workload = await workloadOf(platform, deployment, process);
+    const ordinals = Array.from({ length: replicas }, (_, ordinal) => ordinal);
+    await Promise.all(
+      ordinals.map((ordinal) => startReplica(platform, workload, { org_id, deployment_id, process, ordinal })),
+    );
+  }
+  return processes.length === 0 ? undefined : awaitHealth(release, processes);
+}
+
+function startText(process: string, replicas: number): string {
+  const count = replicas === 1 ? "1 replica" : `${replicas} replicas`;
+  return process === web ? `Starting ${count}` : `Starting ${count} of ${process}`;
+}
+
+const endMarginMs = 30_000;
+const endPollMs = 50;
+
+/** The active deployment's replicas of these types end before new ones start: SIGTERM and their grace. */
+async function endOthers(release: Release, processes: readonly ProcessRow[]): Promise<Failure | undefined> {
+  const { platform, deployment, lease, log, signal } = release;
+  const types = processes.map(({ process }) => process);
+  if (types.length === 0) return undefined;
+  signal.throwIfAborted();
+  const outcome = await platform.db.transaction().execute((tx) => takeOver(tx, lease, deployment));
+  if (outcome === "lease_lost") throw new Error("the deployment was ended while it was being released");
+  if (outcome !== "done") return notServed[outcome];
+  if (await othersRun(platform.db, deployment, types)) log.step(`Ending ${types.join(", ")} of the deployment before`);
+  await platform.wakeups.send(platform.db, "apps", deployment.project_id);
+  const endMs = Date.now() + platform.settings.stopGraceMs + endMarginMs;
+  while (await othersRun(platform.db, deployment, types)) {
+    signal.throwIfAborted();
+    if (Date.now() > endMs)
+      return releaseFailure("boot", "platform_fault", `The earlier ${types.join(", ")} did not end in time.`);
+    await sleep(endPollMs);
+  }
+  return undefined;
+}
+
+/** All replicas must be healthy within the budget; one that ends is the end of the deploy. */
+async function awaitHealth(release: Release, processes: readonly ProcessRow[]): Promise<Failure | undefined> {
+  const { platform, deployment, signal } = release;
+  const { everyMs, budgetMs } = platform.settings.health;
+  const types = new Set(processes.map(({ process }) => process));
+  const end = Date.now() + budgetMs;
+  const results = new Map<string, ProbeResult>();
+  const resultOf = ({ process, ordinal }: Released) => results.get(`${process}/${ordinal}`);
+  const warn = warnAboutPorts(release);
+  let pauseMs = 10;
+  let replicas: readonly Released[] = [];
+  while (!signal.aborted) {
+    const all = await releasedReplicas(platform.db, deployment.id);
+    const exited = all.find(({ state }) => state === "exited");
+    if (exited) return exitFailure(exited);
+    replicas = all.filter(({ process }) => types.has(process));
+    const waiting = replicas.filter((replica) => resultOf(replica)?.outcome !== "healthy");
+    await Promise.all(
+      waiting.map(async (replica) =>
+        results.set(`${replica.process}/${replica.ordinal}`, await probeReplica(release, replica)),
+      ),
+    );
+    if (replicas.every((replica) => resultOf(replica)?.outcome === "healthy")) return unseenExit(release, types);
+    if (Date.now() >= end) break;
+    if (types.has(web) && [...results.values()].every(({ outcome }) => outcome === "refused")) await warn();
+    // Poll fast first: most applications are up within a fraction of the usual pace.
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 1.15, everyMs);
+  }
+  return unhealthy(
+    release,
+    replicas.find((replica) => resultOf(replica)?.outcome !== "healthy"),
+    resultOf,
+  );
+}
+
+/** What gets no requests may have ended since its end was last looked for. */
+async function unseenExit({ platform, deployment }: Release, types: ReadonlySet<string>): Promise<Failure | undefined> {
+  const ids = new Map([...types].map((process) => [workloadId({ deployment_id: deployment.id, process }), process]));
+  const exited = (await platform.ports.runtime.observe()).find(
+    ({ workload_id, state }) => state === "exited" && ids.has(workload_id),
+  );
+  if (exited === undefined) return undefined;
+  const { code = null, out_of_memory = false } = exited.exit ?? {};
+  return exitFailure({ process: ids.get(exited.workload_id) as string, exit_code: code, out_of_memory });
+}
+
+async function unhealthy(
+  { platform, deployment, workload }: Release,
+  replica: Released | undefined,
+  resultOf: (replica: Released) => ProbeResult | undefined,
+): Promise<Failure> {
+  const worst = (replica && resultOf(replica)) ?? { outcome: "refused" as const };
+  if (replica !== undefined && replica.process !== web)
+    return releaseFailure("boot", "platform_fault", `The process ${replica.process} did not start in time.`);
+  const listening = worst.outcome === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
+  const { budgetMs } = platform.settings.health;
+  return probeFailure(worst, { port: workload.port ?? 0, path: deployment.health_path, budgetMs, listening });
+}
+
+const warnAfterMs = 5000;
+
+/** Says once where the application listens, when nothing has listened on the right port for some time: the budget may be long. */
+function warnAboutPorts({ platform, workload, log }: Release): () => Promise<void> {
+  let dueAtMs = Date.now() + warnAfterMs;
+  return async () => {
+    if (Date.now() < dueAtMs) return;
+    dueAtMs = Date.now() + warnAfterMs;
+    const listening = await platform.ports.runtime.listening(workload.id);
+    if (listening.length === 0) return;
+    log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port ?? 0, listening })}`);
+    dueAtMs = Number.POSITIVE_INFINITY;
+  };
+}
+
+type Released = Awaited<ReturnType<typeof releasedReplicas>>[number];
+
+/** What gets no requests is healthy once it has stayed up for a while. */
+async function probeReplica({ platform, deployment }: Release, replica: Released): Promise<ProbeResult> {
+  const { process, ordinal, attempt } = replica;
+  const result = process === web ? await probeWeb(platform, deployment, replica) : steadyResult(platform, replica);
+  const key = { org_id: deployment.org_id, deployment_id: deployment.id, process, ordinal, attempt };
+  if (result.outcome === "healthy") await markReady(platform.db, key);
+  return result;
+}
+
+async function probeWeb(
+  { settings }: Release["platform"],
+  { hostname, health_path: path }: Release["deployment"],
+  { host, port }: Released,
+): Promise<ProbeResult> {
+  if (host === null || port === null) return { outcome: "refused" };
+  return probeHealth({ address: { host, port }, hostname, path, timeoutMs: settings.health.timeoutMs });
+}
+
+function steadyResult({ settings }: Release["platform"], { state, since_ms }: Released): ProbeResult {
+  return { outcome: state === "running" && since_ms >= settings.steadyMs ? "healthy" : "refused" };
+}

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { until } from "../src/kit/until.ts";
+import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+
+let running: ReleasePlatform;
+
+before(async () => void (running = await startReleasePlatform()));
+beforeEach(() => {
+  running.apps.start = "healthy";
+  running.apps.processes = { worker: "node worker.js" };
+  running.apps.crashing = undefined;
+});
+after(() => running.close());
+
+const call = (project: ReleaseProject, method: string, path: string, body?: unknown) =>
+  running.api.call(method, `${project.path}${path}`, { token: project.org.operator, body });
+
+interface Listed {
+  readonly type: string;
+  readonly replicas: number;
+  readonly running: readonly { readonly deployment: number; readonly state: string; readonly since: string }[];
+}
+
+const processesOf = async (project: ReleaseProject) =>
+  (await call(project, "GET", "/processes")).body["processes"] as readonly Listed[];
+
+/** Waits until the type runs as expected. */
+async function reaches(project: ReleaseProject, type: string, expected: readonly string[]): Promise<Listed> {
+  let last: readonly Listed[] = [];
+  const look = async () => {
+    last = await processesOf(project);
+    const found = last.find((each) => each.type === type);
+    const states = found?.running.map(({ deployment, state }) => `${deployment} ${state}`);
+    return JSON.stringify(states) === JSON.stringify(expected) ? found : undefined;
+  };
+  const found = await until(look, { timeoutMs: 20_000 });
+  assert.ok(found, JSON.stringify(last));
+  return found;
+}
+
+/** A project whose deployment 1 has a worker beside web. */
+async function projectWithWorker() {
+  const project = await running.newProject();
+  assert.equal((await project.push()).accepted, true);
+  await reaches(project, "worker", ["1 up"]);
+  return project;
+}
+
+const idOf = async (project: ReleaseProject, number: number) =>
+  (await project.deployments()).find((each) => each.number === number)?.id as string;
+
+test("every line of the Procfile runs, and what gets no requests has no port", async () => {
+  const project = await projectWithWorker();
+  const id = await idOf(project, 1);
+  assert.deepEqual(
+    (await processesOf(project)).map(({ type, replicas }) => [type, replicas]),
+    [
+      ["web", 1],
+      ["worker", 1],
+    ],
+  );
+  assert.equal(running.apps.started.get(`${id}.worker`)?.port, null);
+  assert.equal(running.route(project.owner.project_id)?.targets, 1);
+});
+
+test("a deploy ends the old worker before it starts the new one, and web runs through", async () => {
+  const project = await projectWithWorker();
+  assert.equal((await project.push()).accepted, true);
+  await reaches(project, "worker", ["2 up"]);
+  const [old, next] = [await idOf(project, 1), await idOf(project, 2)];
+  const { events } = running.apps;
+  assert.ok(events.indexOf(`-${old}.worker`) < events.indexOf(`+${next}.worker`), events.join());
+  assert.ok(events.indexOf(`+${next}`) < events.indexOf(`-${old}.worker`), "web is healthy first");
+  const ended = await until(() => (events.includes(`-${old}`) ? events.indexOf(`-${old}`) : undefined), {
+    timeoutMs: 10_000,
+  });
+  assert.ok((ended ?? 0) > events.indexOf(`+${next}.worker`));
+});
+
+test("a worker that crashes at its start fails the push, and the old one starts again once the new one has ended", async () => {
+  const project = await projectWithWorker();
+  running.apps.crashing = "worker";
+  const { accepted, lines } = await project.push();
+  assert.equal(accepted, false);
+  assert.ok(
+    lines.some((line) => line.includes("The process worker crashed")),
+    lines.join("\n"),
+  );
+  running.apps.crashing = undefined;
+  await reaches(project, "worker", ["1 up"]);
+  const [old, failed] = [await idOf(project, 1), await idOf(project, 2)];
+  const { events } = running.apps;
+  assert.ok(events.lastIndexOf(`+${old}.worker`) > events.lastIndexOf(`-${failed}.worker`), events.join());
+});
+
+test("a type that may overlap starts beside the old one", async () => {
+  const project = await projectWithWorker();
+  assert.equal((await call(project, "PUT", "/processes/worker", { overlap: true })).status, 200);
+  assert.equal((await project.push()).accepted, true);
+  await reaches(project, "worker", ["2 up"]);
+  const [old, next] = [await idOf(project, 1), await idOf(project, 2)];
+  const { events } = running.apps;
+  assert.ok(events.indexOf(`+${next}.worker`) < events.indexOf(`-${old}.worker`), events.join());
+});
+
+test("a type is scaled to nothing and back; web keeps at least one, and unknown types are named", async () => {
+  const project = await projectWithWorker();
+  assert.deepEqual((await call(project, "PUT", "/processes/worker", { replicas: 0 })).body, {
+    ...{ type: "worker", replicas: 0, overlap: false },
+  });
+  await reaches(project, "worker", []);
+  await call(project, "PUT", "/processes/worker", { replicas: 1 });
+  await reaches(project, "worker", ["1 up"]);
+  assert.equal((await call(project, "PUT", "/processes/web", { replicas: 0 })).status, 400);
+  const unknown = await call(project, "PUT", "/processes/wroker", { replicas: 1 });
+  assert.deepEqual([unknown.status, String(unknown.body["error"]).includes("web, worker")], [404, true]);
+});
+
+test("an application without web but with a worker deploys", async () => {
+  const project = await running.newProject();
+  running.apps.web = null;
+  try {
+    assert.equal((await project.push()).accepted, true);
+  } finally {
+    running.apps.web = "";
+  }
+  await reaches(project, "worker", ["1 up"]);
+  assert.deepEqual(
+    (await processesOf(project)).map(({ type }) => type),
+    ["worker"],
+  );
+  assert.equal(running.route(project.owner.project_id)?.targets, 0);
+});
+
+test("a crashed worker is started again and named in the timeline", async () => {
+  const project = await projectWithWorker();
+  running.apps.crash(`${await idOf(project, 1)}.worker`);
+  await running.platform.wakeups.send(running.platform.db, "apps");
+  await until(async () => (await processesOf(project))[1]?.running[0]?.state === "crashed" || undefined, {
+    timeoutMs: 10_000,
+  });
+  await reaches(project, "worker", ["1 up"]);
+  const { body } = await call(project, "GET", "/timeline");
+  const texts = (body["timeline"] as { summary: string }[]).map(({ summary }) => summary);
+  assert.ok(
+    texts.some((text) => text.includes("deployment 1, worker 0")),
+    texts.join("\n"),
+  );
+});
+
+test("restart starts a new deployment of the same image, which a rollback passes over", async () => {
+  const project = await projectWithWorker();
+  await project.push();
+  const { status, body } = await call(project, "POST", "/restart", {});
+  assert.deepEqual([status, body["status"], (body["deployment"] as { number: number }).number], [200, "restarted", 3]);
+  await reaches(project, "worker", ["3 up"]);
+  assert.equal((await project.deployments())[0]?.trigger, "restart");
+  const rolled = await call(project, "POST", "/rollback", {});
+  const commits = await running.platform.db
+    .selectFrom("deployment")
+    .select(["number", "commit"])
+    .where("project_id", "=", project.owner.project_id)
+    .execute();
+  const commitOf = (number: number) => commits.find((row) => row.number === number)?.commit;
+  assert.equal(rolled.status, 200);
+  assert.equal(commitOf(4), commitOf(1));
+});
+
+test("restart of one type starts it anew in place", async () => {
+  const project = await projectWithWorker();
+  const before = (await reaches(project, "worker", ["1 up"])).running[0]?.since as string;
+  const { status, body } = await call(project, "POST", "/restart", { type: "worker" });
+  assert.deepEqual([status, body["deployment"]], [200, null]);
+  const after = (await reaches(project, "worker", ["1 up"])).running[0]?.since as string;
+  assert.ok(Date.parse(after) > Date.parse(before));
+  assert.equal((await project.deployments()).length, 1);
+  assert.equal((await call(project, "POST", "/restart", { type: "nothing" })).status, 404);
+});
+
+test("a restart whose processes crash says so, and what ran goes on", async () => {
+  const project = await projectWithWorker();
+  running.apps.start = "crash";
+  const { status, body } = await call(project, "POST", "/restart", {});
+  assert.deepEqual([status, body["code"]], [502, "restart_failed"]);
+  running.apps.start = "healthy";
+  await reaches(project, "web", ["1 up"]);
+  await reaches(project, "worker", ["1 up"]);
+});
