@@ -13,6 +13,23 @@ CREATE FUNCTION public.mark_route_changed(id text) RETURNS void
   on conflict (project_id) do update set changed_by = excluded.changed_by
 $$;
 
+CREATE FUNCTION public.note_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  changed record;
+  project text;
+begin
+  changed := coalesce(new, old);
+  project := to_jsonb(changed) ->> 'project_id';
+  if tg_argv[0] = 'replica' then
+    select d.project_id into project from deployment d where d.id = to_jsonb(changed) ->> 'deployment_id';
+  end if;
+  insert into change (org_id, project_id, noun) values (changed.org_id, project, tg_argv[0]);
+  perform pg_notify('berth', 'changes:' || changed.org_id);
+  return null;
+end $$;
+
 CREATE FUNCTION public.route_of_deployment_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -204,6 +221,14 @@ CREATE TABLE public.build (
     finished_at timestamp with time zone,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
+);
+
+CREATE TABLE public.change (
+    xid bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL,
+    org_id text NOT NULL,
+    project_id text,
+    noun text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.cron_job (
@@ -841,6 +866,10 @@ CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) W
 
 CREATE INDEX build_open ON public.build USING btree (status, created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
+CREATE INDEX change_by_org ON public.change USING btree (org_id, xid);
+
+CREATE INDEX change_by_time ON public.change USING btree (at);
+
 CREATE INDEX cron_job_due ON public.cron_job USING btree (next_run_at);
 
 CREATE INDEX cron_job_of_project ON public.cron_job USING btree (org_id, project_id, id DESC);
@@ -924,6 +953,26 @@ CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (proje
 CREATE INDEX route_change_order ON public.route_change USING btree (changed_by);
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
+
+CREATE TRIGGER change_noted AFTER INSERT ON public.activity FOR EACH ROW EXECUTE FUNCTION public.note_change('activity');
+
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.approval FOR EACH ROW EXECUTE FUNCTION public.note_change('approval');
+
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, verification ON public.backup FOR EACH ROW EXECUTE FUNCTION public.note_change('backup');
+
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, phase ON public.backup_operation FOR EACH ROW EXECUTE FUNCTION public.note_change('backup');
+
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.build FOR EACH ROW EXECUTE FUNCTION public.note_change('build');
+
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.cron_run FOR EACH ROW EXECUTE FUNCTION public.note_change('cron');
+
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.note_change('deployment');
+
+CREATE TRIGGER change_noted AFTER UPDATE OF dns_status, ssl_status, verified_at, lost_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.note_change('domain');
+
+CREATE TRIGGER change_noted AFTER UPDATE OF status ON public.project_database FOR EACH ROW EXECUTE FUNCTION public.note_change('database');
+
+CREATE TRIGGER change_noted AFTER UPDATE OF state, ready_attempt ON public.replica FOR EACH ROW EXECUTE FUNCTION public.note_change('replica');
 
 CREATE TRIGGER route_changed AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.route_of_deployment_changed();
 

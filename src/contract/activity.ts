@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { id, nextCursor, queryFlag, queryInteger, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -37,6 +37,25 @@ export const entry = z.object({
   link: z.string().nullable(),
 });
 
+/** What `activity.changes` may name. */
+export const changedNouns = [
+  "activity",
+  "build",
+  "deployment",
+  "replica",
+  "domain",
+  "database",
+  "backup",
+  "cron",
+  "approval",
+] as const;
+
+const change = z.object({
+  noun: z.enum(changedNouns),
+  /** The project's slug; null for what is about the organization. */
+  project: z.string().nullable(),
+});
+
 const kinds = z
   .string()
   .max(200)
@@ -62,5 +81,30 @@ export const rows = [
     result: z.object({ activity: z.array(entry), next_cursor: nextCursor }),
     success: [200],
     summary: "List what changed in the organization, newest first",
+  }),
+  row({
+    name: "activity.changes",
+    method: "GET",
+    path: "/v1/activity/changes",
+    access: "member",
+    scope: "activity:read",
+    query: z.object({
+      after: z
+        .string()
+        .regex(/^\d{1,19}$/, "use the next_cursor of an earlier answer")
+        .optional(),
+      follow: queryFlag,
+    }),
+    result: z.object({
+      /** Each noun of a project once, whatever happened to it. */
+      changes: z.array(change),
+      /** Changes since `after` may be missing, because it is more than an hour old: read again whatever you keep. */
+      reset: z.boolean(),
+      next_cursor: z.string(),
+    }),
+    success: [200],
+    streams: true,
+    summary:
+      "What to read again since `after`: nouns and projects that changed; with `follow=true` as events, as it happens",
   }),
 ] as const;

@@ -33,6 +33,7 @@ export interface Tables {
   backup: BackupTable;
   backup_operation: BackupOperationTable;
   build: BuildTable;
+  change: ChangeTable;
   cron_job: CronJobTable;
   cron_run: CronRunTable;
   deployment: DeploymentTable;
@@ -194,6 +195,14 @@ export interface BuildTable {
   created_at: Generated<Timestamp>;
   started_at: Timestamp | null;
   finished_at: Timestamp | null;
+}
+
+export interface ChangeTable {
+  xid: Generated<number>;
+  org_id: string;
+  project_id: string | null;
+  noun: string;
+  at: Generated<Timestamp>;
 }
 
 export interface CronJobTable {

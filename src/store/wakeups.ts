@@ -18,6 +18,7 @@ export type Topic =
   | "logs"
   | "tokens"
   | "approvals"
+  | "changes"
   | "notifications"
   | "purges"
   | "outcomes";

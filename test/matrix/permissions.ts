@@ -281,6 +281,13 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ storage_bytes: 1024 ** 3 }),
     allowed: 200,
   },
+  "activity.changes": {
+    ...ofNothing,
+    scope: "activity:read",
+    method: "GET",
+    path: () => "/v1/activity/changes",
+    allowed: 200,
+  },
   "activity.list": { ...ofNothing, scope: "activity:read", method: "GET", path: () => "/v1/activity", allowed: 200 },
   "backups.create": {
     ...ofProject,

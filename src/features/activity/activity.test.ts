@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { readEvents } from "../../contract/event-stream.ts";
 import { routes } from "../../contract/routes.ts";
 import type { Row } from "../../contract/table.ts";
 import { newId } from "../../kit/ids.ts";
@@ -157,6 +158,47 @@ test("the organization's activity has tokens and keys too, and nothing of others
   assert.ok(!text.includes(made.body["token"] as string));
   assert.equal(entries.find((entry) => entry.action === "token.created")?.summary, 'Token "robot" created');
   assert.deepEqual((await read("/v1/activity", other.member)).entries, []);
+});
+
+test("changes name each noun of a project once behind a cursor, and nothing of other organizations", async () => {
+  const { db } = api.database;
+  const mine = await testOrganization(db, "streamed");
+  const project = await testProject(api.platform, mine);
+  const read = async (after: string) =>
+    (await api.call("GET", `/v1/activity/changes?after=${after}`, { token: mine.member })).body;
+  const first = (await api.call("GET", "/v1/activity/changes", { token: mine.member })).body;
+  assert.deepEqual([first["changes"], first["reset"]], [[], false]);
+  for (const key of ["ONE", "TWO"])
+    await api.call("PUT", `/v1/projects/${project.slug}/env/${key}`, { token: mine.owner, body: { value: "x" } });
+  await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "elsewhere" } });
+  const next = await read(String(first["next_cursor"]));
+  assert.deepEqual(next["changes"], [{ noun: "activity", project: project.slug }]);
+  assert.deepEqual((await read(String(next["next_cursor"])))["changes"], []);
+  assert.equal((await read("1"))["reset"], true);
+});
+
+test("a stream of changes tells one as it happens, and goes on behind the last event", async () => {
+  const project = await testProject(api.platform, org);
+  const open = async (headers: Record<string, string>) => {
+    const gone = new AbortController();
+    const response = await fetch(`${api.baseUrl}/v1/activity/changes?follow=true`, {
+      headers: { authorization: `Bearer ${org.member}`, ...headers },
+      signal: gone.signal,
+    });
+    return { events: readEvents(response.body!, () => {}), close: () => gone.abort() };
+  };
+  const set = (key: string) =>
+    api.call("PUT", `/v1/projects/${project.slug}/env/${key}`, { token: org.owner, body: { value: "x" } });
+  const stream = await open({});
+  const begin = (await stream.events.next()).value!;
+  await set("WHILE_OPEN");
+  const event = (await stream.events.next()).value!;
+  assert.deepEqual(JSON.parse(event.data).changes, [{ noun: "activity", project: project.slug }]);
+  stream.close();
+  const resumed = await open({ "last-event-id": begin.id! });
+  const missed = (await resumed.events.next()).value!;
+  assert.deepEqual(JSON.parse(missed.data).changes, [{ noun: "activity", project: project.slug }]);
+  resumed.close();
 });
 
 async function failedRun(owner: { org_id: string; project_id: string }): Promise<void> {

@@ -5,7 +5,13 @@ import type { Caller, RefusalText } from "../context.ts";
 import { selectEntries } from "./queries.ts";
 import { formatEntryCursor, parseEntryCursor, presentEntry, type EntryRow } from "./rules.ts";
 
-export { deleteOldActivity, deleteOldBuilds, deleteOldDeployments, type HistoryRetention } from "./retention.ts";
+export {
+  deleteOldChanges,
+  deleteOldActivity,
+  deleteOldBuilds,
+  deleteOldDeployments,
+  type HistoryRetention,
+} from "./retention.ts";
 
 /** A change that somebody made. `detail` holds names and numbers, never the values of variables or other secrets. */
 export interface Activity {

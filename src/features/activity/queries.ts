@@ -1,4 +1,6 @@
 import { sql, type RawBuilder } from "kysely";
+import type { changedNouns } from "../../contract/activity.ts";
+import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { prefixesOf, type EntryCursor, type EntryKind, type EntryRow } from "./rules.ts";
 
@@ -100,4 +102,32 @@ function read(source: Source, { org_id, project_id, kinds, before, limit }: Entr
       ${prefixes === undefined ? nothing : sql`and split_part(s.action, '.', 1) = any(${prefixes})`}
       ${at === undefined ? nothing : sql`and (${time}, s.id) < (${at}, ${before?.id})`}
     order by ${time} desc, s.id desc limit ${limit}`;
+}
+
+interface ChangeRow {
+  readonly noun: (typeof changedNouns)[number] | null;
+  readonly project: string | null;
+  readonly bound: string;
+  readonly reset: boolean;
+}
+
+/**
+ * What changed behind a cursor, each noun of a project once. The cursor is a transaction's number: all below it have ended when it is given
+ * out, so nothing can appear behind a reader's back. Without one: where the present is.
+ */
+export async function selectChanges(
+  db: Db | Tx,
+  orgId: string,
+  after: string | undefined,
+): Promise<Result<"activity.changes">> {
+  const { rows } = await sql<ChangeRow>`
+    with bound as materialized (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xid)
+    select b.xid::text as bound, c.noun, c.project,
+      ${after === undefined ? sql`false` : sql`coalesce((select xid from change order by at limit 1) > ${after}::bigint, false)`} as reset
+    from bound b left join lateral (
+      select distinct c.noun, p.slug as project from change c left join project p on p.id = c.project_id and p.org_id = c.org_id
+      where c.org_id = ${orgId} and c.xid >= ${after ?? "9223372036854775807"}::bigint and c.xid < b.xid
+    ) c on true`.execute(db);
+  const changes = rows.flatMap(({ noun, project }) => (noun === null ? [] : [{ noun, project }]));
+  return { changes, reset: rows[0]?.reset ?? false, next_cursor: rows[0]?.bound ?? "0" };
 }

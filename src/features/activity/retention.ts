@@ -23,6 +23,13 @@ export async function deleteOldActivity(db: Db, { days }: HistoryRetention): Pro
   return Number(activity.numAffectedRows) + Number(approvals.numAffectedRows);
 }
 
+/** Deletes changes that no stream resumes from any more; resolves with how many. The newest stays, so that cursors before it are known to be old. */
+export async function deleteOldChanges(db: Db): Promise<number> {
+  const { numAffectedRows } = await sql`delete from change
+    where at < now() - interval '1 hour' and at < (select at from change order by at desc limit 1)`.execute(db);
+  return Number(numAffectedRows);
+}
+
 /**
  * Deletes one batch of old deployments that nothing can go back to: their image is gone, none of those that are kept came from
  * them, and the project has enough newer ones.

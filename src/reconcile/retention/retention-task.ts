@@ -1,4 +1,9 @@
-import { deleteOldActivity, deleteOldBuilds, deleteOldDeployments } from "../../features/activity/activity.ts";
+import {
+  deleteOldChanges,
+  deleteOldActivity,
+  deleteOldBuilds,
+  deleteOldDeployments,
+} from "../../features/activity/activity.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -12,6 +17,7 @@ export function retentionTask({ db, ports, settings }: Platform): Task {
     periodMs,
     topics: [],
     async run() {
+      await deleteOldChanges(db);
       const rows = await deleteOldActivity(db, settings.history);
       const deployments = await deleteOldDeployments(db, settings.history);
       const builds = await deleteOldBuilds(db, settings.history);

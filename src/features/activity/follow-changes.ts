@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Result } from "../../contract/routes.ts";
+import { linkSignals } from "../../kit/link-signals.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import type { ServerEvent } from "../context.ts";
+
+type Changes = Result<"activity.changes">;
+
+export interface FollowingChanges {
+  readonly read: (after: string | undefined) => Promise<Changes>;
+  readonly after: string | undefined;
+  readonly org_id: string;
+  readonly wakeups: Wakeups;
+  readonly signal: AbortSignal;
+}
+
+// Changes come in bursts; pages read again once for each event.
+const burstMs = 150;
+// A transaction that still ran at the last look sends no second wake-up when others hid it.
+const lookEveryMs = 2000;
+
+/** The organization's changes as events that do not end. Each event's id is the cursor behind it: a client that comes back misses nothing. */
+export async function* followChanges(options: FollowingChanges): AsyncGenerator<ServerEvent> {
+  const { read, org_id, wakeups, signal } = options;
+  let cursor = options.after;
+  let wake = new AbortController();
+  const stop = wakeups.on("changes", (id) => (id === org_id || id === "") && wake.abort());
+  try {
+    while (!signal.aborted) {
+      wake = new AbortController();
+      const found = await read(cursor);
+      if (cursor === undefined || found.reset || found.changes.length > 0)
+        yield { event: "changes", data: found, id: found.next_cursor };
+      cursor = found.next_cursor;
+      const either = linkSignals(signal, wake.signal);
+      await sleep(lookEveryMs, undefined, { signal: either.signal }).catch(() => {});
+      either.release();
+      await sleep(burstMs, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    stop();
+  }
+}
