@@ -18,22 +18,28 @@ interface Outcome {
   readonly statuses: readonly number[];
   readonly body?: string;
   readonly cut?: boolean;
+  /** An edge that does not read answers that closely may pass it on, and the client refuses it. */
+  readonly mayPass?: boolean;
 }
 
 const ok = "HTTP/1.1 200 OK\r\n";
 const chunked = `${ok}Transfer-Encoding: chunked\r\n`;
 const hostile: readonly (readonly [what: string, bytes: string, outcome: Outcome])[] = [
   ["a control character in its reason", "HTTP/1.1 200 O\x01K\r\nContent-Length: 2\r\n\r\nok", { statuses: [200, 502] }],
-  ["a control character in a field", `${ok}X-A: a\x01b\r\nContent-Length: 2\r\n\r\nok`, { statuses: [200, 502] }],
+  [
+    "a control character in a field",
+    `${ok}X-A: a\x01b\r\nContent-Length: 2\r\n\r\nok`,
+    { statuses: [200, 502], mayPass: true },
+  ],
   ["a field without end", `${ok}X-A: ${"a".repeat(300_000)}`, { statuses: [502] }],
   ["fields without end", `${ok}${"a: b\r\n".repeat(60_000)}`, { statuses: [502] }],
-  ["a flood of interim answers", "HTTP/1.1 103 Hint\r\n\r\n".repeat(20_000), { statuses: [502] }],
+  ["a flood of interim answers", "HTTP/1.1 103 Hint\r\n\r\n".repeat(20_000), { statuses: [502], mayPass: true }],
   [
     "an upgrade without a request for it",
     "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
     { statuses: [502] },
   ],
-  ["a status below 100", "HTTP/1.1 000 No\r\nContent-Length: 0\r\n\r\n", { statuses: [502] }],
+  ["a status below 100", "HTTP/1.1 000 No\r\nContent-Length: 0\r\n\r\n", { statuses: [502], mayPass: true }],
   ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", { statuses: [502] }],
   ["two lengths", `${ok}Content-Length: 2\r\nContent-Length: 3\r\n\r\nokk`, { statuses: [502] }],
   ["a length and chunks", `${chunked}Content-Length: 3\r\n\r\n2\r\nok\r\n0\r\n\r\n`, { statuses: [200, 502] }],
@@ -68,8 +74,10 @@ export function hostility(stage: Stage, peakMemoryMb: () => Promise<number>): vo
       const answering = await rawApp(startRawApp((socket) => void socket.end(bytes, "latin1")));
       await stage.serve({ "bad.test": [answering], "good.test": [await stage.app(fine)] });
       for (let i = 0; i < 3; i += 1) {
-        const answer = await stage.ask({ host: "bad.test" }).catch(() => undefined);
-        if (answer === undefined) assert.ok(outcome.cut, "the answer was cut");
+        const answer = await stage.ask({ host: "bad.test", agent: stage.agentForFailures() }).catch(() => undefined);
+        const passed = outcome.mayPass === true && stage.allows.passesBrokenHeads === true;
+        if (answer === undefined || answer.status < 100)
+          assert.ok(outcome.cut === true || passed, "the answer was cut");
         else assert.ok(outcome.statuses.includes(answer.status), `status ${answer.status}`);
         if (answer?.status === 200 && outcome.body !== undefined) assert.equal(answer.body, outcome.body);
         assert.equal((await stage.ask({ host: "good.test" })).body, "fine");

@@ -22,17 +22,39 @@ export interface Asked {
   readonly agent?: Agent;
 }
 
+/** What HTTP leaves to an adapter. */
+export interface EdgeAllowances {
+  /**
+   * RFC 9110 §9.2.2: a kept connection over which an application failed may be closed without an answer, so that the client repeats the request;
+   * over a new connection the answer is a 502 always.
+   */
+  readonly closesKeptOnFailure?: boolean;
+  /** RFC 9112 §6.1: a request with a length and chunks is read by its chunks alone, and its connection closed, instead of refused. */
+  readonly readsChunksBesideLength?: boolean;
+  /** A head with a control character, a status below 100 or too many interim ones may reach the client of that application, as broken as it is. */
+  readonly passesBrokenHeads?: boolean;
+}
+
+/** How `edgeSuite` meets an adapter. */
+export interface EdgeSuiteOptions {
+  readonly peakMemoryMb: () => Promise<number>;
+  readonly over: "http" | "https";
+  readonly allows?: EdgeAllowances;
+}
+
 /** One edge and the applications behind it, for tests. */
 export class Stage {
   readonly over: "http" | "https";
   readonly agent: Agent;
+  readonly allows: EdgeAllowances;
   readonly #makeEdge: () => Promise<Edge>;
   readonly #servers: { close(): void; closeAllConnections?(): void }[] = [];
   #edge: Promise<Edge> | undefined;
   #version = 0;
 
-  constructor(makeEdge: () => Promise<Edge>, over: "http" | "https" = "http") {
+  constructor(makeEdge: () => Promise<Edge>, over: "http" | "https" = "http", allows: EdgeAllowances = {}) {
     this.#makeEdge = makeEdge;
+    this.allows = allows;
     this.over = over;
     this.agent = this.newAgent({ keepAlive: true });
   }
@@ -40,6 +62,11 @@ export class Stage {
   /** Connections of its own. */
   newAgent(options: { keepAlive?: boolean; maxSockets?: number } = {}): Agent {
     return this.over === "http" ? new Agent(options) : new TlsAgent({ ...options, rejectUnauthorized: false });
+  }
+
+  /** Connections for requests that an application fails. */
+  agentForFailures(): Agent {
+    return this.allows.closesKeptOnFailure === true ? this.newAgent() : this.agent;
   }
 
   edge(): Promise<Edge> {

@@ -1,0 +1,58 @@
+import { bracketed } from "./haproxy-settings.ts";
+import type { PoolServer, RoutePool } from "./route-pool.ts";
+
+// Reads the answers of HAProxy's runtime API (management.txt section 9.3).
+
+/** The pool of a worker from its answers to `show map` and `show servers state`. */
+export function readPool(size: number, map: string, servers: string): RoutePool {
+  const hosts = new Map<string, string>();
+  for (const line of map.split("\n")) {
+    const [, host, value] = line.split(" ");
+    if (host !== undefined && value !== undefined) hosts.set(host, value);
+  }
+  return { size, hosts, servers: readServers(servers) };
+}
+
+function readServers(text: string): Map<string, PoolServer[]> {
+  const servers = new Map<string, PoolServer[]>();
+  for (const line of text.split("\n")) {
+    const words = line.split(" ");
+    const [, backend, , name, host, , admin] = words;
+    const port = Number(words[18]);
+    if (backend === undefined || name === undefined || host === undefined || !Number.isInteger(port)) continue;
+    // SRV_ADMF_FMAINT: the command `set server … state maint` set it.
+    const list = servers.get(backend) ?? [];
+    servers.set(backend, [...list, { name, host, port, ready: Number(admin) === 0 }]);
+  }
+  return servers;
+}
+
+/** Connections of a server from the answer to `show servers conn`. */
+export interface ServerConnections {
+  /** `backend/server`. */
+  readonly server: string;
+  /** `host:port`. */
+  readonly target: string;
+  /** With a request or a tunnel. */
+  readonly used: number;
+  readonly idle: number;
+}
+
+export function readConnections(text: string): ServerConnections[] {
+  return text.split("\n").flatMap((line) => {
+    const [server, , host, port, , , used, , , , , , idle] = line.split(" ");
+    if (server === undefined || host === undefined || !server.includes("/") || line.startsWith("#")) return [];
+    return [{ server, target: `${bracketed(host)}:${port}`, used: Number(used), idle: Number(idle) }];
+  });
+}
+
+/** The pids of replaced workers from the master's answer to `show proc`. */
+export function readOldWorkers(text: string): number[] {
+  const old = text.split("# old workers")[1] ?? "";
+  return Array.from(old.matchAll(/^(\d+)\s+worker\s/gm), ([, pid]) => Number(pid));
+}
+
+/** A value of the answer to `show info`. */
+export function infoValue(text: string, name: string): string | undefined {
+  return new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1];
+}

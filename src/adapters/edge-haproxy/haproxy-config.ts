@@ -1,0 +1,102 @@
+import { pages, type PageCode } from "../../ports/edge-pages.ts";
+import { frontend } from "./frontend-rules.ts";
+import { adminSocket, bracketed, challengeBackend, usageTable, type HaproxySettings } from "./haproxy-settings.ts";
+import { appPage, forms, pageFile, pageHeaders } from "./page-files.ts";
+import type { PoolServer, RoutePool } from "./route-pool.ts";
+import { countersOfProject } from "./usage.ts";
+
+// One tenant's open requests shall not use up what the machine gives to all of them.
+const maxOpenPerProject = 1000;
+// Without it HAProxy reserves memory for as many connections as the user's hard limit allows, which may be a billion.
+const maxDescriptors = 200_000;
+
+/** HAProxy's whole configuration. Only the backends depend on the routes, and only as far as their number; the rest follows at run time. */
+export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
+  const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
+  const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), usageBackend()];
+  return [...fixed, projectDefaults(), ...backends(pool)].join("\n");
+}
+
+function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
+  return section("global", [
+    `default-path origin ${run_dir}`,
+    `stats socket ${run_dir}/${adminSocket} mode 600 level admin`,
+    "stats timeout 30s",
+    `fd-hard-limit ${maxDescriptors}`,
+    `hard-stop-after ${drain_limit_ms}ms`,
+    "log stderr format raw local0 notice",
+    "lua-load drop-named-fields.lua",
+    // A request's head may have 32 KiB.
+    "tune.bufsize 34816",
+    "tune.maxrewrite 2048",
+    "ssl-default-bind-options ssl-min-ver TLSv1.2",
+  ]);
+}
+
+function base({ upstream_timeout_ms }: HaproxySettings): string {
+  return section("defaults base", [
+    "mode http",
+    "timeout connect 5s",
+    // For clients that neither send nor read; one that waits for its answer is not meant.
+    "timeout client 60s",
+    `timeout server ${upstream_timeout_ms}ms`,
+    "timeout tunnel 1h",
+    "timeout http-request 15s",
+    "timeout http-keep-alive 60s",
+    // A reload leaves idle connections to their clients: closing them would cut requests that are on their way.
+    "option idle-close-on-response",
+    // A client that is gone ends its request at the application.
+    "option abortonclose",
+  ]);
+}
+
+/** Answers by the page that the frontend has chosen. */
+function pageBackend(): string {
+  const rules = (Object.keys(pages) as PageCode[]).flatMap((code) =>
+    forms.map(
+      ({ form, type, accepts }) =>
+        `http-request return status ${pages[code].status} content-type "${type}" file ${pageFile(code, form)}${pageHeaders(code)} ` +
+        `if { var(txn.page) -m str ${code} } { var(txn.accept) -m sub ${accepts} }`,
+    ),
+  );
+  return section("backend pages from base", rules);
+}
+
+function usageBackend(): string {
+  const stored = `gpc(${countersOfProject}),http_req_cnt,bytes_in_cnt,bytes_out_cnt`;
+  return section(`backend ${usageTable} from base`, [`stick-table type string len 64 size 1m nopurge store ${stored}`]);
+}
+
+function projectDefaults(): string {
+  return section("defaults project from base", [
+    "balance leastconn",
+    // A replica that refuses costs no request while another one answers.
+    "retries 2",
+    "option redispatch 1",
+    "retry-on conn-failure empty-response",
+    // RFC 9110 §9.2.2: others must not be sent twice.
+    "http-request disable-l7-retry if !{ method GET HEAD OPTIONS PUT DELETE }",
+    `http-request return ${appPage("app_busy")} if { be_conn gt ${maxOpenPerProject} }`,
+    // 503 says here that no replica took the connection. The frontend makes 502 of it and of 500.
+    `http-error status 503 ${appPage("app_unreachable", false)}`,
+    `http-error status 502 ${appPage("app_bad_response", false)}`,
+    // More interim answers than fit a buffer end in a 500.
+    `http-error status 500 ${appPage("app_bad_response", false)}`,
+    `http-error status 504 ${appPage("app_timeout", false)}`,
+  ]);
+}
+
+function backends(pool: RoutePool): string[] {
+  const names = Array.from({ length: pool.size }, (_, i) => `b${i + 1}`);
+  return [challengeBackend, ...names].map((name) =>
+    section(`backend ${name} from project`, (pool.servers.get(name) ?? []).map(server)),
+  );
+}
+
+function server({ name, host, port, ready }: PoolServer): string {
+  return `server ${name} ${bracketed(host)}:${port}${ready ? "" : " disabled"}`;
+}
+
+function section(head: string, lines: readonly string[]): string {
+  return `${head}\n${lines.map((line) => `  ${line}\n`).join("")}`;
+}

@@ -1,0 +1,398 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { capLog } from "../../kit/cap-log.ts";
+import type { Log } from "../../kit/log.ts";
+import { identify, isAlive } from "../../kit/processes.ts";
+import { runFolder } from "../../kit/run-folder.ts";
+import type { CertificateTable, Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import {
+  certificateCommands,
+  certificateFiles,
+  certificateListText,
+  readCertificateList,
+  type CertificateFile,
+} from "./certificates.ts";
+import { infoValue } from "./haproxy-answers.ts";
+import { HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
+import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
+import { backendsOf, certificateVersionKey, changePool, emptyPool, versionOf, type RoutePool } from "./route-pool.ts";
+import { changeHaproxy } from "./runtime-socket.ts";
+import { UsageBook } from "./usage-book.ts";
+import { readUsage } from "./usage.ts";
+import { askWorker, connectionsOf, poolOf, type Worker } from "./workers.ts";
+
+/** How HAProxy runs as an edge. */
+export interface HaproxyEdgeOptions {
+  readonly haproxyBin: string;
+  readonly listenHost: string;
+  readonly listenPort: number;
+  /** Null: no HTTPS. */
+  readonly listenTlsPort: number | null;
+  /** Belongs to the edge alone; made when absent. Two edges never share one. */
+  readonly stateDir: string;
+  readonly log: Log;
+  /** As root: the user that HAProxy runs as; nothing else runs under it. Left out: it runs as the present user. */
+  readonly uid?: number;
+  /** setpriv(1), with which HAProxy becomes that user. */
+  readonly setpriv?: string | null;
+  readonly trustedProxies?: readonly string[];
+  /** How long a replica may send nothing, before its answer (504) and in its middle. Default 300 s. */
+  readonly upstreamTimeoutMs?: number;
+  /** How long a replaced worker keeps open requests and WebSockets. Default 1 h. */
+  readonly drainLimitMs?: number;
+  /** Projects that fit without a reload at first. Default 256. */
+  readonly firstBackends?: number;
+}
+
+/** HAProxy as the edge; `detach` stops watching it and leaves it serving, for a control plane that ends. */
+export interface HaproxyEdge extends Edge {
+  detach(): void;
+}
+
+const watchEveryMs = 250;
+const longestBackOffMs = 30_000;
+const steadyAfterMs = 60_000;
+
+/** An edge made of HAProxy 2.6 or later, in processes that outlive this one. Starts nothing until the first `apply`. */
+export function createHaproxyEdge(options: HaproxyEdgeOptions): HaproxyEdge {
+  return new ControlledHaproxy(options);
+}
+
+class ControlledHaproxy implements HaproxyEdge {
+  readonly #options: HaproxyEdgeOptions;
+  readonly #probeKey: string;
+  readonly #usage = new UsageBook();
+  /** What each worker serves by, by pid; read from the worker when it is not known. */
+  readonly #pools = new Map<number, RoutePool>();
+  #process: Promise<HaproxyProcess> | undefined;
+  #table: RouteTable | undefined;
+  #certificates: CertificateTable | undefined;
+  #saved: readonly unknown[] | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #watch: NodeJS.Timeout | undefined;
+  #current: HaproxyRecord | undefined;
+  #restarts = { count: 0, lastAtMs: 0 };
+  #restarting = false;
+
+  constructor(options: HaproxyEdgeOptions) {
+    this.#options = options;
+    mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
+    this.#probeKey = keptWord(join(options.stateDir, "probe-key"), () => randomBytes(24).toString("base64url"));
+  }
+
+  apply(routes: RouteTable): Promise<void> {
+    return this.#runExclusive(async () => {
+      this.#table ??= this.#readSaved("routes.json");
+      if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
+      this.#startWatch();
+      await this.#serve(this.#table);
+    });
+  }
+
+  applyCertificates(table: CertificateTable): Promise<void> {
+    return this.#runExclusive(async () => {
+      this.#certificates ??= this.#readSaved("certificates.json");
+      if (this.#certificates !== undefined && table.version <= this.#certificates.version) return;
+      this.#certificates = table;
+      this.#write("certificates.json", JSON.stringify(table));
+      const haproxy = await this.#haproxy();
+      const record = haproxy.current();
+      const [worker] = record === undefined ? [] : await haproxy.workers();
+      if (record === undefined || worker === undefined) return;
+      await this.#loadCertificates(haproxy, worker, table);
+      const pool = await this.#pool(worker, record.size);
+      const hosts = new Map(pool.hosts).set(certificateVersionKey, `${table.version}`);
+      await changeHaproxy(worker.socket, worker.prefix, [
+        `set map ${hostMap} ${certificateVersionKey} ${table.version}`,
+      ]);
+      this.#pools.set(worker.pid, { ...pool, hosts });
+    });
+  }
+
+  async #loadCertificates(haproxy: HaproxyProcess, worker: Worker, table: CertificateTable): Promise<void> {
+    const files = this.#writeCertificates(haproxy, table);
+    const loaded = readCertificateList(await askWorker(worker, `show ssl crt-list ${certificateList}`));
+    for (const { command, success } of certificateCommands(files, loaded)) {
+      const answer = await askWorker(worker, command);
+      // The first word only: what follows may be a key.
+      const what = command.split(" <<")[0];
+      if (!success.test(answer)) throw new Error(`HAProxy refused a certificate: ${what}: ${answer.trim()}`);
+    }
+    haproxy.removeFiles("certificates", [certificateList, ...files.map(({ name }) => name)]);
+  }
+
+  /** The files of a table, also for the next start. */
+  #writeCertificates(haproxy: HaproxyProcess, table: CertificateTable | undefined): CertificateFile[] {
+    const { files, unreadable } = certificateFiles(table ?? { version: 0, certificates: [] });
+    if (unreadable.length > 0)
+      this.#options.log.error(
+        { names: unreadable },
+        "A certificate cannot be read: its names are not served over HTTPS.",
+      );
+    for (const { name, pem } of files) haproxy.write(name, pem);
+    haproxy.write(certificateList, certificateListText(files));
+    return files;
+  }
+
+  async openRequests(): Promise<ReadonlyMap<string, number>> {
+    const sum = new Map<string, number>();
+    for (const worker of await (await this.#haproxy()).workers()) {
+      for (const { target, used } of await connectionsOf(worker).catch(() => []))
+        if (used > 0) sum.set(target, (sum.get(target) ?? 0) + used);
+    }
+    return sum;
+  }
+
+  async measure(): Promise<readonly EdgeUsage[]> {
+    for (const worker of await (await this.#haproxy()).workers()) {
+      const identity = identify(worker.pid);
+      const answer = await askWorker(worker, `show table ${usageTable}`).catch(() => undefined);
+      if (identity === undefined || answer === undefined) continue;
+      const counter = `haproxy-${identity.boot_id.slice(0, 8)}-${identity.pid}-${identity.start_time}`;
+      this.#usage.note(counter, readUsage(counter, answer));
+    }
+    return this.#usage.show();
+  }
+
+  async entrance(): Promise<EdgeEntrance | null> {
+    const haproxy = await this.#haproxy();
+    if (haproxy.current() === undefined) return null;
+    const { listen_host: host, listen_port: port } = haproxy.settings;
+    return { host, port, headers: { [probeHeader]: this.#probeKey } };
+  }
+
+  async observe(): Promise<EdgeStatus> {
+    const haproxy = await this.#haproxy();
+    const { listen_host, listen_port, listen_tls_port } = haproxy.settings;
+    const at = (port: number) => `${bracketed(listen_host)}:${port}`;
+    const where = {
+      listen: at(listen_port),
+      listen_tls: listen_tls_port === null ? null : at(listen_tls_port),
+      route_version: 0,
+      certificate_version: 0,
+    };
+    const record = haproxy.current();
+    if (record === undefined)
+      return { ...where, running: false, listen: null, listen_tls: null, detail: "HAProxy does not run." };
+    try {
+      const [worker] = await haproxy.workers();
+      if (worker === undefined) throw new Error("its worker does not answer");
+      // Not kept: a change may be under way.
+      const pool = this.#pools.get(worker.pid) ?? (await poolOf(worker, record.size));
+      const info = await askWorker(worker, "show info");
+      const detail = `HAProxy ${infoValue(info, "Version")} serves ${where.listen} with ${infoValue(info, "CurrConns")} connections since ${record.started_at}.`;
+      const certificate_version = Number(pool.hosts.get(certificateVersionKey) ?? 0);
+      return { ...where, running: true, route_version: Math.max(0, versionOf(pool)), certificate_version, detail };
+    } catch (error) {
+      return { ...where, running: false, detail: `HAProxy does not answer: ${(error as Error).message}` };
+    }
+  }
+
+  stop(graceMs: number): Promise<void> {
+    this.detach();
+    return this.#runExclusive(async () => {
+      const haproxy = await this.#haproxy();
+      const record = haproxy.current();
+      if (record === undefined) return;
+      await this.measure().catch(() => {});
+      await haproxy.end(record, graceMs, await haproxy.workers());
+      this.#current = undefined;
+      this.#pools.clear();
+    });
+  }
+
+  detach(): void {
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+  }
+
+  /** Adopts the HAProxy that runs, or starts one, and brings every worker to this table. */
+  async #serve(table: RouteTable): Promise<void> {
+    const haproxy = await this.#haproxy();
+    const record = haproxy.current();
+    const worker = record === undefined ? undefined : (await haproxy.workers())[0];
+    if (record === undefined || worker === undefined) {
+      if (record !== undefined) await haproxy.kill(record);
+      await this.#start(table);
+    } else if (haproxy.isOutdated(record)) await this.#reload(record, table, record.size);
+    else {
+      this.#current = record;
+      await this.#change(worker, record, table);
+    }
+    this.#save(table);
+  }
+
+  async #change(worker: Worker, record: HaproxyRecord, table: RouteTable): Promise<void> {
+    const pool = await this.#pool(worker, record.size);
+    if (table.version <= versionOf(pool)) {
+      if (table.version < versionOf(pool))
+        this.#options.log.warn(
+          { version: table.version, in_force: versionOf(pool) },
+          "The edge has a newer route table and ignores this one.",
+        );
+      return;
+    }
+    const change = changePool(pool, table, await this.#busy(worker, pool));
+    if (change === undefined) return this.#reload(record, table, record.size * 2);
+    // Until all is done the state is unknown: after a failure the next call reads it from the worker.
+    this.#pools.delete(worker.pid);
+    await changeHaproxy(worker.socket, worker.prefix, change.commands);
+    this.#pools.set(worker.pid, change.next);
+  }
+
+  async #busy(worker: Worker, pool: RoutePool): Promise<ReadonlySet<string>> {
+    const isClosed = [...pool.servers.values()].some((servers) => servers.some(({ ready }) => !ready));
+    if (!isClosed) return new Set();
+    const open = (await connectionsOf(worker)).filter(({ used, idle }) => used + idle > 0);
+    return new Set(open.map(({ server }) => server));
+  }
+
+  async #start(table: RouteTable): Promise<void> {
+    const haproxy = await this.#haproxy();
+    const pool = this.#poolFor(haproxy, table, this.#options.firstBackends ?? 256);
+    this.#current = await haproxy.start(pool);
+    await this.#rememberPool(haproxy, pool);
+  }
+
+  /** Gives HAProxy another configuration; the replaced worker ends what is open. */
+  async #reload(record: HaproxyRecord, table: RouteTable, atLeast: number): Promise<void> {
+    const haproxy = await this.#haproxy();
+    await this.measure();
+    const pool = this.#poolFor(haproxy, table, atLeast);
+    this.#current = await haproxy.reload(record, pool);
+    await this.#rememberPool(haproxy, pool);
+  }
+
+  /** A pool that serves this table, with half as many backends to spare, and the certificates beside it. */
+  #poolFor(haproxy: HaproxyProcess, table: RouteTable, atLeast: number): RoutePool {
+    this.#certificates ??= this.#readSaved("certificates.json");
+    this.#writeCertificates(haproxy, this.#certificates);
+    const size = Math.max(atLeast, Math.ceil(backendsOf(table) * 1.5));
+    const change = changePool(emptyPool(size, this.#certificates?.version ?? 0), table, new Set());
+    if (change === undefined) throw new Error(`${size} backends are too few for the table.`);
+    return change.next;
+  }
+
+  async #rememberPool(haproxy: HaproxyProcess, pool: RoutePool): Promise<void> {
+    const worker = await haproxy.worker();
+    if (worker !== undefined) this.#pools.set(worker, pool);
+  }
+
+  async #pool(worker: Worker, size: number): Promise<RoutePool> {
+    const known = this.#pools.get(worker.pid);
+    if (known !== undefined) return known;
+    const read = await poolOf(worker, size);
+    this.#pools.set(worker.pid, read);
+    return read;
+  }
+
+  #haproxy(): Promise<HaproxyProcess> {
+    return (this.#process ??= this.#prepare());
+  }
+
+  async #prepare(): Promise<HaproxyProcess> {
+    const { stateDir, haproxyBin, setpriv, uid, log, listenHost, listenPort, listenTlsPort } = this.#options;
+    const settings = {
+      listen_host: listenHost,
+      listen_port: listenPort === 0 ? await keptPort(stateDir, "port", listenHost) : listenPort,
+      listen_tls_port: listenTlsPort === 0 ? await keptPort(stateDir, "tls-port", listenHost) : listenTlsPort,
+      run_dir: runFolder(stateDir),
+      upstream_timeout_ms: this.#options.upstreamTimeoutMs ?? 300_000,
+      drain_limit_ms: this.#options.drainLimitMs ?? 3_600_000,
+      probe_key: this.#probeKey,
+      trusted_proxies: this.#options.trustedProxies ?? [],
+    };
+    const isRoot = process.getuid?.() === 0;
+    const programs = { haproxy: haproxyBin, setpriv: setpriv ?? null, uid: isRoot ? (uid ?? null) : null };
+    return new HaproxyProcess(settings, programs, stateDir, log);
+  }
+
+  #startWatch(): void {
+    this.#watch ??= setInterval(() => void this.#check(), watchEveryMs).unref();
+  }
+
+  async #check(): Promise<void> {
+    const haproxy = await this.#haproxy();
+    capLog(haproxy.logFile);
+    const dead = this.#current !== undefined && !isAlive(this.#current.identity);
+    if (!dead || this.#restarting || Date.now() < this.#nextStartMs()) return;
+    this.#restarting = true;
+    void this.#runExclusive(() => this.#restart()).finally(() => (this.#restarting = false));
+  }
+
+  async #restart(): Promise<void> {
+    if (this.#watch === undefined || this.#table === undefined) return;
+    this.#options.log.error({ pid: this.#current?.identity.pid }, "HAProxy ended unexpectedly and is started again.");
+    const quiet = Date.now() - this.#restarts.lastAtMs > steadyAfterMs;
+    this.#restarts = { count: quiet ? 1 : this.#restarts.count + 1, lastAtMs: Date.now() };
+    try {
+      await this.#serve(this.#table);
+    } catch (error) {
+      this.#options.log.error({ error: (error as Error).message }, "HAProxy could not be started again.");
+    }
+  }
+
+  /** The first restart is immediate; a process that keeps ending is given more and more time. */
+  #nextStartMs(): number {
+    const { count, lastAtMs } = this.#restarts;
+    return count === 0 ? 0 : lastAtMs + Math.min(longestBackOffMs, 250 * 2 ** (count - 1));
+  }
+
+  /** Saves the table in force: HAProxy is started with it when the database is away. */
+  #save(table: RouteTable): void {
+    if (this.#saved === table.routes) return;
+    try {
+      this.#write("routes.json", JSON.stringify(table));
+      this.#saved = table.routes;
+    } catch (error) {
+      const message =
+        "The edge's copy of the routes can't be written; a start without the database would bring back an older one.";
+      this.#options.log.error({ error: (error as Error).message }, message);
+    }
+  }
+
+  #write(name: string, text: string): void {
+    const path = join(this.#options.stateDir, name);
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  #readSaved<T>(name: string): T | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.#options.stateDir, name), "utf8")) as T;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #runExclusive<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+}
+
+/** The word in this file, made once for a state folder, so that a HAProxy that runs on knows it. */
+function keptWord(path: string, make: () => string): string {
+  try {
+    writeFileSync(path, make(), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return readFileSync(path, "utf8");
+}
+
+async function keptPort(stateDir: string, name: string, host: string): Promise<number> {
+  const free = await freePort(host);
+  return Number(keptWord(join(stateDir, name), () => `${free}`));
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, host, resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

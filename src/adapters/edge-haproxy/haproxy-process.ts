@@ -1,0 +1,271 @@
+import { createHash } from "node:crypto";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { startDetached } from "../../kit/exec.ts";
+import type { Log } from "../../kit/log.ts";
+import {
+  identify,
+  isAlive,
+  processIds,
+  readProcessFile,
+  sendSignal,
+  type ProcessIdentity,
+} from "../../kit/processes.ts";
+import { removeRunFolder } from "../../kit/run-folder.ts";
+import { until } from "../../kit/until.ts";
+import { infoValue, readOldWorkers } from "./haproxy-answers.ts";
+import { haproxyConfig } from "./haproxy-config.ts";
+import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
+import { pageFiles } from "./page-files.ts";
+import { hostMapText, type RoutePool } from "./route-pool.ts";
+import { callHaproxy } from "./runtime-socket.ts";
+import { connectionsOf, type Worker } from "./workers.ts";
+
+/** Identifies the running HAProxy: its master process, and what it was configured with. */
+export interface HaproxyRecord {
+  readonly identity: ProcessIdentity;
+  /** Of everything but the routes. */
+  readonly settings: string;
+  /** Backends in its configuration. */
+  readonly size: number;
+  readonly started_at: string;
+}
+
+/** The programs and the user that run HAProxy. */
+export interface HaproxyPrograms {
+  readonly haproxy: string;
+  readonly setpriv: string | null;
+  /** As root: the user that HAProxy runs as, from its first instruction. */
+  readonly uid: number | null;
+}
+
+const readyWithinMs = 20_000;
+const answersWithinMs = 3000;
+
+/** Starts, reloads, finds and ends HAProxy: a master process and its worker, and the workers that a reload replaced. */
+export class HaproxyProcess {
+  readonly settings: HaproxySettings;
+  readonly #programs: HaproxyPrograms;
+  readonly #stateDir: string;
+  readonly #log: Log;
+
+  constructor(settings: HaproxySettings, programs: HaproxyPrograms, stateDir: string, log: Log) {
+    this.settings = settings;
+    this.#programs = programs;
+    this.#stateDir = stateDir;
+    this.#log = log;
+  }
+
+  get logFile(): string {
+    return join(this.#stateDir, "haproxy.log");
+  }
+
+  /** The record of the living master, if there is one. */
+  current(): HaproxyRecord | undefined {
+    const record = readRecord(this.#stateDir);
+    return record !== undefined && isAlive(record.identity) ? record : undefined;
+  }
+
+  /** Whether a running HAProxy was configured with other settings than these. */
+  isOutdated(record: HaproxyRecord): boolean {
+    return record.settings !== fingerprintOf(this.settings);
+  }
+
+  admin(line: string, withinMs?: number): Promise<string> {
+    return callHaproxy(this.path(adminSocket), line, withinMs);
+  }
+
+  path(name: string): string {
+    return join(this.settings.run_dir, name);
+  }
+
+  /** The worker that accepts connections, when it answers. */
+  async worker(): Promise<number | undefined> {
+    const info = await this.admin("show info", answersWithinMs).catch(() => "");
+    const pid = infoValue(info, "Pid");
+    return pid === undefined ? undefined : Number(pid);
+  }
+
+  /** All workers that answer: the present one first, then those that a reload replaced and that still end their last requests. */
+  async workers(): Promise<Worker[]> {
+    const listed = callHaproxy(this.path(masterSocket), "show proc").catch(() => "");
+    const [current, old] = await Promise.all([this.worker(), listed]);
+    const present = current === undefined ? [] : [{ pid: current, socket: this.path(adminSocket), prefix: "" }];
+    return [...present, ...readOldWorkers(old).map((pid) => this.oldWorker(pid))];
+  }
+
+  /** Starts HAProxy with these routes; rejects with a sentence for the operator. */
+  async start(pool: RoutePool): Promise<HaproxyRecord> {
+    this.#writeFiles(pool);
+    rmSync(this.path(adminSocket), { force: true });
+    const words = ["-W", "-S", `${this.path(masterSocket)},mode,600`, "-f", this.path("haproxy.cfg")];
+    const [file, ...args] = [...(await this.#confinement()), this.#programs.haproxy, ...words] as [string, ...string[]];
+    writeFileSync(this.logFile, "", { mode: 0o600 });
+    const pid = await startDetached({ file, args }, this.logFile);
+    const identity = identify(pid);
+    const worker = await until(async () => (identity !== undefined && isAlive(identity) ? await this.worker() : 0), {
+      timeoutMs: readyWithinMs,
+      atMostMs: 50,
+    });
+    if (identity === undefined || worker === undefined || worker === 0) {
+      if (identity !== undefined) sendSignal(identity, "SIGKILL");
+      throw new Error(this.#whyFailed());
+    }
+    this.#log.info({ pid, port: this.settings.listen_port }, "HAProxy runs.");
+    return this.#remember(identity, pool, new Date().toISOString());
+  }
+
+  /** Replaces the worker by one with this configuration, without a lost request. The old one ends its open requests. */
+  async reload(record: HaproxyRecord, pool: RoutePool): Promise<HaproxyRecord> {
+    const before = await this.worker();
+    this.#writeFiles(pool);
+    sendSignal(record.identity, "SIGUSR2");
+    const replaced = await until(
+      async () => {
+        const now = await this.worker();
+        return now === undefined || now === before ? undefined : now;
+      },
+      { timeoutMs: readyWithinMs, atMostMs: 50 },
+    );
+    if (replaced === undefined) throw new Error(this.#whyFailed());
+    this.#log.info({ worker: replaced, backends: pool.size }, "HAProxy was reloaded.");
+    return this.#remember(record.identity, pool, record.started_at);
+  }
+
+  /** Ends master and workers: once nothing is open any more or the grace is over. */
+  async end(record: HaproxyRecord, graceMs: number, workers: readonly Worker[]): Promise<void> {
+    const identities = workers.flatMap(({ pid }) => identify(pid) ?? []);
+    const ended = () => (isAlive(record.identity) ? undefined : true);
+    if (graceMs > 0) {
+      sendSignal(record.identity, "SIGUSR1");
+      await until(async () => ended() ?? ((await this.#isIdle(workers)) ? true : undefined), {
+        timeoutMs: graceMs,
+        atMostMs: 50,
+      });
+    }
+    sendSignal(record.identity, "SIGTERM");
+    await until(ended, { timeoutMs: 2000, atMostMs: 50 });
+    for (const identity of [record.identity, ...identities]) sendSignal(identity, "SIGKILL");
+    rmSync(recordPath(this.#stateDir), { force: true });
+    removeRunFolder(this.#stateDir);
+  }
+
+  /** A worker that accepts nothing any more answers through the master alone. */
+  async #isIdle(workers: readonly Worker[]): Promise<boolean> {
+    const open = workers.map(async ({ pid }) => {
+      const connections = await connectionsOf(this.oldWorker(pid)).catch(() => undefined);
+      return connections?.every(({ used }) => used === 0) ?? !existsSync(`/proc/${pid}`);
+    });
+    return (await Promise.all(open)).every((idle) => idle);
+  }
+
+  /** How a worker is reached that a reload or a stop has told to end. */
+  oldWorker(pid: number): Worker {
+    return { pid, socket: this.path(masterSocket), prefix: `@!${pid} ` };
+  }
+
+  /** Ends a HAProxy that does not answer. */
+  async kill(record: HaproxyRecord): Promise<void> {
+    const children = childrenOf(record.identity.pid);
+    for (const identity of [...children, record.identity]) sendSignal(identity, "SIGKILL");
+    await until(() => (isAlive(record.identity) ? undefined : true), { timeoutMs: 5000 });
+  }
+
+  /** Puts a file where HAProxy reads it; no other user does. */
+  write(name: string, text: string): void {
+    const path = this.path(name);
+    this.#ensureFolder(dirname(path));
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    this.#give(`${path}.new`);
+    renameSync(`${path}.new`, path);
+  }
+
+  /** Removes the files of a folder but these. */
+  removeFiles(folder: string, but: readonly string[]): void {
+    const names = readdirSync(this.path(folder)).map((name) => `${folder}/${name}`);
+    for (const name of names) if (!but.includes(name)) rmSync(this.path(name), { force: true });
+  }
+
+  #writeFiles(pool: RoutePool): void {
+    this.#ensureFolder(this.settings.run_dir);
+    for (const [name, text] of pageFiles()) this.write(name, text);
+    const script = "drop-named-fields.lua";
+    this.write(script, readFileSync(join(import.meta.dirname, script), "utf8"));
+    this.write(hostMap, hostMapText(pool));
+    this.write("haproxy.cfg", haproxyConfig(this.settings, pool));
+  }
+
+  #ensureFolder(path: string): void {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    this.#give(path);
+  }
+
+  #give(path: string): void {
+    const { uid } = this.#programs;
+    if (uid !== null) chownSync(path, uid, uid);
+  }
+
+  /** As root: another user from the first instruction on, with the right to listen on low ports as its only capability. */
+  async #confinement(): Promise<string[]> {
+    const { setpriv, uid } = this.#programs;
+    if (uid === null) return [];
+    if (setpriv === null) throw new Error("HAProxy cannot run as a user of its own: setpriv (util-linux) is missing.");
+    const identity = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
+    const only = "-all,+net_bind_service";
+    return [
+      ...[setpriv, ...identity, `--inh-caps=${only}`, `--ambient-caps=${only}`, `--bounding-set=${only}`],
+      ...["--no-new-privs", "--"],
+    ];
+  }
+
+  #remember(identity: ProcessIdentity, pool: RoutePool, started_at: string): HaproxyRecord {
+    const record = { identity, settings: fingerprintOf(this.settings), size: pool.size, started_at };
+    const path = recordPath(this.#stateDir);
+    writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+    return record;
+  }
+
+  #whyFailed(): string {
+    const { listen_host, listen_port, listen_tls_port } = this.settings;
+    const log = readFileSync(this.logFile, "utf8").trim();
+    const bound = /\[([^\]]*):(\d+)\]/.exec(/cannot bind socket.*/.exec(log)?.[0] ?? "");
+    if (bound === null) return `HAProxy could not start. Its log ends with: ${log.slice(-2000)}`;
+    const name = Number(bound[2]) === listen_tls_port ? "BERTH_EDGE_TLS_PORT" : "BERTH_EDGE_PORT";
+    return `HAProxy cannot listen on ${listen_host}:${bound[2] ?? listen_port}: ${bound.input}. End the program that uses it, or set ${name} to a free port.`;
+  }
+}
+
+function recordPath(stateDir: string): string {
+  return join(stateDir, "current.json");
+}
+
+function readRecord(stateDir: string): HaproxyRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(recordPath(stateDir), "utf8")) as HaproxyRecord;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names these settings and the code that makes the configuration. */
+function fingerprintOf(settings: HaproxySettings): string {
+  const empty = { size: 0, hosts: new Map(), servers: new Map() };
+  return createHash("sha256").update(haproxyConfig(settings, empty)).digest("hex");
+}
+
+function childrenOf(parent: number): ProcessIdentity[] {
+  const children = processIds().filter(
+    (pid) => readProcessFile(pid, "stat").split(") ")[1]?.split(" ")[1] === `${parent}`,
+  );
+  return children.flatMap((pid) => identify(pid) ?? []);
+}

@@ -1,0 +1,37 @@
+/** What HAProxy is configured with beside the routes. */
+export interface HaproxySettings {
+  readonly listen_host: string;
+  readonly listen_port: number;
+  /** Null: no HTTPS. */
+  readonly listen_tls_port: number | null;
+  /** Where its files and sockets are: relative names in the configuration start here. */
+  readonly run_dir: string;
+  /** A replica that sends nothing for this long is given up: 504 before its answer, a cut after it began. */
+  readonly upstream_timeout_ms: number;
+  /** How long a replaced worker keeps its open requests and tunnels. */
+  readonly drain_limit_ms: number;
+  /** Requests that carry it in `probeHeader` are the platform's own and not counted. */
+  readonly probe_key: string;
+  /** Addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
+  readonly trusted_proxies: readonly string[];
+}
+
+/** Lower case, as HAProxy gives header names. It never reaches an application. */
+export const probeHeader = "x-berth-probe";
+/** The file of the host map, as configuration and runtime commands name it. */
+export const hostMap = "hosts.map";
+/** The list of certificates, likewise. */
+export const certificateList = "certificates/list";
+/** The stick table that counts, keyed by project. */
+export const usageTable = "usage";
+/** The backend of challenges; it belongs to no project. */
+export const challengeBackend = "challenge";
+/** The runtime API of the present worker. */
+export const adminSocket = "admin.sock";
+/** The runtime API of the master, which reaches every worker. */
+export const masterSocket = "master.sock";
+
+/** An IPv6 address stands in brackets before a port. */
+export function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}

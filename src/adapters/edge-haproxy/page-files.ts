@@ -1,0 +1,44 @@
+import { pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
+
+/** A form of a page, and the part of `Accept` that asks for it. The frontend ends its copy of `Accept` with "any". */
+export const forms = [
+  { form: "html", type: "text/html; charset=utf-8", accepts: "text/html" },
+  { form: "json", type: "application/json", accepts: "json" },
+  { form: "text", type: "text/plain; charset=utf-8", accepts: "any" },
+] as const;
+
+type Form = (typeof forms)[number]["form"];
+
+/** Where a page's body is. */
+export function pageFile(code: PageCode, form: Form): string {
+  return `pages/${code}.${form}`;
+}
+
+/** The fields of a page beside its type, as arguments of a rule. */
+export function pageHeaders(code: PageCode): string {
+  const { headers } = renderPage(code, "");
+  const own = Object.entries(headers).filter(([name]) => !name.startsWith("content-"));
+  return own.map(([name, value]) => ` hdr ${name} ${value}`).join("");
+}
+
+/** The arguments of a rule that answers for an application: HAProxy looks the body up by `Accept`, the frontend sets its type. */
+export function appPage(code: PageCode, withStatus = true): string {
+  const body = `"%[var(txn.accept),map_sub(pages/${code}.map)]"`;
+  const status = withStatus ? `status ${pages[code].status} ` : "";
+  return `${status}content-type "text/plain; charset=utf-8" lf-string ${body}${pageHeaders(code)}`;
+}
+
+/** Every file of pages: name and text. */
+export function pageFiles(): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const code of Object.keys(pages) as PageCode[]) {
+    for (const { form, accepts } of forms) files.set(pageFile(code, form), renderPage(code, accepts).body);
+    files.set(`pages/${code}.map`, forms.map(({ accepts }) => `${accepts} ${oneLine(code, accepts)}\n`).join(""));
+  }
+  return files;
+}
+
+/** A map has one line an entry. */
+function oneLine(code: PageCode, accept: string): string {
+  return renderPage(code, accept).body.trim().replaceAll("\n", " ");
+}

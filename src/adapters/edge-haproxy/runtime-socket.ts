@@ -1,0 +1,49 @@
+import { connect } from "node:net";
+import { masterSocket } from "./haproxy-settings.ts";
+
+const limitMs = 5000;
+// HAProxy reads a line of commands into one buffer.
+const longestLine = 8000;
+
+/** Sends one line of commands to a runtime API and gives the whole answer. */
+export function callHaproxy(socketPath: string, line: string, withinMs: number = limitMs): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const isMaster = socketPath.endsWith(masterSocket);
+    const socket = connect(socketPath);
+    const limit = setTimeout(() => socket.destroy(new Error("HAProxy does not answer in time.")), withinMs);
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.on("error", reject);
+    socket.on("close", () => {
+      clearTimeout(limit);
+      resolve(Buffer.concat(chunks).toString());
+    });
+    // The master keeps the connection open for more commands. An end of this side instead would lose those that have not begun.
+    socket.on("connect", () => socket.write(`${line}\n${isMaster ? "quit\n" : ""}`));
+  });
+}
+
+/** Sends commands that change something, in order, a few at a time. Rejects with the first answer that is not a success. */
+export async function changeHaproxy(socketPath: string, prefix: string, commands: readonly string[]): Promise<void> {
+  for (const line of linesOf(commands.map((command) => prefix + command))) {
+    const answer = await callHaproxy(socketPath, line);
+    const refused = answer.split("\n").find((each) => each.trim() !== "" && !success.test(each));
+    if (refused !== undefined) throw new Error(`HAProxy refused a change: ${refused}`);
+  }
+}
+
+const success =
+  /^(?:New server registered|IP changed from|no need to change|port changed|nothing changed|[^:]*'stats socket)/i;
+
+function linesOf(commands: readonly string[]): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const command of commands) {
+    if (line !== "" && line.length + command.length > longestLine) {
+      lines.push(line);
+      line = "";
+    }
+    line += line === "" ? command : `; ${command}`;
+  }
+  return line === "" ? lines : [...lines, line];
+}

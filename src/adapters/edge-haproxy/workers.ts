@@ -1,0 +1,26 @@
+import { readConnections, readPool, type ServerConnections } from "./haproxy-answers.ts";
+import { hostMap } from "./haproxy-settings.ts";
+import type { RoutePool } from "./route-pool.ts";
+import { callHaproxy } from "./runtime-socket.ts";
+
+/** One worker of HAProxy, and how its runtime API is reached: a replaced one answers through the master alone. */
+export interface Worker {
+  readonly pid: number;
+  readonly socket: string;
+  readonly prefix: string;
+}
+
+export function askWorker({ socket, prefix }: Worker, command: string): Promise<string> {
+  return callHaproxy(socket, prefix + command);
+}
+
+/** What a worker serves by, read from itself. */
+export async function poolOf(worker: Worker, size: number): Promise<RoutePool> {
+  const map = await askWorker(worker, `show map ${hostMap}`);
+  return readPool(size, map, await askWorker(worker, "show servers state"));
+}
+
+/** Connections of all servers of a worker. */
+export async function connectionsOf(worker: Worker): Promise<ServerConnections[]> {
+  return readConnections(await askWorker(worker, "show servers conn"));
+}
