@@ -2,7 +2,9 @@ import { isIP } from "node:net";
 import { homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { buildMemoryMibOf } from "./build-memory.ts";
+import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
+import { edgeSettings } from "./edge-settings.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 import { toolEnvironment } from "./tool-environment.ts";
 
@@ -15,6 +17,7 @@ export const settings = {
   listen: text("BERTH_LISTEN", "127.0.0.1", "The address that all three ports listen on."),
   httpPort: wholeNumber("BERTH_HTTP_PORT", 4000, port, "Control plane: the API and git over HTTP."),
   edgePort: wholeNumber("BERTH_EDGE_PORT", 8080, port, "Traffic to applications."),
+  ...edgeSettings,
   sshPort: wholeNumber("BERTH_SSH_PORT", 2222, port, "git over SSH."),
   domain: text("BERTH_DOMAIN", "localhost", "The domain below which every application gets a name."),
   host: text("BERTH_HOST", "localhost", "The name under which users reach the control plane and git."),
@@ -243,50 +246,7 @@ export const settings = {
     "From which use on the memory counts as full.",
   ),
   loadWarn: wholeNumber("BERTH_LOAD_WARN", 4, [1, 1000], "From which load per processor on there is a warning."),
-  backupAgeHours: wholeNumber(
-    "BERTH_BACKUP_AGE_HOURS",
-    30,
-    [1, 8760],
-    "How old the newest backup of a database may be.",
-  ),
-  backupDaily: flag("BERTH_BACKUP_DAILY", true, "Back every database up once a day."),
-  backupStartHour: wholeNumber(
-    "BERTH_BACKUP_START_HOUR",
-    0,
-    [0, 23],
-    "From which hour on (UTC) the daily backups are made.",
-  ),
-  backupWindowHours: wholeNumber("BERTH_BACKUP_WINDOW_HOURS", 24, [1, 24], "Over how many hours they are spread."),
-  backupKeepDaily: wholeNumber(
-    "BERTH_BACKUP_KEEP_DAILY",
-    7,
-    [1, 3650],
-    "For how many days the daily backups are kept.",
-  ),
-  backupKeepWeekly: wholeNumber("BERTH_BACKUP_KEEP_WEEKLY", 4, [0, 520], "For how many weeks one of them is kept."),
-  backupKeepManual: wholeNumber(
-    "BERTH_BACKUP_KEEP_MANUAL",
-    20,
-    [1, 10_000],
-    "How many manual backups of each project are kept.",
-  ),
-  backupHours: wholeNumber("BERTH_BACKUP_HOURS", 6, [1, 240], "How long one backup, restore or verification may take."),
-  concurrentBackups: wholeNumber(
-    "BERTH_CONCURRENT_BACKUPS",
-    2,
-    [1, 64],
-    "Backups, restores and verifications at the same time.",
-  ),
-  s3Endpoint: optionalText(
-    "BERTH_S3_ENDPOINT",
-    "Keep backups in an S3-compatible store at this address instead of the data folder.",
-  ),
-  s3Bucket: optionalText("BERTH_S3_BUCKET", "The bucket there; it must exist."),
-  s3Region: text("BERTH_S3_REGION", "us-east-1", "Its region."),
-  s3Prefix: text("BERTH_S3_PREFIX", "berth/", "What all names in the bucket begin with."),
-  s3AccessKeyId: optionalText("BERTH_S3_ACCESS_KEY_ID", "The id of the access key."),
-  s3SecretKey: optionalText("BERTH_S3_SECRET_KEY", "The secret of the access key; better given by a file."),
-  s3SecretKeyFile: optionalText("BERTH_S3_SECRET_KEY_FILE", "The file that holds the secret of the access key."),
+  ...backupSettings,
   metricsDays: wholeNumber("BERTH_METRICS_DAYS", 8, [8, 3650], "How many days metrics are kept, by the hour."),
   purgeDays: wholeNumber(
     "BERTH_PURGE_DAYS",
@@ -376,6 +336,7 @@ export function pathsIn(dataDir: string) {
     outbox: join(dataDir, "outbox"),
     sandbox: join(dataDir, "sandbox"),
     edge: join(dataDir, "edge"),
+    haproxy: join(dataDir, "haproxy"),
     logs: join(dataDir, "logs"),
     backups: join(dataDir, "backups"),
   };

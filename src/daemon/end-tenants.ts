@@ -17,7 +17,7 @@ export async function endTenants(platform: Platform): Promise<void> {
 
 async function endEdge(platform: Platform): Promise<void> {
   await platform.ports.edge.stop(1000);
-  await removeEdge(platform.db, edgeId(platform.machine));
+  await removeEdge(platform.db, edgeId(platform.machine, platform.ports.edge));
 }
 
 async function endEveryApplication(platform: Platform): Promise<void> {

@@ -1,7 +1,6 @@
 import { createServer } from "node:net";
-import { readRecord } from "../adapters/edge-builtin/edge-record.ts";
-import { isAlive } from "../kit/processes.ts";
-import { pathsIn, type Config } from "./config.ts";
+import type { Config } from "./config.ts";
+import { edgeListens } from "./edge.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /** Refuses to start, before anything is changed, when a port is somebody else's. The edge of an earlier start may hold its own. */
@@ -22,11 +21,6 @@ export async function requireFreePorts(config: Config): Promise<void> {
     if (trouble === "EADDRNOTAVAIL")
       throw new StartRefused(`This machine has no address ${config.listen}. Set BERTH_LISTEN to one it has.`);
   }
-}
-
-function edgeListens(config: Config): boolean {
-  const record = readRecord(pathsIn(config.dataDir).edge);
-  return record?.listen_port === config.edgePort && isAlive(record.identity);
 }
 
 function tryPort(host: string, port: number): Promise<string | undefined> {

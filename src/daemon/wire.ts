@@ -5,7 +5,6 @@ import packageJson from "../../package.json" with { type: "json" };
 import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
 import { createLocalDataDisk } from "../adapters/data-disk-local/local-data-disk.ts";
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
-import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
 import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
@@ -25,6 +24,7 @@ import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import { machineName } from "./data-folder.ts";
+import { createEdge } from "./edge.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -63,16 +63,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       builder,
       runtime,
       dataDisk: dataDiskOf(config),
-      edge: createBuiltinEdge({
-        listenHost: config.listen,
-        listenPort: config.edgePort,
-        stateDir: paths.edge,
-        nodeBin: process.execPath,
-        // Projects are numbered from 1.
-        uid: config.uidBase,
-        setpriv: foundation.parts.setpriv,
-        log,
-      }),
+      edge: await createEdge(foundation),
       postgresHost: instances,
       tenantDatabase: createPostgresTenantDatabase({
         connections: config.browserConnections,

@@ -3,6 +3,8 @@
  * control plane is away. Changing one project's route never touches another project's connections.
  */
 export interface Edge {
+  /** Names the adapter in rows and in the status. */
+  readonly kind: "builtin" | "haproxy";
   /** Makes the edge run and serve `routes`, resolves when new requests go by them. Older versions than the last are ignored. */
   apply(routes: RouteTable): Promise<void>;
   /**

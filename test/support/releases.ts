@@ -96,6 +96,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
   const api = await testApi({ ports: { runtime, logStore } });
   let table: RouteTable = { version: 0, routes: [], challenge: null };
   const edge = options.edge ?? {
+    kind: "builtin",
     apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
     openRequests: async () => new Map(),
     measure: async () => [],

@@ -48,6 +48,7 @@ export function createBuiltinEdge(options: BuiltinEdgeOptions): BuiltinEdge {
 }
 
 class ControlledEdge implements BuiltinEdge {
+  readonly kind = "builtin";
   readonly #options: BuiltinEdgeOptions;
   readonly #processes: EdgeProcesses;
   readonly #probeKey: string;

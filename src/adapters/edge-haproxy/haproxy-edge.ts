@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { capLog } from "../../kit/cap-log.ts";
 import type { Log } from "../../kit/log.ts";
@@ -17,8 +16,17 @@ import {
 import { infoValue } from "./haproxy-answers.ts";
 import { HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
 import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
-import { backendsOf, certificateVersionKey, changePool, emptyPool, versionOf, type RoutePool } from "./route-pool.ts";
+import {
+  backendsOf,
+  certificateVersionKey,
+  changePool,
+  emptyPool,
+  knownPart,
+  versionOf,
+  type RoutePool,
+} from "./route-pool.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
+import { keptPort, keptWord, readState, writeState } from "./state-folder.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
 import { askWorker, connectionsOf, poolOf, type Worker } from "./workers.ts";
@@ -61,6 +69,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): HaproxyEdge {
 }
 
 class ControlledHaproxy implements HaproxyEdge {
+  readonly kind = "haproxy";
   readonly #options: HaproxyEdgeOptions;
   readonly #probeKey: string;
   readonly #usage = new UsageBook();
@@ -84,7 +93,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   apply(routes: RouteTable): Promise<void> {
     return this.#runExclusive(async () => {
-      this.#table ??= this.#readSaved("routes.json");
+      this.#table ??= readState<RouteTable>(this.#options.stateDir, "routes.json");
       if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
       this.#startWatch();
       await this.#serve(this.#table);
@@ -93,13 +102,13 @@ class ControlledHaproxy implements HaproxyEdge {
 
   applyCertificates(table: CertificateTable): Promise<void> {
     return this.#runExclusive(async () => {
-      this.#certificates ??= this.#readSaved("certificates.json");
+      this.#certificates ??= readState<CertificateTable>(this.#options.stateDir, "certificates.json");
       if (this.#certificates !== undefined && table.version <= this.#certificates.version) return;
       this.#certificates = table;
-      this.#write("certificates.json", JSON.stringify(table));
+      writeState(this.#options.stateDir, "certificates.json", JSON.stringify(table));
       const haproxy = await this.#haproxy();
       const record = haproxy.current();
-      const [worker] = record === undefined ? [] : await haproxy.workers();
+      const worker = record === undefined ? undefined : (await haproxy.workers()).present;
       if (record === undefined || worker === undefined) return;
       await this.#loadCertificates(haproxy, worker, table);
       const pool = await this.#pool(worker, record.size);
@@ -138,7 +147,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
-    for (const worker of await (await this.#haproxy()).workers()) {
+    for (const worker of await this.#workers()) {
       for (const { target, used } of await connectionsOf(worker).catch(() => []))
         if (used > 0) sum.set(target, (sum.get(target) ?? 0) + used);
     }
@@ -146,10 +155,11 @@ class ControlledHaproxy implements HaproxyEdge {
   }
 
   async measure(): Promise<readonly EdgeUsage[]> {
-    for (const worker of await (await this.#haproxy()).workers()) {
+    for (const worker of await this.#workers()) {
       const identity = identify(worker.pid);
       const answer = await askWorker(worker, `show table ${usageTable}`).catch(() => undefined);
-      if (identity === undefined || answer === undefined) continue;
+      // A worker that has just ended is answered for by the master, in words.
+      if (identity === undefined || answer?.startsWith("# table:") !== true) continue;
       const counter = `haproxy-${identity.boot_id.slice(0, 8)}-${identity.pid}-${identity.start_time}`;
       this.#usage.note(counter, readUsage(counter, answer));
     }
@@ -177,7 +187,7 @@ class ControlledHaproxy implements HaproxyEdge {
     if (record === undefined)
       return { ...where, running: false, listen: null, listen_tls: null, detail: "HAProxy does not run." };
     try {
-      const [worker] = await haproxy.workers();
+      const { present: worker } = await haproxy.workers();
       if (worker === undefined) throw new Error("its worker does not answer");
       // Not kept: a change may be under way.
       const pool = this.#pools.get(worker.pid) ?? (await poolOf(worker, record.size));
@@ -197,7 +207,7 @@ class ControlledHaproxy implements HaproxyEdge {
       const record = haproxy.current();
       if (record === undefined) return;
       await this.measure().catch(() => {});
-      await haproxy.end(record, graceMs, await haproxy.workers());
+      await haproxy.end(record, graceMs, await this.#workers());
       this.#current = undefined;
       this.#pools.clear();
     });
@@ -212,39 +222,58 @@ class ControlledHaproxy implements HaproxyEdge {
   async #serve(table: RouteTable): Promise<void> {
     const haproxy = await this.#haproxy();
     const record = haproxy.current();
-    const worker = record === undefined ? undefined : (await haproxy.workers())[0];
-    if (record === undefined || worker === undefined) {
+    const { present, old } = await haproxy.workers();
+    if (record === undefined || present === undefined) {
       if (record !== undefined) await haproxy.kill(record);
       await this.#start(table);
     } else if (haproxy.isOutdated(record)) await this.#reload(record, table, record.size);
     else {
       this.#current = record;
-      await this.#change(worker, record, table);
+      await this.#changeOrRestart(haproxy, present, record, table);
     }
+    // Clients that kept their connection to a replaced worker send one more request there.
+    await Promise.all(old.map((worker) => this.#change(worker, 0, table).catch(() => {})));
     this.#save(table);
   }
 
-  async #change(worker: Worker, record: HaproxyRecord, table: RouteTable): Promise<void> {
-    const pool = await this.#pool(worker, record.size);
+  async #changeOrRestart(haproxy: HaproxyProcess, worker: Worker, record: HaproxyRecord, table: RouteTable) {
+    try {
+      if (!(await this.#change(worker, record.size, table))) await this.#reload(record, table, record.size * 2);
+    } catch (error) {
+      if ((await haproxy.worker()) !== undefined) throw error;
+      await haproxy.kill(record);
+      await this.#start(table);
+    }
+  }
+
+  /** Brings a worker to this table; false when it has too few backends. A replaced one (`size` 0) only follows the projects that it knows. */
+  async #change(worker: Worker, size: number, table: RouteTable): Promise<boolean> {
+    const pool = await this.#pool(worker, size);
     if (table.version <= versionOf(pool)) {
       if (table.version < versionOf(pool))
         this.#options.log.warn(
           { version: table.version, in_force: versionOf(pool) },
           "The edge has a newer route table and ignores this one.",
         );
-      return;
+      return true;
     }
-    const change = changePool(pool, table, await this.#busy(worker, pool));
-    if (change === undefined) return this.#reload(record, table, record.size * 2);
+    const wanted = size === 0 ? knownPart(pool, table) : table;
+    const change = changePool(pool, wanted, await this.#busy(worker, pool, wanted));
+    if (change === undefined) return false;
     // Until all is done the state is unknown: after a failure the next call reads it from the worker.
     this.#pools.delete(worker.pid);
     await changeHaproxy(worker.socket, worker.prefix, change.commands);
     this.#pools.set(worker.pid, change.next);
+    return true;
   }
 
-  async #busy(worker: Worker, pool: RoutePool): Promise<ReadonlySet<string>> {
-    const isClosed = [...pool.servers.values()].some((servers) => servers.some(({ ready }) => !ready));
-    if (!isClosed) return new Set();
+  /** Servers that something is open to, where one has to be found for another target. */
+  async #busy(worker: Worker, pool: RoutePool, table: RouteTable): Promise<ReadonlySet<string>> {
+    const all = new Set(
+      [...pool.servers].flatMap(([backend, servers]) => servers.map(({ name }) => `${backend}/${name}`)),
+    );
+    const addsServers = changePool(pool, table, all)?.commands.some((command) => command.startsWith("add server"));
+    if (addsServers !== true || all.size === 0) return all;
     const open = (await connectionsOf(worker)).filter(({ used, idle }) => used + idle > 0);
     return new Set(open.map(({ server }) => server));
   }
@@ -267,7 +296,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   /** A pool that serves this table, with half as many backends to spare, and the certificates beside it. */
   #poolFor(haproxy: HaproxyProcess, table: RouteTable, atLeast: number): RoutePool {
-    this.#certificates ??= this.#readSaved("certificates.json");
+    this.#certificates ??= readState<CertificateTable>(this.#options.stateDir, "certificates.json");
     this.#writeCertificates(haproxy, this.#certificates);
     const size = Math.max(atLeast, Math.ceil(backendsOf(table) * 1.5));
     const change = changePool(emptyPool(size, this.#certificates?.version ?? 0), table, new Set());
@@ -288,6 +317,11 @@ class ControlledHaproxy implements HaproxyEdge {
     return read;
   }
 
+  async #workers(): Promise<Worker[]> {
+    const { present, old } = await (await this.#haproxy()).workers();
+    return present === undefined ? old : [present, ...old];
+  }
+
   #haproxy(): Promise<HaproxyProcess> {
     return (this.#process ??= this.#prepare());
   }
@@ -298,7 +332,8 @@ class ControlledHaproxy implements HaproxyEdge {
       listen_host: listenHost,
       listen_port: listenPort === 0 ? await keptPort(stateDir, "port", listenHost) : listenPort,
       listen_tls_port: listenTlsPort === 0 ? await keptPort(stateDir, "tls-port", listenHost) : listenTlsPort,
-      run_dir: runFolder(stateDir),
+      // The folder around it stays root's; this one is of HAProxy's user.
+      run_dir: join(runFolder(stateDir), "haproxy"),
       upstream_timeout_ms: this.#options.upstreamTimeoutMs ?? 300_000,
       drain_limit_ms: this.#options.drainLimitMs ?? 3_600_000,
       probe_key: this.#probeKey,
@@ -344,7 +379,7 @@ class ControlledHaproxy implements HaproxyEdge {
   #save(table: RouteTable): void {
     if (this.#saved === table.routes) return;
     try {
-      this.#write("routes.json", JSON.stringify(table));
+      writeState(this.#options.stateDir, "routes.json", JSON.stringify(table));
       this.#saved = table.routes;
     } catch (error) {
       const message =
@@ -353,46 +388,9 @@ class ControlledHaproxy implements HaproxyEdge {
     }
   }
 
-  #write(name: string, text: string): void {
-    const path = join(this.#options.stateDir, name);
-    writeFileSync(`${path}.new`, text, { mode: 0o600 });
-    renameSync(`${path}.new`, path);
-  }
-
-  #readSaved<T>(name: string): T | undefined {
-    try {
-      return JSON.parse(readFileSync(join(this.#options.stateDir, name), "utf8")) as T;
-    } catch {
-      return undefined;
-    }
-  }
-
   #runExclusive<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work, work);
     this.#last = turn.catch(() => {});
     return turn;
   }
-}
-
-/** The word in this file, made once for a state folder, so that a HAProxy that runs on knows it. */
-function keptWord(path: string, make: () => string): string {
-  try {
-    writeFileSync(path, make(), { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  return readFileSync(path, "utf8");
-}
-
-async function keptPort(stateDir: string, name: string, host: string): Promise<number> {
-  const free = await freePort(host);
-  return Number(keptWord(join(stateDir, name), () => `${free}`));
-}
-
-async function freePort(host: string): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, host, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

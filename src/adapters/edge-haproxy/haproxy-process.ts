@@ -27,6 +27,7 @@ import { haproxyConfig } from "./haproxy-config.ts";
 import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
 import { pageFiles } from "./page-files.ts";
 import { hostMapText, type RoutePool } from "./route-pool.ts";
+import { readState, writeState } from "./state-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 import { connectionsOf, type Worker } from "./workers.ts";
 
@@ -37,6 +38,7 @@ export interface HaproxyRecord {
   readonly settings: string;
   /** Backends in its configuration. */
   readonly size: number;
+  readonly listen_port: number;
   readonly started_at: string;
 }
 
@@ -48,8 +50,11 @@ export interface HaproxyPrograms {
   readonly uid: number | null;
 }
 
+const recordFile = "current.json";
 const readyWithinMs = 20_000;
 const answersWithinMs = 3000;
+const reloadTries = 3;
+const reloadWithinMs = 10_000;
 
 /** Starts, reloads, finds and ends HAProxy: a master process and its worker, and the workers that a reload replaced. */
 export class HaproxyProcess {
@@ -71,7 +76,7 @@ export class HaproxyProcess {
 
   /** The record of the living master, if there is one. */
   current(): HaproxyRecord | undefined {
-    const record = readRecord(this.#stateDir);
+    const record = readHaproxyRecord(this.#stateDir);
     return record !== undefined && isAlive(record.identity) ? record : undefined;
   }
 
@@ -88,19 +93,22 @@ export class HaproxyProcess {
     return join(this.settings.run_dir, name);
   }
 
-  /** The worker that accepts connections, when it answers. */
-  async worker(): Promise<number | undefined> {
+  /** The worker that accepts connections, when it answers. A second question tells one that hangs from a machine that is busy. */
+  async worker(tries = 2): Promise<number | undefined> {
+    const startedAtMs = performance.now();
     const info = await this.admin("show info", answersWithinMs).catch(() => "");
     const pid = infoValue(info, "Pid");
-    return pid === undefined ? undefined : Number(pid);
+    if (pid !== undefined) return Number(pid);
+    const isLate = performance.now() - startedAtMs >= answersWithinMs;
+    return isLate && tries > 1 ? this.worker(tries - 1) : undefined;
   }
 
-  /** All workers that answer: the present one first, then those that a reload replaced and that still end their last requests. */
-  async workers(): Promise<Worker[]> {
+  /** The worker that accepts connections, and those that a reload replaced and that still end their last requests. */
+  async workers(): Promise<{ present: Worker | undefined; old: Worker[] }> {
     const listed = callHaproxy(this.path(masterSocket), "show proc").catch(() => "");
-    const [current, old] = await Promise.all([this.worker(), listed]);
-    const present = current === undefined ? [] : [{ pid: current, socket: this.path(adminSocket), prefix: "" }];
-    return [...present, ...readOldWorkers(old).map((pid) => this.oldWorker(pid))];
+    const [pid, old] = await Promise.all([this.worker(), listed]);
+    const present = pid === undefined ? undefined : { pid, socket: this.path(adminSocket), prefix: "" };
+    return { present, old: readOldWorkers(old).map((each) => this.oldWorker(each)) };
   }
 
   /** Starts HAProxy with these routes; rejects with a sentence for the operator. */
@@ -128,17 +136,20 @@ export class HaproxyProcess {
   async reload(record: HaproxyRecord, pool: RoutePool): Promise<HaproxyRecord> {
     const before = await this.worker();
     this.#writeFiles(pool);
-    sendSignal(record.identity, "SIGUSR2");
-    const replaced = await until(
-      async () => {
-        const now = await this.worker();
-        return now === undefined || now === before ? undefined : now;
-      },
-      { timeoutMs: readyWithinMs, atMostMs: 50 },
-    );
+    let replaced: number | undefined;
+    // A signal that reaches the master while it starts anew is lost.
+    for (let i = 0; i < reloadTries && replaced === undefined; i += 1) {
+      sendSignal(record.identity, "SIGUSR2");
+      replaced = await until(() => this.#workerAfter(before), { timeoutMs: reloadWithinMs, atMostMs: 50 });
+    }
     if (replaced === undefined) throw new Error(this.#whyFailed());
     this.#log.info({ worker: replaced, backends: pool.size }, "HAProxy was reloaded.");
     return this.#remember(record.identity, pool, record.started_at);
+  }
+
+  async #workerAfter(before: number | undefined): Promise<number | undefined> {
+    const now = await this.worker();
+    return now === before ? undefined : now;
   }
 
   /** Ends master and workers: once nothing is open any more or the grace is over. */
@@ -155,7 +166,7 @@ export class HaproxyProcess {
     sendSignal(record.identity, "SIGTERM");
     await until(ended, { timeoutMs: 2000, atMostMs: 50 });
     for (const identity of [record.identity, ...identities]) sendSignal(identity, "SIGKILL");
-    rmSync(recordPath(this.#stateDir), { force: true });
+    rmSync(join(this.#stateDir, recordFile), { force: true });
     removeRunFolder(this.#stateDir);
   }
 
@@ -228,10 +239,14 @@ export class HaproxyProcess {
   }
 
   #remember(identity: ProcessIdentity, pool: RoutePool, started_at: string): HaproxyRecord {
-    const record = { identity, settings: fingerprintOf(this.settings), size: pool.size, started_at };
-    const path = recordPath(this.#stateDir);
-    writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    const record = {
+      identity,
+      settings: fingerprintOf(this.settings),
+      size: pool.size,
+      started_at,
+      listen_port: this.settings.listen_port,
+    };
+    writeState(this.#stateDir, recordFile, JSON.stringify(record));
     return record;
   }
 
@@ -245,16 +260,9 @@ export class HaproxyProcess {
   }
 }
 
-function recordPath(stateDir: string): string {
-  return join(stateDir, "current.json");
-}
-
-function readRecord(stateDir: string): HaproxyRecord | undefined {
-  try {
-    return JSON.parse(readFileSync(recordPath(stateDir), "utf8")) as HaproxyRecord;
-  } catch {
-    return undefined;
-  }
+/** The record of the last start; undefined when there is none or it is unreadable. */
+export function readHaproxyRecord(stateDir: string): HaproxyRecord | undefined {
+  return readState(stateDir, recordFile);
 }
 
 /** Names these settings and the code that makes the configuration. */

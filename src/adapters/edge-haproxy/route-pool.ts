@@ -79,6 +79,12 @@ export function changePool(pool: RoutePool, table: RouteTable, busy: ReadonlySet
   };
 }
 
+/** The part of a table whose projects have a backend in this pool. */
+export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
+  const known = new Set(Array.from(pool.hosts.values(), (value) => value.split("/")[3]));
+  return { ...table, routes: table.routes.filter(({ project_id }) => known.has(project_id)) };
+}
+
 /** What the host map holds for a route: backend, flags, page, project. HAProxy reads the parts with `field(n,/)`. */
 function hostValue(route: Route, backend: string): string {
   const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}`;

@@ -18,6 +18,8 @@ export interface MachineParts {
   readonly bwrap: string | null;
   readonly git: string | null;
   readonly setpriv: string | null;
+  /** Version 2.6 or later carries the traffic, where it is installed. */
+  readonly haproxy: string | null;
   readonly nft: string | null;
   readonly ip: string | null;
   readonly pasta: string | null;
@@ -85,6 +87,7 @@ async function findParts(context: SetupContext, only: number | undefined, wantsP
     bwrap: program("bwrap"),
     git: program("git"),
     setpriv: program("setpriv"),
+    haproxy: program("haproxy"),
     nft: program("nft"),
     ip: program("ip"),
     pasta: program("pasta"),

@@ -13,6 +13,7 @@ const complete: FoundParts = {
   bwrap: "/usr/bin/bwrap",
   git: "/usr/bin/git",
   setpriv: "/usr/bin/setpriv",
+  haproxy: "/usr/sbin/haproxy",
   nft: "/usr/sbin/nft",
   ip: "/usr/sbin/ip",
   pasta: "/usr/bin/pasta",

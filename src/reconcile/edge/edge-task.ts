@@ -4,6 +4,7 @@ import {
   saveEdge,
   type ProjectRoutes,
 } from "../../features/deployments/deployments.ts";
+import type { Edge } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -26,7 +27,8 @@ export function edgeTask(platform: Platform): Task {
       snapshot = changes.snapshot;
       const routes = [...known.values()].flat();
       await ports.edge.apply({ version, routes, challenge: null });
-      const id = edgeId(machine);
+      const { kind } = ports.edge;
+      const id = edgeId(machine, ports.edge);
       const open_requests = await openRequests(platform, changes.draining);
       await saveEdge(db, { id, machine, kind, route_version: version, certificate_version: 0, open_requests });
       await wakeups.send(db, "edges", id);
@@ -36,11 +38,8 @@ export function edgeTask(platform: Platform): Task {
   };
 }
 
-// The only kind there is.
-const kind = "builtin";
-
 /** The edge of a machine. */
-export const edgeId = (machine: string): string => `${machine}/${kind}`;
+export const edgeId = (machine: string, { kind }: Pick<Edge, "kind">): string => `${machine}/${kind}`;
 
 async function openRequests({ ports }: Platform, draining: readonly string[]): Promise<Record<string, number>> {
   if (draining.length === 0) return {};

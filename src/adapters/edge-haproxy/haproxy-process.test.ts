@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { isAlive, sendSignal } from "../../kit/processes.ts";
+import { makeCertificate, say, Stage, startLoad } from "../../ports/edge-stage.suite.ts";
+import { createHaproxyEdge, type HaproxyEdge, type HaproxyEdgeOptions } from "./haproxy-edge.ts";
+import { readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
+import { haproxyBin, testOptions } from "./test-haproxy.ts";
+
+describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+  let stateDir = "";
+  let edges: HaproxyEdge[] = [];
+  let stage: Stage;
+
+  before(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
+    stage = new Stage(async () => make(), "https");
+  });
+  after(async () => {
+    for (const edge of edges) edge.detach();
+    await stage.close();
+    await rm(stateDir, { recursive: true, force: true });
+  });
+
+  function make(options: Partial<HaproxyEdgeOptions> = {}): HaproxyEdge {
+    const edge = createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir, firstBackends: 3, ...options });
+    edges.push(edge);
+    return edge;
+  }
+
+  /** A control plane that ended and was started again, maybe with other settings. */
+  function restart(options: Partial<HaproxyEdgeOptions> = {}): void {
+    for (const edge of edges) edge.detach();
+    edges = [];
+    stage.use(make(options));
+  }
+
+  const record = () => readHaproxyRecord(stateDir) as HaproxyRecord;
+  const worker = async () =>
+    (await readFile(`/proc/${record().identity.pid}/task/${record().identity.pid}/children`, "utf8"))
+      .trim()
+      .split(" ")
+      .at(-1);
+
+  test("a control plane that starts again adopts the running HAProxy with its routes and open connections", async () => {
+    const app = await stage.app(say("alive"), true);
+    const version = await stage.serve({ "adopt.test": [app] });
+    const [{ identity }, pid] = [record(), await worker()];
+    const socket = await stage.webSocket("adopt.test");
+    restart();
+    assert.equal((await (await stage.edge()).observe()).route_version, version);
+    await stage.serve({ "adopt.test": [app], "more.test": [app] });
+    assert.deepEqual([record().identity, await worker()], [identity, pid]);
+    socket.send("still there");
+    assert.equal(String((await once(socket, "message"))[0]), "still there");
+    socket.close();
+    assert.equal((await stage.ask({ host: "more.test" })).body, "alive");
+  });
+
+  for (const what of ["master", "worker"] as const) {
+    test(`HAProxy comes back with routes and certificates when its ${what} is killed`, async () => {
+      await stage.serve({ "crash.test": [await stage.app(say("back"))] });
+      const { identity } = record();
+      process.kill(what === "master" ? identity.pid : Number(await worker()), "SIGKILL");
+      await stage.until(
+        async () => record()?.identity.pid !== identity.pid && (await (await stage.edge()).observe()).running,
+      );
+      assert.equal((await stage.ask({ host: "crash.test", agent: stage.newAgent() })).body, "back");
+    });
+  }
+
+  test("HAProxy that crashed while no control plane ran starts with the saved routes and certificates", async () => {
+    await stage.serve({ "saved.test": [await stage.app(say("saved"))] });
+    for (const edge of edges) edge.detach();
+    const { identity } = record();
+    sendSignal(identity, "SIGKILL");
+    await stage.until(async () => !isAlive(identity));
+    restart();
+    // Older than the saved table: only makes HAProxy run.
+    await (await stage.edge()).apply({ version: 0, routes: [], challenge: null });
+    assert.equal((await stage.ask({ host: "saved.test", agent: stage.newAgent() })).body, "saved");
+  });
+
+  test("HAProxy that hangs is ended and started again", async () => {
+    await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
+    const { identity } = record();
+    process.kill(Number(await worker()), "SIGSTOP");
+    await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
+    assert.notEqual(record().identity.pid, identity.pid);
+    assert.equal((await stage.ask({ host: "hang.test", agent: stage.newAgent() })).body, "awake");
+  });
+
+  test("a pool that grows costs no request, and a WebSocket goes on in the replaced worker", async () => {
+    const app = await stage.app(say("here"), true);
+    await stage.serve({ "grow.test": [app] });
+    const socket = await stage.webSocket("grow.test");
+    const pid = await worker();
+    const loads = [startLoad(stage, "grow.test"), startLoad(stage, "grow.test", { connections: 2, keepAlive: false })];
+    await Promise.all(loads.map((load) => load.passed(20)));
+    const others = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`other-${i}.test`, [app]]));
+    await stage.serve({ "grow.test": [app], ...others });
+    assert.notEqual(await worker(), pid);
+    await Promise.all(loads.map((load) => load.passed(20)));
+    for (const load of loads) assert.deepEqual((await load.stop()).failures, []);
+    assert.ok((await stage.open(app)) >= 1);
+    socket.send("through the old worker");
+    assert.equal(String((await once(socket, "message"))[0]), "through the old worker");
+    socket.close();
+    assert.equal((await stage.ask({ host: "other-8.test" })).body, "here");
+  });
+
+  test("counts go on over a reload, under a new counter", async () => {
+    const count = async () => {
+      const usages = await (await stage.edge()).measure();
+      return usages
+        .filter(({ project_id }) => project_id === "prj_count.test")
+        .reduce((sum, each) => sum + each.requests, 0);
+    };
+    const routes = { "count.test": [await stage.app(say("counted"))] };
+    await stage.serve(routes);
+    for (let i = 0; i < 3; i += 1) await stage.ask({ host: "count.test", agent: stage.newAgent() });
+    restart({ upstreamTimeoutMs: 200_000 });
+    await stage.serve(routes);
+    await stage.ask({ host: "count.test", agent: stage.newAgent() });
+    assert.equal(await count(), 4);
+  });
+
+  test(
+    "keys are files that only HAProxy's user reads, and it is not root",
+    { skip: process.getuid?.() !== 0 },
+    async () => {
+      await (await stage.edge()).applyCertificates({ version: 50, certificates: [await makeCertificate(["*.test"])] });
+      const folder = (await readFile(join(stateDir, "run-folder"), "utf8")).trim();
+      const { uid, mode } = await stat(join(folder, "haproxy", "certificates"));
+      assert.deepEqual([uid, mode & 0o777], [29_301, 0o700]);
+      for (const pid of [record().identity.pid, await worker()]) {
+        const status = await readFile(`/proc/${pid}/status`, "utf8");
+        assert.match(status, /^Uid:\s+29301\s+29301\s+29301\s+29301$/m);
+        // CAP_NET_BIND_SERVICE alone.
+        assert.match(status, /^CapBnd:\s+0000000000000400$/m);
+      }
+    },
+  );
+});

@@ -1,0 +1,45 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+
+// What the edge keeps for its next start. Only the control plane's user reads it.
+
+/** Replaces a file in one step. */
+export function writeState(stateDir: string, name: string, text: string): void {
+  const path = join(stateDir, name);
+  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** What a file of JSON holds; undefined when it is missing or unreadable. */
+export function readState<T>(stateDir: string, name: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(join(stateDir, name), "utf8")) as T;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The word in this file, made once for a state folder, so that a HAProxy that runs on knows it. */
+export function keptWord(path: string, make: () => string): string {
+  try {
+    writeFileSync(path, make(), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return readFileSync(path, "utf8");
+}
+
+/** A free port, chosen once for a state folder. */
+export async function keptPort(stateDir: string, name: string, host: string): Promise<number> {
+  const free = await freePort(host);
+  return Number(keptWord(join(stateDir, name), () => `${free}`));
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, host, resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

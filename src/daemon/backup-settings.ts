@@ -1,0 +1,49 @@
+import { flag, optionalText, text, wholeNumber } from "./settings.ts";
+
+/** The settings about when backups are made, how long they are kept, and where. */
+export const backupSettings = {
+  backupAgeHours: wholeNumber(
+    "BERTH_BACKUP_AGE_HOURS",
+    30,
+    [1, 8760],
+    "How old the newest backup of a database may be.",
+  ),
+  backupDaily: flag("BERTH_BACKUP_DAILY", true, "Back every database up once a day."),
+  backupStartHour: wholeNumber(
+    "BERTH_BACKUP_START_HOUR",
+    0,
+    [0, 23],
+    "From which hour on (UTC) the daily backups are made.",
+  ),
+  backupWindowHours: wholeNumber("BERTH_BACKUP_WINDOW_HOURS", 24, [1, 24], "Over how many hours they are spread."),
+  backupKeepDaily: wholeNumber(
+    "BERTH_BACKUP_KEEP_DAILY",
+    7,
+    [1, 3650],
+    "For how many days the daily backups are kept.",
+  ),
+  backupKeepWeekly: wholeNumber("BERTH_BACKUP_KEEP_WEEKLY", 4, [0, 520], "For how many weeks one of them is kept."),
+  backupKeepManual: wholeNumber(
+    "BERTH_BACKUP_KEEP_MANUAL",
+    20,
+    [1, 10_000],
+    "How many manual backups of each project are kept.",
+  ),
+  backupHours: wholeNumber("BERTH_BACKUP_HOURS", 6, [1, 240], "How long one backup, restore or verification may take."),
+  concurrentBackups: wholeNumber(
+    "BERTH_CONCURRENT_BACKUPS",
+    2,
+    [1, 64],
+    "Backups, restores and verifications at the same time.",
+  ),
+  s3Endpoint: optionalText(
+    "BERTH_S3_ENDPOINT",
+    "Keep backups in an S3-compatible store at this address instead of the data folder.",
+  ),
+  s3Bucket: optionalText("BERTH_S3_BUCKET", "The bucket there; it must exist."),
+  s3Region: text("BERTH_S3_REGION", "us-east-1", "Its region."),
+  s3Prefix: text("BERTH_S3_PREFIX", "berth/", "What all names in the bucket begin with."),
+  s3AccessKeyId: optionalText("BERTH_S3_ACCESS_KEY_ID", "The id of the access key."),
+  s3SecretKey: optionalText("BERTH_S3_SECRET_KEY", "The secret of the access key; better given by a file."),
+  s3SecretKeyFile: optionalText("BERTH_S3_SECRET_KEY_FILE", "The file that holds the secret of the access key."),
+};

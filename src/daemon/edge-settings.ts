@@ -1,0 +1,16 @@
+import { isIP } from "node:net";
+import { list, optionalChoice } from "./settings.ts";
+
+/** What carries the traffic to applications, and whom it believes. */
+export const edgeSettings = {
+  edge: optionalChoice(
+    "BERTH_EDGE",
+    ["haproxy", "builtin"],
+    "What carries the traffic to applications. When unset: HAProxy where it is installed and Berth runs as root with the ports 80 and 443, else the built-in edge.",
+  ),
+  trustedProxies: list(
+    "BERTH_TRUSTED_PROXIES",
+    (value) => (isIP(value.replace(/\/\d{1,3}$/, "")) > 0 ? undefined : "is not an IP address or network"),
+    "The addresses of proxies in front of HAProxy, such as `192.0.2.1` or `192.0.2.0/24`, whose X-Forwarded-For and X-Forwarded-Proto it believes.",
+  ),
+};

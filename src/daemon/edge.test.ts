@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readConfig } from "./config.ts";
+import { edgeKind } from "./edge.ts";
+
+const config = (environment: Record<string, string>, isRoot = true) => ({ ...readConfig(environment), isRoot });
+const installed = { haproxy: "/usr/sbin/haproxy", setpriv: "/usr/bin/setpriv" };
+const lacking = { haproxy: null, setpriv: null };
+
+test("HAProxy carries the traffic by itself where it is installed and Berth is root's with the public port", () => {
+  const onPublicPort = { BERTH_EDGE_PORT: "80" };
+  assert.equal(edgeKind({ config: config(onPublicPort), parts: installed }), "haproxy");
+  assert.equal(edgeKind({ config: config(onPublicPort), parts: lacking }), "builtin");
+  assert.equal(edgeKind({ config: config(onPublicPort, false), parts: installed }), "builtin");
+  assert.equal(edgeKind({ config: config({}), parts: installed }), "builtin");
+});
+
+test("a setting chooses the edge, and a missing HAProxy is named with its remedy", () => {
+  assert.equal(edgeKind({ config: config({ BERTH_EDGE: "haproxy" }, false), parts: installed }), "haproxy");
+  assert.equal(
+    edgeKind({ config: config({ BERTH_EDGE: "builtin", BERTH_EDGE_PORT: "80" }), parts: installed }),
+    "builtin",
+  );
+  assert.throws(
+    () => edgeKind({ config: config({ BERTH_EDGE: "haproxy" }), parts: lacking }),
+    /apt-get install haproxy/,
+  );
+});

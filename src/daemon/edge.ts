@@ -1,0 +1,82 @@
+import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
+import { readRecord } from "../adapters/edge-builtin/edge-record.ts";
+import { createHaproxyEdge } from "../adapters/edge-haproxy/haproxy-edge.ts";
+import { readHaproxyRecord } from "../adapters/edge-haproxy/haproxy-process.ts";
+import type { Log } from "../kit/log.ts";
+import { isAlive } from "../kit/processes.ts";
+import type { Edge } from "../ports/edge.ts";
+import { pathsIn, type Config } from "./config.ts";
+import type { MachineParts } from "./setup/machine.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** What the choice of the edge depends on. */
+export interface EdgeFoundation {
+  readonly config: Config;
+  readonly parts: Pick<MachineParts, "haproxy" | "setpriv">;
+  readonly log: Log;
+}
+
+/** The edge that `BERTH_EDGE` or this machine asks for. The other kind, where an earlier start left it running, gives up the ports. */
+export async function createEdge(foundation: EdgeFoundation): Promise<Edge> {
+  const kind = edgeKind(foundation);
+  const other = kind === "haproxy" ? builtin(foundation) : haproxy(foundation);
+  if (isRunning(foundation.config, other.kind)) {
+    foundation.log.warn({ edge: other.kind }, "This edge is ended: another one takes its place.");
+    await other.stop(handOverMs);
+  }
+  return kind === "haproxy" ? haproxy(foundation) : builtin(foundation);
+}
+
+const handOverMs = 2000;
+
+/** Which edge carries the traffic. */
+export function edgeKind({ config, parts }: Pick<EdgeFoundation, "config" | "parts">): Edge["kind"] {
+  if (config.edge === "haproxy" && parts.haproxy === null)
+    throw new StartRefused(
+      "BERTH_EDGE=haproxy, but haproxy was not found on this machine. Install it: apt-get install haproxy",
+    );
+  if (config.edge !== null) return config.edge;
+  const isPublic = config.isRoot && config.edgePort === 80;
+  return parts.haproxy !== null && isPublic ? "haproxy" : "builtin";
+}
+
+/** Whether an edge of this data folder listens on the port already. */
+export function edgeListens(config: Config): boolean {
+  const { edge, haproxy: haproxyDir } = pathsIn(config.dataDir);
+  const records = [readRecord(edge), readHaproxyRecord(haproxyDir)];
+  return records.some((record) => record?.listen_port === config.edgePort && isAlive(record.identity));
+}
+
+function isRunning(config: Config, kind: Edge["kind"]): boolean {
+  const { edge, haproxy: haproxyDir } = pathsIn(config.dataDir);
+  const record = kind === "builtin" ? readRecord(edge) : readHaproxyRecord(haproxyDir);
+  return record !== undefined && isAlive(record.identity);
+}
+
+function builtin({ config, parts, log }: EdgeFoundation): Edge {
+  return createBuiltinEdge({
+    listenHost: config.listen,
+    listenPort: config.edgePort,
+    listenTlsPort: null,
+    stateDir: pathsIn(config.dataDir).edge,
+    nodeBin: process.execPath,
+    // Projects are numbered from 1.
+    uid: config.uidBase,
+    setpriv: parts.setpriv,
+    log,
+  });
+}
+
+function haproxy({ config, parts, log }: EdgeFoundation): Edge {
+  return createHaproxyEdge({
+    haproxyBin: parts.haproxy ?? "haproxy",
+    listenHost: config.listen,
+    listenPort: config.edgePort,
+    listenTlsPort: null,
+    stateDir: pathsIn(config.dataDir).haproxy,
+    uid: config.uidBase,
+    setpriv: parts.setpriv,
+    trustedProxies: config.trustedProxies,
+    log,
+  });
+}
