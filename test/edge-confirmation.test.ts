@@ -115,7 +115,7 @@ test("two edges on one database: a push fails while one of them is behind, and i
   } finally {
     await present.stop();
     await second.stop(0);
-    await removeEdge(rows.db, edgeId("second"));
+    await removeEdge(rows.db, edgeId("second", second));
     await rm(secondFolder, { recursive: true, force: true });
   }
 });

@@ -53,6 +53,6 @@ export function readOldWorkers(text: string): number[] {
 }
 
 /** A value of the answer to `show info`. */
-export function infoValue(text: string, name: string): string | undefined {
+export function statusValue(text: string, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1];
 }

@@ -1,5 +1,5 @@
 import { pages, type PageCode } from "../../ports/edge-pages.ts";
-import { frontend } from "./frontend-rules.ts";
+import { frontend } from "./frontend.ts";
 import { adminSocket, bracketed, challengeBackend, usageTable, type HaproxySettings } from "./haproxy-settings.ts";
 import { appPage, forms, pageFile, pageHeaders } from "./page-files.ts";
 import type { PoolServer, RoutePool } from "./route-pool.ts";

@@ -13,7 +13,7 @@ import {
   readCertificateList,
   type CertificateFile,
 } from "./certificates.ts";
-import { infoValue } from "./haproxy-answers.ts";
+import { statusValue } from "./haproxy-answers.ts";
 import { HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
 import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
 import {
@@ -161,7 +161,7 @@ class ControlledHaproxy implements HaproxyEdge {
       // A worker that has just ended is answered for by the master, in words.
       if (identity === undefined || answer?.startsWith("# table:") !== true) continue;
       const counter = `haproxy-${identity.boot_id.slice(0, 8)}-${identity.pid}-${identity.start_time}`;
-      this.#usage.note(counter, readUsage(counter, answer));
+      this.#usage.note(readUsage(counter, answer));
     }
     return this.#usage.show();
   }
@@ -192,7 +192,7 @@ class ControlledHaproxy implements HaproxyEdge {
       // Not kept: a change may be under way.
       const pool = this.#pools.get(worker.pid) ?? (await poolOf(worker, record.size));
       const info = await askWorker(worker, "show info");
-      const detail = `HAProxy ${infoValue(info, "Version")} serves ${where.listen} with ${infoValue(info, "CurrConns")} connections since ${record.started_at}.`;
+      const detail = `HAProxy ${statusValue(info, "Version")} serves ${where.listen} with ${statusValue(info, "CurrConns")} connections since ${record.started_at}.`;
       const certificate_version = Number(pool.hosts.get(certificateVersionKey) ?? 0);
       return { ...where, running: true, route_version: Math.max(0, versionOf(pool)), certificate_version, detail };
     } catch (error) {

@@ -22,7 +22,7 @@ import {
 } from "../../kit/processes.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
-import { infoValue, readOldWorkers } from "./haproxy-answers.ts";
+import { statusValue, readOldWorkers } from "./haproxy-answers.ts";
 import { haproxyConfig } from "./haproxy-config.ts";
 import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
 import { pageFiles } from "./page-files.ts";
@@ -97,7 +97,7 @@ export class HaproxyProcess {
   async worker(tries = 2): Promise<number | undefined> {
     const startedAtMs = performance.now();
     const info = await this.admin("show info", answersWithinMs).catch(() => "");
-    const pid = infoValue(info, "Pid");
+    const pid = statusValue(info, "Pid");
     if (pid !== undefined) return Number(pid);
     const isLate = performance.now() - startedAtMs >= answersWithinMs;
     return isLate && tries > 1 ? this.worker(tries - 1) : undefined;

@@ -1,5 +1,15 @@
 import { pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
 
+/** Every file of pages: name and text. */
+export function pageFiles(): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const code of Object.keys(pages) as PageCode[]) {
+    for (const { form, accepts } of forms) files.set(pageFile(code, form), renderPage(code, accepts).body);
+    files.set(`pages/${code}.map`, forms.map(({ accepts }) => `${accepts} ${oneLine(code, accepts)}\n`).join(""));
+  }
+  return files;
+}
+
 /** A form of a page, and the part of `Accept` that asks for it. The frontend ends its copy of `Accept` with "any". */
 export const forms = [
   { form: "html", type: "text/html; charset=utf-8", accepts: "text/html" },
@@ -26,16 +36,6 @@ export function appPage(code: PageCode, withStatus = true): string {
   const body = `"%[var(txn.accept),map_sub(pages/${code}.map)]"`;
   const status = withStatus ? `status ${pages[code].status} ` : "";
   return `${status}content-type "text/plain; charset=utf-8" lf-string ${body}${pageHeaders(code)}`;
-}
-
-/** Every file of pages: name and text. */
-export function pageFiles(): Map<string, string> {
-  const files = new Map<string, string>();
-  for (const code of Object.keys(pages) as PageCode[]) {
-    for (const { form, accepts } of forms) files.set(pageFile(code, form), renderPage(code, accepts).body);
-    files.set(`pages/${code}.map`, forms.map(({ accepts }) => `${accepts} ${oneLine(code, accepts)}\n`).join(""));
-  }
-  return files;
 }
 
 /** A map has one line an entry. */

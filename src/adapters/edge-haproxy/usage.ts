@@ -3,6 +3,18 @@ import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 const buckets = latencyBucketsMs.length + 1;
 const classes = 5;
 
+/** Reads the answer to `show table`: the counts of one worker. */
+export function readUsage(counter: string, table: string): EdgeUsage[] {
+  const usages: EdgeUsage[] = [];
+  for (const line of table.split("\n")) {
+    const project_id = / key=(\S+) /.exec(line)?.[1];
+    if (project_id === undefined) continue;
+    const values = new Map(line.split(" ").map((word) => word.split("=", 2) as [string, string]));
+    usages.push(usageOf(counter, project_id, (name) => Number(values.get(name) ?? 0)));
+  }
+  return usages;
+}
+
 /** Counters of a project in the stick table: one a latency bucket, then one a class of status. */
 export const countersOfProject = buckets + classes;
 
@@ -26,18 +38,6 @@ export function countingRules(): string[] {
     ...ofBucket,
     `http-after-response allow if { ${count(buckets - 1)} -m found }`,
   ];
-}
-
-/** Reads the answer to `show table`: the counts of one worker. */
-export function readUsage(counter: string, table: string): EdgeUsage[] {
-  const usages: EdgeUsage[] = [];
-  for (const line of table.split("\n")) {
-    const project_id = / key=(\S+) /.exec(line)?.[1];
-    if (project_id === undefined) continue;
-    const values = new Map(line.split(" ").map((word) => word.split("=", 2) as [string, string]));
-    usages.push(usageOf(counter, project_id, (name) => Number(values.get(name) ?? 0)));
-  }
-  return usages;
 }
 
 function usageOf(counter: string, project_id: string, value: (name: string) => number): EdgeUsage {
