@@ -9,6 +9,7 @@ import { EdgeProcesses } from "./edge-processes.ts";
 import { targetKey } from "./target.ts";
 import { writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgePaths, fingerprintOf, probeHeader, probeKeyOf } from "./edge-settings.ts";
+import { byName, compareRoutes, type RouteChanges, type RoutesByName } from "./route-changes.ts";
 
 /** How the built-in edge runs. */
 export interface BuiltinEdgeOptions {
@@ -47,6 +48,13 @@ export function createBuiltinEdge(options: BuiltinEdgeOptions): BuiltinEdge {
   return new ControlledEdge(options);
 }
 
+/** The table that the edge processes got last. */
+interface Pushed {
+  readonly sockets: ReadonlySet<string>;
+  readonly table: RouteTable;
+  readonly known: RoutesByName;
+}
+
 class ControlledEdge implements BuiltinEdge {
   readonly kind = "builtin";
   readonly #options: BuiltinEdgeOptions;
@@ -59,8 +67,8 @@ class ControlledEdge implements BuiltinEdge {
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #current: EdgeRecord | undefined;
-  #pushed: { sockets: ReadonlySet<string>; version: number; routes: string } | undefined;
-  #saved: string | undefined;
+  #pushed: Pushed | undefined;
+  #saved: RoutesByName | undefined;
   #saveFailed = false;
   #restarts = { count: 0, lastAtMs: 0 };
   #restarting = false;
@@ -191,43 +199,54 @@ class ControlledEdge implements BuiltinEdge {
   async #push(table: RouteTable | undefined): Promise<void> {
     const current = this.#processes.current();
     if (table === undefined || current === undefined) return;
-    const routes = JSON.stringify(table.routes);
+    const { known, changes } = this.#changesTo(table);
     const sockets = await this.#processes.sockets();
     const pushes = sockets.map(async (socket) => {
-      const confirmed = this.#pushTo(socket, table, routes);
-      if (socket === this.#socket(current)) this.#confirm(table, routes, await confirmed);
-      else await confirmed.catch(() => {});
+      const confirmed = this.#pushTo(socket, table, changes);
+      if (socket === this.#socket(current)) this.#confirm(table, known, await confirmed);
+      else await confirmed.catch(() => this.#pushTo(socket, table, undefined)).catch(() => {});
     });
     await Promise.all(pushes);
-    this.#pushed = { sockets: new Set(sockets), version: table.version, routes };
+    this.#pushed = { sockets: new Set(sockets), table, known };
   }
 
-  /** A table of thousands of routes is renewed every few seconds and seldom differs: then its version is enough. */
-  async #pushTo(socket: string, table: RouteTable, routes: string): Promise<number> {
+  /** Against the table that was pushed last; a table without changes is known by the same map. */
+  #changesTo(table: RouteTable): { known: RoutesByName; changes: RouteChanges | undefined } {
     const last = this.#pushed;
-    if (last?.routes === routes && last.sockets.has(socket)) {
-      const renewal = { from: last.version, version: table.version };
-      const { version } = (await callEdge(socket, "PUT", "/version", renewal)) as { version: number };
+    const known = byName(table.routes);
+    if (last === undefined) return { known, changes: undefined };
+    const { changed, removed } = compareRoutes(last.known, known);
+    const versions = { from: last.table.version, version: table.version };
+    const isSame = changed.length + removed.length === 0;
+    return { known: isSame ? last.known : known, changes: { ...versions, changed, removed } };
+  }
+
+  /** A process that has the table before this one gets the changes alone. */
+  async #pushTo(socket: string, table: RouteTable, changes: RouteChanges | undefined): Promise<number> {
+    const last = this.#pushed;
+    const isNext = JSON.stringify(last?.table.challenge) === JSON.stringify(table.challenge);
+    if (changes !== undefined && isNext && last?.sockets.has(socket)) {
+      const { version } = (await callEdge(socket, "PUT", "/changes", changes)) as { version: number };
       if (version >= table.version) return version;
     }
     return ((await callEdge(socket, "PUT", "/routes", table)) as { version: number }).version;
   }
 
   /** Saves the table in force: an edge process that crashes is started again with it, also while the database is away. */
-  #confirm(table: RouteTable, routes: string, version: number): void {
+  #confirm(table: RouteTable, known: RoutesByName, version: number): void {
     if (version > table.version) {
       this.#options.log.warn(
         { version: table.version, in_force: version },
         "The edge has a newer route table and ignores this one.",
       );
-    } else if (this.#saved !== routes) this.#save(table, routes);
+    } else if (this.#saved !== known) this.#save(table, known);
   }
 
   /** The edge serves by this table already; a copy that a full disk refuses is written with a later push. */
-  #save(table: RouteTable, routes: string): void {
+  #save(table: RouteTable, known: RoutesByName): void {
     try {
       writeWhole(edgePaths(this.#options.stateDir).routes, JSON.stringify(table));
-      this.#saved = routes;
+      this.#saved = known;
       this.#saveFailed = false;
     } catch (error) {
       const message =

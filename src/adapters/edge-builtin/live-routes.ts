@@ -1,4 +1,5 @@
 import type { Route, RouteHttps, RouteState, RouteTable, Target } from "../../ports/edge.ts";
+import { byName, type RouteChanges } from "./route-changes.ts";
 import { ProjectLoad } from "./project-load.ts";
 import { EdgeTarget, targetKey } from "./target.ts";
 import { ProjectUsage, type UsageBook } from "./usage.ts";
@@ -20,6 +21,7 @@ export class LiveRoutes {
   version = -1;
   /** Where challenges of certificate authorities go, uncounted. */
   challenge: LiveRoute | undefined;
+  #table: RouteTable = { version: -1, routes: [], challenge: null };
   #routes = new Map<string, LiveRoute>();
   #loads = new Map<string, ProjectLoad>();
   readonly #targets = new Map<string, EdgeTarget>();
@@ -54,6 +56,7 @@ export class LiveRoutes {
       });
     }
     this.challenge = table.challenge ? this.#challengeRoute(table.challenge, named) : undefined;
+    this.#table = table;
     this.#routes = routes;
     this.#loads = loads;
     this.version = table.version;
@@ -61,9 +64,15 @@ export class LiveRoutes {
     return true;
   }
 
-  /** Lets the routes of version `from` carry a newer one, if they are the ones in force; answers with the version in force. */
-  renew(from: number, version: number): number {
-    if (this.version === from) this.version = Math.max(from, version);
+  /** Changes the routes of version `from` if they are the ones in force; answers with the version in force. */
+  change({ from, version, changed, removed }: RouteChanges): number {
+    if (this.version !== from || version <= from) return this.version;
+    const { challenge } = this.#table;
+    const known = new Map(byName(this.#table.routes));
+    for (const hostname of removed) known.delete(hostname);
+    for (const route of changed) known.set(route.hostname, route);
+    if (changed.length + removed.length === 0) this.version = version;
+    else this.apply({ version, challenge, routes: [...known.values()] });
     return this.version;
   }
 

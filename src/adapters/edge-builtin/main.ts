@@ -11,6 +11,7 @@ import { listenControl, type ControlServer } from "./listen-control.ts";
 import { readRecord, writeRecord } from "./edge-record.ts";
 import { EdgeServer, type EdgePorts, type InheritedSockets } from "./edge-server.ts";
 import { LiveCertificates } from "./live-certificates.ts";
+import type { RouteChanges } from "./route-changes.ts";
 import { LiveRoutes } from "./live-routes.ts";
 import { controlSocket, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
 import { SuccessorStarter } from "./successor-starter.ts";
@@ -92,10 +93,7 @@ class EdgeProcess {
         this.#routes.apply(body as RouteTable);
         return { version: this.#routes.version };
       },
-      "PUT /version": (body: unknown) => {
-        const { from, version } = body as { from: number; version: number };
-        return { version: this.#routes.renew(from, version) };
-      },
+      "PUT /changes": (body: unknown) => ({ version: this.#routes.change(body as RouteChanges) }),
       "PUT /certificates": (body: unknown) => ({ version: this.#certificates.apply(body as CertificateTable) }),
       "GET /status": () => ({
         version: this.#routes.version,
