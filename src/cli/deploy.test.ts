@@ -136,7 +136,7 @@ test("logs -f goes on with new lines until Ctrl-C, which ends it at once with 13
   child.kill("SIGINT");
   const { exitCode, stdout, stderr } = await ended;
   assert.equal(exitCode, 130);
-  assert.match(stderr, /Interrupted[\s\S]*Only the reading ended; demo and its log go on/);
+  assert.match(stderr, /Interrupted[\s\S]*You stopped reading; demo keeps running/);
   assert.deepEqual(
     stdout
       .trim()

@@ -183,7 +183,7 @@ test("text of others cannot steer the terminal through a table", async () => {
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   assert.ok(!(await user.berth(["projects", "show", "demo"])).stdout.includes("\x1b"));
-  assert.match((await user.berth(["deployments", "-p", "demo"])).stdout, /#1 +failed .*install_failed in install/);
+  assert.match((await user.berth(["deployments", "-p", "demo"])).stdout, /#1 +failed .*install_failed: npm ci failed/);
 });
 
 test("berth api calls any row, with parameters, query and body from where they are given", async () => {

@@ -47,7 +47,7 @@ export async function awaitServing(watch: Watch, slug: string): Promise<boolean>
   if (project.active_deployment === null) return false;
   const look = async () => {
     const { replicas } = await client.call("metrics.get", { params: { slug }, signal });
-    const ready = replicas.filter((replica) => replica.ready).length;
+    const ready = replicas.filter((replica) => replica.ready && replica.process === "web").length;
     say(`ready replicas: ${ready} of ${project.replicas}`);
     return ready >= project.replicas ? true : undefined;
   };
@@ -63,7 +63,7 @@ async function awaited<T>(look: () => Promise<T | undefined>, timeoutMs: number,
   signal.throwIfAborted();
   if (end !== undefined) return end;
   throw new CliError("unavailable", "timeout", {
-    message: "It takes too long to wait for, and goes on.",
-    hint: "Look at its state later.",
+    message: "This takes too long to wait for. It goes on in the background.",
+    hint: "Look at the project later.",
   });
 }

@@ -133,7 +133,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
   });
   await using user = await cliUser(login(platform.url));
   const { stdout } = await user.berth(["platform"]);
-  assert.match(stdout, /memory +1\.0 GiB asked for, 8\.0 GiB there/);
+  assert.match(stdout, /memory +1\.0 GiB requested, 8\.0 GiB available/);
   assert.match(stdout, /data +databases 1\.0 MiB\n/);
   assert.match(stdout, /main\/shop +25 ms +100/);
 });

@@ -15,6 +15,7 @@ const deployment = z.object({
 export const attentions = [
   "deploy_failed",
   "build_failed",
+  "crashing",
   "replicas_missing",
   "database_failed",
   "backup_failed",

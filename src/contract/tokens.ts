@@ -38,7 +38,7 @@ export const rows = [
     success: [201],
     errors: ["forbidden"],
     activity: "token.created",
-    summary: "Create a token with a part of your own rights; its text is shown this once",
+    summary: "Create a token with a part of your own rights; its text is shown only once",
   }),
   row({
     name: "tokens.list",

@@ -20,8 +20,13 @@ export function addressesOf(config: Config): Addresses {
 export function domainSettingsOf(config: Config): DomainSettings {
   const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
   const publicAddresses = config.publicAddresses.length > 0 ? config.publicAddresses : addressesOfListen(config.listen);
+  const isPublic = config.publicAddresses.length > 0 || publicAddresses.some((address) => !isLoopback(address));
   const graceMs = config.domainGraceHours * 3_600_000;
-  return { appsDomain: plain(config.domain), controlHost: plain(config.host), publicAddresses, graceMs };
+  return { appsDomain: plain(config.domain), controlHost: plain(config.host), publicAddresses, isPublic, graceMs };
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || address.startsWith("127.");
 }
 
 /** Whoever listens everywhere is reached at each address of the machine that leaves it. */

@@ -41,7 +41,7 @@ export function readinessChecks(
         const waiting = tasks.filter((task) => task.last_ok_at === null).map((task) => task.name);
         const failing = tasks.filter((task) => task.failing).map((task) => task.name);
         if (failing.length > 0) return `Failing: ${failing.join(", ")}.`;
-        return waiting.length > 0 ? `Not run yet: ${waiting.join(", ")}.` : null;
+        return waiting.length > 0 ? `Tasks that have not run yet: ${waiting.join(", ")}.` : null;
       },
     },
   ];

@@ -70,7 +70,7 @@ export async function startPlatform(
   });
   say("Starting the control plane's database");
   const { database, requests, wakeups } = await openStore(config, parts, shutdown, log);
-  say("Trying out what this machine isolates");
+  say("Testing which isolation this machine supports");
   const { platform, confinement, leaveMachine } = await wire({ config, parts, database, wakeups, log });
   if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
   if (config.onStop === "stop") shutdown.onEnd("applications, edge and databases", () => endTenants(platform));

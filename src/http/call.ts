@@ -155,7 +155,7 @@ export class Call {
     const { closing, outcomeDeadlineMs } = this.#options;
     // What is being changed at this moment is soon done, and must not be told as not done.
     const over = waiting.changesLate === true ? linkSignals() : linkSignals(closing);
-    const late = { error: "It takes longer than expected and goes on. Look again in a moment." };
+    const late = { error: "This takes longer than expected and goes on in the background. Look again in a moment." };
     const timer = setTimeout(() => over.abort(new Refused("unavailable", late)), outcomeDeadlineMs);
     try {
       return await Promise.race([this.#done(waiting, over.signal), aborted(over.signal)]);

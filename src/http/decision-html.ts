@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Affected, Decision } from "./handlers.ts";
+import { counted } from "../kit/counted.ts";
 
 /** What the page shows. */
 export interface ShownDecision extends Decision {
@@ -103,7 +104,7 @@ function affectedRows(affected: Affected): readonly (readonly [string, string])[
 
 function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Affected["database"]>): string {
   const mib = (size_bytes / 1024 / 1024).toFixed(1);
-  return `about ${estimated_rows} rows in ${tables} tables, ${mib} MiB`;
+  return `about ${counted(estimated_rows, "row")} in ${counted(tables, "table")}, ${mib} MiB`;
 }
 
 const entities: Readonly<Record<string, string>> = {

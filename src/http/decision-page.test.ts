@@ -62,7 +62,7 @@ test("shows who asks, for what, and what it reaches", async () => {
     "test",
     `DELETE /v1/projects/${things.project.slug}`,
     "shop.example.test",
-    "4321 rows in 1 tables",
+    "4321 rows in 1 table,",
     "3.0 MiB",
   ];
   for (const text of expected) assert.ok(html.includes(text), text);

@@ -10,7 +10,7 @@ let dns: TestDnsServer;
 let platform: TestPlatform;
 before(async () => {
   dns = await startDnsServer();
-  platform = await startPlatform({ BERTH_DNS_SERVERS: dns.address });
+  platform = await startPlatform({ BERTH_DNS_SERVERS: dns.address, BERTH_PUBLIC_ADDRESSES: "127.0.0.1" });
 });
 after(async () => {
   await platform.destroy();

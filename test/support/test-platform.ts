@@ -158,6 +158,7 @@ const testDomains: DomainSettings = {
   appsDomain: "apps.test",
   controlHost: "berth.test",
   publicAddresses: ["192.0.2.1", "2001:db8::1"],
+  isPublic: true,
   graceMs: 3_600_000,
 };
 

@@ -40,7 +40,12 @@ function addList(approvals: Command, ctx: CliContext): void {
           relativeTime(approval.created_at),
           relativeTime(approval.expires_at),
         ]);
-        return table(paint, ["ID", "STATUS", "REQUEST", "TOKEN", "ASKED", "ENDS"], rows, "Nothing was asked for.");
+        return table(
+          paint,
+          ["ID", "STATUS", "REQUEST", "TOKEN", "ASKED", "ENDS"],
+          rows,
+          "There are no approval requests.",
+        );
       });
     });
 }
@@ -94,8 +99,8 @@ async function awaitDecision(
 function notApproved({ status }: Approval): CliError {
   if (status === "pending")
     return new CliError("approvalRequired", "timeout", {
-      message: "Nobody has decided yet.",
-      hint: "Wait again; a request ends by itself a day after it was made.",
+      message: "The request is still waiting for a decision.",
+      hint: "Run the command again to go on waiting. A request expires a day after it was made.",
     });
   return new CliError("refused", `approval_${status}`, { message: `The request is ${status}.` });
 }

@@ -11,6 +11,7 @@ import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
 import { duration, oneLine, relativeTime, size } from "../render/text.ts";
 import { addRestored } from "./restored.ts";
+import { counted } from "../../kit/counted.ts";
 
 type Backup = Answer<"backups.get">;
 type Summary = Answer<"backups.list">["backups"][number];
@@ -153,7 +154,7 @@ function failed(message: string, failure: { code: string; summary: string } | nu
 function addVerify(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "verify [id]",
-    summary: "Restore a backup into a scratch database and compare it; the newest without an id",
+    summary: "Restore a backup into a scratch database and compare every table; without an id, the newest one",
     examples: ["berth backups verify", "berth backups verify bak_06bq… --json"],
   }).action(async (given: string | undefined) => {
     const client = await ctx.client();
@@ -164,13 +165,14 @@ function addVerify(backups: Command, ctx: CliContext): void {
       const differing = document.tables.filter((each) => each.expected !== each.actual);
       const list = differing
         .slice(0, 5)
-        .map((each) => `${each.table} has ${each.actual ?? "no"} rows instead of ${each.expected}`);
+        .map((each) => `${each.table}: ${counted(each.actual ?? 0, "row")} instead of ${each.expected}`);
       const reason = [document.reason ?? "", ...list].filter((part) => part !== "").join(" ");
       throw new CliError("refused", `backup_${document.status}`, { message: `${id} is not good: ${reason}` });
     }
     ctx.output.result(
       document,
-      (paint) => `${paint.green("Verified:")} all ${document.tables.length} tables of ${id} have the rows they had`,
+      (paint) =>
+        `${paint.green("Verified:")} ${counted(document.tables.length, "table")} of ${id} restored with every row`,
     );
   });
 }

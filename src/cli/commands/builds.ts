@@ -22,7 +22,7 @@ export function addBuilds(program: Command, ctx: CliContext): void {
 function addCancel(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "cancel [build]",
-    summary: "Cancel a build or a deployment that is not live yet; the newest one without an id",
+    summary: "Cancel a build or a deployment that is not live yet; without an id, the newest one",
     examples: ["berth cancel", "berth cancel -p demo", "berth cancel bld_06bq…"],
   }).action(async (given: string | undefined) => {
     const client = await ctx.client();
@@ -91,7 +91,7 @@ function addShow(builds: Command, ctx: CliContext): void {
 function addLog(builds: Command, ctx: CliContext): void {
   addCommand(builds, {
     usage: "log [id]",
-    summary: "Print a build's log; the newest build's without an id",
+    summary: "Print a build's log; without an id, the newest build's",
     examples: ["berth builds log", "berth builds log bld_06bq… --follow", "berth builds log -f --json"],
   })
     .option("-f, --follow", "go on until the build and its deployment have ended; exit code 7 when either failed")

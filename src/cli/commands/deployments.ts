@@ -8,7 +8,7 @@ import { wholeNumber } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { table } from "../render/table.ts";
-import { duration, relativeTime } from "../render/text.ts";
+import { duration, oneLine, relativeTime } from "../render/text.ts";
 
 /** `berth deployments`, `deploy` and `rollback`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
@@ -44,7 +44,7 @@ function addList(deployments: Command, ctx: CliContext): void {
 }
 
 function noteOf(row: Deployment, all: readonly Deployment[]): string {
-  if (row.failure !== null) return `${row.failure.code} in ${row.failure.stage}`;
+  if (row.failure !== null) return `${row.failure.code}: ${oneLine(row.failure.summary, 60)}`;
   if (row.rolled_back_from === null) return "";
   const from = all.find((other) => other.id === row.rolled_back_from);
   return from === undefined ? "rolled back" : `rolled back from #${from.number}`;
@@ -116,7 +116,7 @@ function addRollback(program: Command, ctx: CliContext): void {
     );
     const { number, commit } = document.deployment;
     const { changed_variables: changed } = document;
-    if (changed.length > 0) ctx.output.note(() => `Variables that it changed: ${changed.join(", ")}`);
+    if (changed.length > 0) ctx.output.note(() => `The rollback changed these variables: ${changed.join(", ")}`);
     ctx.output.note(
       () => "The repository still holds the newer commits: the next push or `berth deploy` deploys them.",
     );

@@ -81,7 +81,7 @@ function addCheck(domains: Command, ctx: CliContext): void {
   const examples = ["berth domains check", "berth domains check www.example.com --wait"];
   const text = {
     usage: "check [hostname]",
-    summary: "Say what is missing; exit code 0 when everything leads here",
+    summary: "Check the DNS records and show which are missing; exit code 0 when all are right",
     examples,
   };
   addWaiting(addCommand(domains, text)).action(async (given: string | undefined, options: WaitOptions) => {
@@ -113,8 +113,8 @@ async function chosen(client: Client, slug: string, given: string | undefined): 
 
 function notHere(wrong: readonly Domain[]): CliError {
   return new CliError("refused", "dns_not_ready", {
-    message: `Not everything leads here yet: ${wrong.map((domain) => domain.hostname).join(", ")}.`,
-    hint: "DNS changes take a while to be seen everywhere. --wait waits for them.",
+    message: `The DNS records of these hostnames do not lead here yet: ${wrong.map((domain) => domain.hostname).join(", ")}.`,
+    hint: "DNS changes take a while to spread. `berth domains check --wait` waits for them.",
   });
 }
 
@@ -144,7 +144,7 @@ async function awaitServing(
   if (served !== undefined) return served;
   throw new CliError("unavailable", "timeout", {
     message: `${hostname} does not lead here yet.`,
-    hint: "The platform goes on looking; `berth domains check` says what is missing.",
+    hint: "The platform checks again by itself; `berth domains check` shows what is missing.",
   });
 }
 

@@ -6,7 +6,7 @@ import { credentialFor } from "../git-credential.ts";
 export function addGitCredential(program: Command, ctx: CliContext): void {
   program
     .command("git-credential <operation>", { hidden: true })
-    .description("Answer git's question for a password")
+    .description("Give git the token of this login as a password; git calls this")
     .action(async (operation: string) => {
       // `store` and `erase` are other questions of the protocol; the login is not git's to change.
       if (operation === "get" && !ctx.environment.stdout.isTTY) ctx.output.raw(await credentialFor(ctx));

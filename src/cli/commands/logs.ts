@@ -60,7 +60,7 @@ interface Followed {
  * that stays away ends it.
  */
 async function follow(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
-  ctx.goesOn = `Only the reading ended; ${slug} and its log go on.`;
+  ctx.goesOn = `You stopped reading; ${slug} keeps running and its log goes on.`;
   let after: string | undefined;
   let heardAtMs = Date.now();
   const pages = () => {

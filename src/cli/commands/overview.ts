@@ -5,6 +5,7 @@ import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
+import { counted } from "../../kit/counted.ts";
 
 type Overview = Answer<"overview.get">;
 
@@ -21,7 +22,7 @@ function describe(paint: Paint, { organization, totals, projects }: Overview): s
   const head = facts(paint, [
     ["organization", `${organization.slug} (${oneLine(organization.name)})`],
     ["projects", `${totals.projects} of ${organization.max_projects}, ${totals.serving} serving`],
-    ["last hour", `${totals.requests_last_hour} requests, ${totals.errors_last_hour} errors`],
+    ["last hour", `${counted(totals.requests_last_hour, "request")}, ${counted(totals.errors_last_hour, "error")}`],
     ["storage", size(totals.storage_bytes)],
     [
       "alerts",
@@ -29,7 +30,9 @@ function describe(paint: Paint, { organization, totals, projects }: Overview): s
     ],
     [
       "approvals",
-      totals.approvals_pending === 0 ? null : paint.yellow(`${totals.approvals_pending} wait for a decision`),
+      totals.approvals_pending === 0
+        ? null
+        : paint.yellow(`${counted(totals.approvals_pending, "request")} waiting for a decision: \`berth approvals\``),
     ],
   ]);
   const columns = [

@@ -5,6 +5,7 @@ import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
+import { counted } from "../../kit/counted.ts";
 
 /** `berth platform`: what runs, and what it uses. */
 export function addPlatform(program: Command, ctx: CliContext): void {
@@ -30,18 +31,18 @@ function describe(paint: Paint, overview: Overview): string {
 function totals(paint: Paint, overview: Overview): string {
   const { organizations, projects, deployments_today: today, databases, backups, domains, capacity } = overview;
   const share = ({ requested, available }: { requested: number; available: number }, show: (value: number) => string) =>
-    `${show(requested)} asked for, ${show(available)} there`;
+    `${show(requested)} requested, ${show(available)} available`;
   return facts(paint, [
     [
       "platform",
-      `Berth ${overview.version}, ${paintStatus(paint, overview.status)}, ${overview.open_alerts} open alerts`,
+      `Berth ${overview.version}, ${paintStatus(paint, overview.status)}, ${counted(overview.open_alerts, "open alert")}`,
     ],
     ["organizations", `${organizations.total}, ${organizations.suspended} suspended`],
     ["projects", `${projects.total}, ${projects.serving} serving, ${projects.deleted} deleted`],
     ["replicas", String(overview.replicas)],
     [
       "today",
-      `${today.total} deployments: ${today.succeeded} went live, ${today.failed} failed, ${today.in_progress} under way`,
+      `${counted(today.total, "deployment")}: ${today.succeeded} went live, ${today.failed} failed, ${today.in_progress} under way`,
     ],
     ["databases", `${databases.total}, ${databases.failed} failed`],
     ["backups", `${backups.total}, ${size(backups.size_bytes)}`],
@@ -58,7 +59,7 @@ function describeMachine(paint: Paint, machine: Overview["machines"][number]): s
   return facts(paint, [
     [
       "machine",
-      `${paint.bold(machine.name)}, Berth ${machine.version}, started ${relativeTime(machine.started_at)}, heard of ${relativeTime(machine.seen_at)}`,
+      `${paint.bold(machine.name)}, Berth ${machine.version}, started ${relativeTime(machine.started_at)}, last seen ${relativeTime(machine.seen_at)}`,
     ],
     ["has", `${machine.cpus} processors, ${size(machine.memory_bytes)} memory`],
     ["disk", `${size(disk.available_bytes)} of ${size(disk.total_bytes)} free`],

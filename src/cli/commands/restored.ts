@@ -18,7 +18,7 @@ export function addRestored(backups: Command, ctx: CliContext): void {
 function addRestore(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "restore [id]",
-    summary: "Restore a backup, the newest without an id, into a new database; the live one stays as it is",
+    summary: "Restore a backup into a new database; without an id, the newest one. The live database stays as it is",
     examples: ["berth backups restore", "berth backups restore bak_06bq… -p demo"],
   }).action(async (id: string | undefined) => {
     const slug = await currentProject(ctx);
@@ -87,7 +87,10 @@ function addDrop(backups: Command, ctx: CliContext): void {
     .option("-y, --yes", "don't ask")
     .action(async (database: string, options: { yes?: boolean }) => {
       const slug = await currentProject(ctx);
-      await confirm(ctx, `Everything in ${database} will be gone.`, { name: database, yes: options.yes });
+      await confirm(ctx, `This deletes the database ${database} and everything in it.`, {
+        name: database,
+        yes: options.yes,
+      });
       await (await ctx.client()).call("backups.drop", { params: { slug, database } });
       ctx.output.note(() => `Dropped ${database}.`);
     });

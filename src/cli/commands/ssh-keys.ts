@@ -53,7 +53,7 @@ function addAdd(keys: Command, ctx: CliContext): void {
   ];
   addCommand(keys, {
     usage: "add [file]",
-    summary: "Register a public key; without a file the usual one of ~/.ssh",
+    summary: "Register a public key; without a file, the usual one in ~/.ssh",
     examples,
   })
     .option("--name <name>", "a name for people; the key's own comment if left out")
@@ -90,7 +90,7 @@ function addRemove(keys: Command, ctx: CliContext): void {
       const key = await findKey(client, given);
       await confirm(
         ctx,
-        `This removes the key "${oneLine(key.name)}" (${key.fingerprint}); nobody can push with it any more.`,
+        `This removes the key "${oneLine(key.name)}" (${key.fingerprint}); pushes with it stop working at once.`,
         { name: oneLine(key.name), yes: options.yes },
       );
       await client.call("ssh-keys.delete", { params: { id: key.id } });

@@ -6,6 +6,7 @@ import { CliError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { counted } from "../../kit/counted.ts";
 
 /** `berth status`: how the platform is. */
 export function addStatus(program: Command, ctx: CliContext): void {
@@ -22,7 +23,7 @@ export function addStatus(program: Command, ctx: CliContext): void {
       if (document.status !== "fail") return;
       throw new CliError("checkFailed", "check_failed", {
         message: failing === 1 ? "One check fails." : `${failing} checks fail.`,
-        hint: "`berth alerts` shows what the operator was told of.",
+        hint: "`berth alerts` shows the alerts that were sent to the operator.",
       });
     });
 }
@@ -39,7 +40,7 @@ function describe(paint: Paint, { status, checked_at, open_alerts, checks }: Sta
     oneLine(check.detail, 120),
   ]);
   const hints = shown.filter((check) => check.status !== "ok" && check.hint !== null);
-  const head = `The platform: ${paintStatus(paint, status)}, ${open_alerts} open alerts, looked at ${relativeTime(checked_at)}.`;
+  const head = `The platform: ${paintStatus(paint, status)}, ${counted(open_alerts, "open alert")}, checked ${relativeTime(checked_at)}.`;
   const parts = [head, table(paint, ["STATUS", "CHECK", "MACHINE", "SINCE", "DETAIL"], rows, "Everything is ok.")];
   const helps = hints.map(
     (check) => `${check.check}${check.subject === null ? "" : ` ${check.subject}`}: ${oneLine(check.hint ?? "")}`,

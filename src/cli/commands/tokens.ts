@@ -59,7 +59,7 @@ function addCreateToken(tokens: Command, ctx: CliContext): void {
   ];
   addCommand(tokens, {
     usage: "create <name>",
-    summary: "Create a token with a part of your own rights; its text is shown this once",
+    summary: "Create a token with a part of your own rights; its text is shown only once",
     examples,
   })
     .addOption(new Option("--role <role>", "what it may do").choices(roles).default("member"))

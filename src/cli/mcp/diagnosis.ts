@@ -255,7 +255,7 @@ const databases: Rule = ({ project, database }) =>
     ? []
     : [
         finding("broken", "database_failed", database.failure, {
-          text: "The database does not run: its hint says what helps, mostly the operator's.",
+          text: "The database does not run: its hint says what helps. Often the platform's operator has to act.",
           tool: "database",
           arguments: { action: "get", slug: project.slug },
         }),

@@ -38,8 +38,8 @@ async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<u
   signal.throwIfAborted();
   if (end !== undefined) return end;
   throw new CliError("unavailable", "timeout", {
-    message: "It takes too long to wait for, and goes on.",
-    hint: "Look at its state later.",
+    message: "This takes too long to wait for. It goes on in the background.",
+    hint: "Look at the build or the backup later.",
   });
 }
 

@@ -111,7 +111,7 @@ interface LogPart {
 function buildLogText(document: unknown): Fitted {
   const { log, status, next_offset, complete } = document as LogPart;
   const { text, isCut } = lastLines(visibleLines(log, lineCharacters));
-  const more = complete ? "The log is complete." : `There is or will be more: cursor=${next_offset}.`;
+  const more = complete ? "The log is complete." : `More may follow: cursor=${next_offset}.`;
   const notes = [`The build is ${status}. ${more}`, ...(isCut ? ["Earlier lines were left out."] : [])];
   return { document: { log: text, status, complete, next_cursor: next_offset }, text, notes };
 }

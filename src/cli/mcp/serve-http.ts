@@ -66,7 +66,7 @@ type Refusal = readonly [status: number, error: string, headers?: Readonly<Recor
 function refusal({ key }: HttpServing, request: IncomingMessage): Refusal | undefined {
   const { host, origin, authorization } = request.headers;
   if (!isLoopback(host) || (origin !== undefined && !isLoopback(URL.parse(origin)?.host)))
-    return [403, "Only programs on this machine may ask."];
+    return [403, "Only programs on this machine may call this server."];
   const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
   if (given === undefined || !isSame(given, key))
     return [401, "Send the key of this server as a bearer token.", { "www-authenticate": "Bearer" }];

@@ -24,6 +24,7 @@ export function standOf(project: OverviewProject): Stand {
 export const attentionTexts: Record<OverviewProject["attention"][number], string> = {
   deploy_failed: "The last deployment failed",
   build_failed: "The last build failed",
+  crashing: "The application keeps crashing",
   replicas_missing: "Not all replicas run",
   database_failed: "The database does not run",
   backup_failed: "The last backup failed",

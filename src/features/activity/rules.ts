@@ -118,7 +118,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "process.changed": ({ target, detail }) =>
     `Process type ${word(target)}: ${listed(Object.entries(detail).map(([name, value]) => `${name} ${String(value)}`))}`,
   "process.restarted": ({ target }) => `Restart of ${word(target)} requested`,
-  "project.scaled": ({ detail }) => `Scaled to ${word(detail["replicas"])} replicas`,
+  "project.scaled": ({ detail }) =>
+    `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,

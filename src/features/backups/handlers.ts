@@ -215,7 +215,7 @@ function refuse({ fail }: Refusing, operation: Operation): never {
 }
 
 function said({ problem }: Operation): RefusalText {
-  return { error: problem ?? "It failed." };
+  return { error: problem ?? "The operation on the backup failed." };
 }
 
 function present(row: BackupRow): Result<"backups.list">["backups"][number] {

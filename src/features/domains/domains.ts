@@ -19,6 +19,8 @@ import { judge, nextCheckMs, proofName, type Sighting } from "./rules.ts";
 export interface DomainSettings extends OwnNames {
   /** IP addresses that records of users' hostnames must have; at least one. */
   readonly publicAddresses: readonly string[];
+  /** Whether visitors from elsewhere reach those addresses; on a machine that listens for itself alone they cannot. */
+  readonly isPublic: boolean;
   /** How long a hostname is served after its records were lost. */
   readonly graceMs: number;
 }

@@ -40,12 +40,13 @@ function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions
     name,
     value: values[0] ?? "",
     values,
-    records: txt === null ? records : [...records, txt],
+    // What only this machine reaches is no record to create.
+    records: [...(settings.isPublic ? records : []), ...(txt === null ? [] : [txt])],
     alias,
     txt,
     zone,
     is_apex: name === zone,
-    note: noteFor(row, { type, hasAlias: alias !== null, hasTxt: txt !== null }),
+    note: noteFor(row, { type, hasAlias: alias !== null, hasTxt: txt !== null, isPublic: settings.isPublic }),
   };
 }
 
@@ -55,7 +56,16 @@ function aliasFor({ appsDomain }: DomainSettings, row: DomainRow): Instructions[
   return { type: "CNAME", name: row.hostname, value: row.default_hostname };
 }
 
-function noteFor({ hostname, zone }: DomainRow, has: { type: string; hasAlias: boolean; hasTxt: boolean }): string {
+interface Noted {
+  readonly type: string;
+  readonly hasAlias: boolean;
+  readonly hasTxt: boolean;
+  readonly isPublic: boolean;
+}
+
+function noteFor({ hostname, zone }: DomainRow, has: Noted): string {
+  if (!has.isPublic)
+    return "This platform has no public address yet, so nothing can lead to it from other machines. Its operator sets BERTH_LISTEN and BERTH_PUBLIC_ADDRESSES, and starts it again; the records to create stand here then.";
   const sentences = [
     `Create the ${has.type} record in the zone ${zone} and remove other A and AAAA records of ${hostname}.`,
   ];

@@ -60,7 +60,9 @@ export const orgs: Handlers<"orgs"> = {
   async disable(ctx, { params }) {
     const organization = await lock(ctx, params.slug);
     if (organization.id === ctx.caller.org_id)
-      return ctx.fail("conflict", { error: "This is your own organization: nobody could enable it again." });
+      return ctx.fail("conflict", {
+        error: "This is your own organization: with it disabled, no token of yours could enable it again.",
+      });
     return change(ctx, organization, true);
   },
 

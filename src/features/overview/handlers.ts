@@ -60,6 +60,7 @@ function attentionOf(row: OverviewRow): (typeof attentions)[number][] {
   const reasons: Readonly<Record<(typeof attentions)[number], boolean>> = {
     deploy_failed: row.last?.status === "failed",
     build_failed: row.build_failed,
+    crashing: row.crashing,
     replicas_missing: row.active !== null && row.ready < row.replicas,
     database_failed: row.database === "failed",
     backup_failed: row.backup?.status === "failed",

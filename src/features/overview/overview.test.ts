@@ -40,7 +40,15 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     .execute();
   await db
     .insertInto("replica")
-    .values({ org_id: org.id, deployment_id: live, ordinal: 1, attempt: 1, state: "exited" })
+    .values({
+      org_id: org.id,
+      deployment_id: live,
+      ordinal: 1,
+      attempt: 4,
+      state: "exited",
+      restarts: 3,
+      exited_at: new Date(),
+    })
     .execute();
   const minute = { ...owner, bucket_seconds: 60, requests: 10, errors: 2 };
   await db
@@ -80,7 +88,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     storage_bytes: 4096,
     database_bytes: 8192,
     images_bytes: null,
-    attention: ["deploy_failed", "replicas_missing", "storage_over_limit"],
+    attention: ["deploy_failed", "crashing", "replicas_missing", "storage_over_limit"],
   });
   assert.equal(totals.alerts, null);
   assert.equal((await overviewOf(org.operator)).totals.alerts, 0);

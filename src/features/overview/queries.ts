@@ -16,6 +16,8 @@ export interface OverviewRow {
   readonly active: DeploymentFacts | null;
   readonly last: DeploymentFacts | null;
   readonly build_failed: boolean;
+  /** The active deployment crashed again and again within the last minutes, even if it runs at this moment. */
+  readonly crashing: boolean;
   readonly requests: number;
   readonly errors: number;
   readonly database: DatabaseStatus | null;
@@ -36,6 +38,9 @@ export interface DeploymentFacts {
   readonly at: string;
 }
 
+// One crash may be an accident.
+const crashesInARow = 2;
+
 /**
  * All living projects of an organization with what a dashboard shows of them, newest first, in one statement. Measured with 1,000 projects
  * and a full hour of minutes for each.
@@ -53,12 +58,15 @@ export async function selectOverview(
       select r.deployment_id, count(*)::integer as ready from replica r join deployment d on d.id = r.deployment_id and d.status = 'active'
         join deployment_process t on t.deployment_id = d.id and t.process = r.process
       where r.org_id = ${orgId} and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < t.replicas group by r.deployment_id),
+    crashing as (
+      select distinct deployment_id from replica
+      where org_id = ${orgId} and restarts >= ${crashesInARow} and exited_at > now() - interval '5 minutes'),
     wanted as (
       select t.deployment_id, sum(t.replicas)::integer as replicas from deployment_process t join deployment d on d.id = t.deployment_id
       where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id)
     select p.id, p.slug, p.name, p.hostname, p.deleted_at, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
-      coalesce(b.status = 'failed', false) as build_failed,
+      coalesce(b.status = 'failed', false) as build_failed, c.deployment_id is not null as crashing,
       coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, db.status as database,
       case when k.id is null then null else jsonb_build_object('id', k.id, 'status', k.status, 'at', ${wire("k.at")}) end as backup,
       s.storage_bytes, s.database_bytes, s.images_bytes, coalesce(s.storage_access <> 'open', false) as storage_over_limit,
@@ -75,6 +83,7 @@ export async function selectOverview(
     left join project_database db on db.project_id = p.id
     left join ready r on r.deployment_id = a.id
     left join wanted w on w.deployment_id = a.id
+    left join crashing c on c.deployment_id = a.id
     left join traffic t on t.project_id = p.id
     left join disk_use s on s.project_id = p.id
     where p.org_id = ${orgId} and p.deleted_at is null order by p.id desc`.execute(db);

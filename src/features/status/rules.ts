@@ -83,7 +83,7 @@ const staleMs = 300_000;
 export function shownStatus(row: Pick<CheckRow, "status" | "checked_at" | "detail">, now: Date) {
   const { status, detail, checked_at } = row;
   if (now.getTime() - Date.parse(checked_at) <= staleMs) return { status, detail };
-  return { status: "unknown" as const, detail: `Nobody has looked since then. Last seen: ${detail}` };
+  return { status: "unknown" as const, detail: `This check has not run for five minutes. Its last result: ${detail}` };
 }
 
 /** The worst of these statuses; `unknown` when there are none. */

@@ -103,7 +103,7 @@ const failure: Failure = {
   stage: "boot",
   code: "database_failed",
   summary: "The database could not be started.",
-  hint: "Ask again; the operator's log says why.",
+  hint: "Try again; the operator's log says why.",
   log_tail: [],
 };
 

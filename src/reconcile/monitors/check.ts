@@ -34,8 +34,8 @@ export async function lookAt(check: Check, machine: string, log: Log): Promise<C
     log.warn({ err: error, check: name }, "a check could not look");
     const detail =
       error instanceof LookTooLong
-        ? "Looking took too long."
-        : "Looking did not work; the control plane's log says why.";
+        ? "The check took too long."
+        : "The check itself failed; the control plane's log says why.";
     return { ...report, findings: [{ subject: "", status: "unknown", detail, hint: null }], partial: true };
   } finally {
     clearTimeout(timer);

@@ -1,5 +1,6 @@
 import type { Finding } from "../../features/status/status.ts";
 import { bytesText, overall, spanText } from "./check.ts";
+import { counted } from "../../kit/counted.ts";
 
 /** Thresholds in percent of what there is. */
 export interface Thresholds {
@@ -21,7 +22,7 @@ const leastBytes = 512 * 1024 ** 2;
 export function judgeDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
   const used = total - free;
   const percent = (100 * used) / Math.max(1, used + available);
-  const detail = `${percent.toFixed(0)} % of the data folder's disk are used; ${bytesText(available)} are left.`;
+  const detail = `${percent.toFixed(0)} % of the data folder's disk is used; ${bytesText(available)} is free.`;
   if (percent >= failPercent || available < leastBytes) return overall("fail", detail, roomHint);
   return percent >= warnPercent ? overall("warn", detail, roomHint) : overall("ok", detail);
 }
@@ -35,8 +36,9 @@ export function judgeInodes(
 ): Finding {
   if (total === 0) return overall("ok", "The file system does not limit the number of files.");
   const percent = (100 * (total - free)) / total;
-  const detail = `${percent.toFixed(0)} % of the files that the data folder's disk can hold exist.`;
-  const hint = "Caches and old releases hold the most files; a file system with more inodes helps for good.";
+  const detail = `The data folder's disk uses ${percent.toFixed(0)} % of its inodes, which limit how many files it can hold.`;
+  const hint =
+    "Caches and old releases hold the most files. Make room, or give the data folder a file system with more inodes.";
   if (percent >= failPercent) return overall("fail", detail, hint);
   return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
 }
@@ -59,7 +61,7 @@ export function parseMeminfo(text: string): MemoryUse {
 /** Memory that programs can still get without pushing others out. */
 export function judgeMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
   const percent = (100 * (total - available)) / total;
-  const detail = `${percent.toFixed(0)} % of ${bytesText(total)} are in use; ${bytesText(available)} are available.`;
+  const detail = `${percent.toFixed(0)} % of ${bytesText(total)} is in use; ${bytesText(available)} is available.`;
   const hint =
     "`berth platform` shows how much the replicas may use together. Lower BERTH_APP_MEMORY_MIB or scale down, or add memory.";
   if (percent >= failPercent) return overall("fail", detail, hint);
@@ -68,7 +70,7 @@ export function judgeMemory({ total, available }: MemoryUse, { warnPercent, fail
 
 /** The load of the last five minutes. A busy machine is slow and not broken, so this never fails. */
 export function judgeLoad(load: number, cpus: number, warnPerCpu: number): Finding {
-  const detail = `The load of the last five minutes is ${load.toFixed(1)} on ${cpus} processors.`;
+  const detail = `The load of the last five minutes is ${load.toFixed(1)} on ${counted(cpus, "processor")}.`;
   if (load / cpus < warnPerCpu) return overall("ok", detail);
   return overall(
     "warn",
@@ -82,7 +84,7 @@ const skewMs = { warn: 1000, fail: 10_000 };
 /** How far this machine's clock is from the database's. `windowMs` is how long asking took: the difference is known no better. */
 export function judgeClock(differenceMs: number, windowMs: number): Finding {
   const sureMs = Math.max(0, Math.abs(differenceMs) - windowMs);
-  const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms, measured to ${Math.round(windowMs)} ms.`;
+  const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms (within ${Math.round(windowMs)} ms).`;
   const hint = "Run a time service (chrony, systemd-timesyncd) on both machines: cron jobs run by this clock.";
   if (sureMs >= skewMs.fail)
     return overall("fail", `The clock is ${spanText(sureMs / 1000)} off the database's.`, hint);

@@ -3,6 +3,7 @@ import type { EdgeStatus } from "../../ports/edge.ts";
 import type { MissingPart } from "../../ports/runtime.ts";
 import type { TaskStatus } from "../driver.ts";
 import { listed, overall, spanText } from "./check.ts";
+import { counted } from "../../kit/counted.ts";
 
 export interface OwnDatabase {
   readonly answeredInMs: number;
@@ -105,7 +106,7 @@ export function judgeNotifications(states: readonly NotifierState[]): readonly F
   const bad = states.flatMap(({ notifier, waiting, given_up, seconds }): Finding[] => {
     const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
     if (!isLate && given_up === 0) return [];
-    const detail = `${waiting} messages wait for ${notifier}, the oldest for ${spanText(seconds ?? 0)}; ${given_up} were given up within the hour.`;
+    const detail = `Messages that wait for ${notifier}: ${waiting}, the oldest for ${spanText(seconds ?? 0)}; given up within the last hour: ${given_up}.`;
     return [
       {
         subject: notifier,
@@ -126,7 +127,7 @@ export function judgeMachines(
 ): readonly Finding[] {
   const silent = machines.filter(({ seconds }) => seconds >= silenceSeconds);
   const bad = silent.map(({ name, seconds }): Finding => {
-    const detail = `The control plane on ${name} has not been heard of for ${spanText(seconds)}.`;
+    const detail = `The control plane on ${name} has not reported for ${spanText(seconds)}.`;
     return {
       subject: name,
       status: "fail",
@@ -135,7 +136,7 @@ export function judgeMachines(
     };
   });
   return listed(bad, {
-    ok: `${machines.length} heard of within ${spanText(silenceSeconds)}.`,
+    ok: `${counted(machines.length, "control plane")} reported within the last ${spanText(silenceSeconds)}.`,
     bad: "Control planes that are silent",
   });
 }

@@ -1,4 +1,5 @@
 import type { Finding } from "../../features/status/status.ts";
+import { counted } from "../../kit/counted.ts";
 import { bytesText, listed, overall, spanText } from "./check.ts";
 
 interface OfProject {
@@ -35,7 +36,12 @@ export function judgeDatabases({ total, troubled, silent }: DatabaseStates): rea
     hint,
   }));
   return listed([...bad, ...down], {
-    ok: total === 0 ? "There are no databases." : `All ${total} answer.`,
+    ok:
+      total === 0
+        ? "There are no databases."
+        : total === 1
+          ? "The database answers."
+          : `All ${total} databases answer.`,
     bad: `Databases that are down, of ${total}`,
   });
 }
@@ -68,12 +74,15 @@ export function judgeDomains(troubled: readonly TroubledDomain[], served: number
           {
             subject: "look-ups",
             status: "warn",
-            detail: `${late.length} hostnames should have been looked up ${spanText(first.seconds)} ago.`,
+            detail: `${counted(late.length, "hostname")} should have been looked up ${spanText(first.seconds)} ago.`,
             hint: "Look at BERTH_DNS_SERVERS and the task `domains`.",
           },
         ];
   return listed([...unasked, ...lost], {
-    ok: `${served} hostnames are served, all lead here.`,
+    ok:
+      served === 0
+        ? "No custom hostname is served."
+        : `${counted(served, "hostname")} served; all DNS records lead here.`,
     bad: "Hostnames with problems",
   });
 }
@@ -89,7 +98,7 @@ export function judgeCertificates(troubled: readonly TroubledDomain[], count: nu
       hint: "`berth domains` shows the reason and the next attempt.",
     }));
   return listed(bad, {
-    ok: count === 0 ? "Not configured: no certificates are issued." : `${count} certificates are valid.`,
+    ok: count === 0 ? "Not configured: no certificates are issued." : `Valid certificates: ${count}.`,
     bad: "Hostnames without a valid certificate",
   });
 }
@@ -130,8 +139,10 @@ export function judgeBackups(
       },
     ];
   });
+  const backedUp = ages.filter(({ backup_seconds }) => backup_seconds !== null).length;
+  const young = backedUp === ages.length ? "" : " The others are too new to have one.";
   const ok = most.daily
-    ? `All ${ages.length} databases have a backup of the last ${spanText(most.seconds)}.`
+    ? `${backedUp} of ${counted(ages.length, "database")} ${backedUp === 1 ? "has" : "have"} a backup from the last ${spanText(most.seconds)}.${young}`
     : "Not configured: automatic backups are switched off (BERTH_BACKUP_DAILY).";
   return listed(bad, {
     ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok,
@@ -151,7 +162,8 @@ const cronSeconds = { warn: 30, fail: 120 };
 export function judgeCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
   const seconds = Math.max(due_seconds ?? 0, waiting_seconds ?? 0);
   if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
-  if (seconds < cronSeconds.warn) return overall("ok", `${jobs} jobs, ${spanText(seconds)} late at most.`);
+  if (seconds < cronSeconds.warn)
+    return overall("ok", `${counted(jobs, "cron job")}; starts are at most ${spanText(seconds)} late.`);
   const detail = `Cron jobs start ${spanText(seconds)} late.`;
   const hint =
     "Look at the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
@@ -182,7 +194,7 @@ export function judgeCrashes(seen: readonly Crashes[]): readonly Finding[] {
         crashes >= loopCrashes || (restarts >= loopCrashes && (seconds ?? Infinity) < steadySeconds),
     )
     .map(({ subject, number, crashes }): Finding => {
-      const detail = `Deployment ${number} keeps crashing: ${crashes} times in the last five minutes.`;
+      const detail = `Deployment ${number} keeps crashing: ${counted(crashes, "time")} in the last five minutes.`;
       return {
         subject,
         status: "fail",
@@ -254,7 +266,7 @@ export function judgeWork(work: readonly OpenWork[], limits: WorkLimits): readon
     ];
   });
   return listed(bad, {
-    ok: `${work.length} builds and deployments are under way, none for too long.`,
+    ok: `Builds and deployments under way: ${work.length}, none for too long.`,
     bad: "Builds and deployments that are stuck",
   });
 }
