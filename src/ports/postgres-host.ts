@@ -14,6 +14,8 @@ export interface PostgresHost {
   ensure(spec: DatabaseSpec, signal?: AbortSignal): Promise<DatabaseEndpoint>;
   /** What runs, without changing anything. */
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
+  /** Whether the instance's server has its process. Costs next to nothing: no connection is made. */
+  hasProcess(id: string): boolean;
   /** Ends the instance's processes, keeps its data. Idempotent. */
   stop(id: string): Promise<void>;
   /** Ends the instance and deletes its data for good. Idempotent. */

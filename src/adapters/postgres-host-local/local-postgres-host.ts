@@ -66,6 +66,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
   return {
     ensure: (spec, signal) => ensure(options, spec, signal),
     observe: (spec) => observe(options, spec),
+    hasProcess: (id) => existingInstance(options, id)?.server.hasProcess() ?? false,
     stop: (id) => stop(options, id),
     destroy: (id) => destroy(options, id),
     list: async () => listInstances(options.dir),

@@ -5,7 +5,12 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testProject } from "../../../test/support/things.ts";
-import { emptyDisk, testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  emptyDisk,
+  testDiskLimits,
+  testOrganization,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import type { HandlerPlatform } from "../../features/context.ts";
 import { requestDatabase } from "../../features/database/database.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -16,6 +21,7 @@ import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import type { Platform } from "../platform.ts";
 import { databasesTask } from "./databases-task.ts";
+import { createResting, type Resting } from "./resting.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -38,7 +44,7 @@ after(async () => {
 beforeEach(() => database.db.deleteFrom("project_database").execute());
 
 /** A host that has what it was asked for, unless a test says otherwise. */
-function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe">> = {}) {
+function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe" | "hasProcess">> = {}) {
   const running = new Map<string, DatabaseEndpoint>();
   const ensure = async (spec: DatabaseSpec) => {
     const endpoint = { host: "127.0.0.1", port: 1, socket_path: "/s", engine_version: "17.0" };
@@ -51,10 +57,10 @@ function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe">> = {
       ? { state: "running", endpoint, size_bytes: 0, connections: 0, intact: true, compacting: false }
       : { state: "stopped" };
   };
-  return { ensure, observe, ...trouble };
+  return { ensure, observe, hasProcess: (id: string) => running.has(id), ...trouble };
 }
 
-function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db) {
+function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db, resting?: Resting) {
   const platform = {
     db,
     vault,
@@ -62,8 +68,9 @@ function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db) {
     log: silentLog,
     owner: "test",
     ports: { postgresHost: host, dataDisk: emptyDisk },
+    settings: { disk: testDiskLimits },
   };
-  return databasesTask(platform as unknown as Platform);
+  return databasesTask(platform as unknown as Platform, resting);
 }
 
 /** Databases in the order in which they are looked at. */
@@ -102,6 +109,7 @@ test("a database that cannot be observed, or whose password cannot be opened, ke
   const { observe } = host;
   const started = new Set<string>();
   await taskOn({
+    ...host,
     observe: async (spec) => {
       if (spec.id === silent) throw new Error("the query was not answered");
       return observe(spec);
@@ -119,6 +127,7 @@ test("while a server hangs in its start, the others are started, and the stop of
   const host = hostWith();
   const stopping = new AbortController();
   const task = taskOn({
+    ...host,
     observe: host.observe,
     ensure: (spec, signal) =>
       spec.id === hanging
@@ -156,6 +165,7 @@ test("a server that an earlier control plane left running is brought in line onc
   await taskOn(host).run(never);
   let asked = 0;
   const task = taskOn({
+    ...host,
     observe: host.observe,
     ensure: async (spec) => {
       asked += 1;
@@ -179,22 +189,37 @@ test("a failed row becomes ready although its server runs already", async () => 
   assert.equal((await statuses()).get(id), "ready");
 });
 
-test("a role that its owner changed is put right at the next look", async () => {
-  await askFor(1);
+test("a role that its owner changed is put right at the next look, and a resting database that went away at once", async () => {
+  const [id] = (await askFor(1)) as [string];
   const host = hostWith();
-  let changed = false;
-  const task = taskOn({
-    observe: async (spec) => {
-      const seen = await host.observe(spec);
-      return seen.state === "running" ? { ...seen, intact: !changed } : seen;
+  let [changed, looks, hasProcess, nowMs] = [false, 0, true, 0];
+  const task = taskOn(
+    {
+      ...host,
+      hasProcess: () => hasProcess,
+      observe: async (spec) => {
+        looks += 1;
+        const seen = await host.observe(spec);
+        return seen.state === "running" ? { ...seen, intact: !changed } : seen;
+      },
+      ensure: async (spec) => {
+        changed = false;
+        return host.ensure(spec);
+      },
     },
-    ensure: async (spec) => {
-      changed = false;
-      return host.ensure(spec);
-    },
-  });
-  await task.run(never);
+    database.db,
+    createResting(() => nowMs),
+  );
+  for (let run = 0; run < 4; run += 1) await task.run(never);
+  assert.equal(looks, 1, "it rests once it was found in order");
   changed = true;
+  nowMs += 60_000;
   await task.run(never);
   assert.equal(changed, false);
+  await task.run(never);
+  const before = looks;
+  hasProcess = false;
+  await task.run(never);
+  assert.equal(looks, before + 1);
+  assert.equal((await statuses()).get(id), "ready");
 });

@@ -6,7 +6,7 @@ import {
   wantedDatabases,
   type DatabaseRow,
 } from "../../features/database/database.ts";
-import { saveDatabaseSize } from "../../features/disk/disk.ts";
+import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -15,13 +15,14 @@ import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
+import { createResting, type Resting } from "./resting.ts";
 
 const maxConcurrency = 4;
 // A server that recovers takes minutes. It is left to itself then, so that the others are looked after meanwhile.
 const patienceMs = 15_000;
 
 /** Makes the databases that were asked for, and keeps all of them running. */
-export function databasesTask(platform: Platform): Task {
+export function databasesTask(platform: Platform, resting: Resting = createResting()): Task {
   const mending = new Map<string, Promise<void>>();
   // A server outlives the control plane that started it: each is brought in line once with what this one asks of it.
   const inLine = new Set<string>();
@@ -30,7 +31,10 @@ export function databasesTask(platform: Platform): Task {
   async function tend(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
     try {
       if (mending.has(row.id)) return "down";
-      const fine = await isFine(platform, row);
+      const isKnown = row.status === "ready" && inLine.has(row.id);
+      if (isKnown && resting.isResting(row.id) && platform.ports.postgresHost.hasProcess(row.id)) return "fine";
+      resting.wake(row.id);
+      const fine = await isFine(platform, row, resting);
       if (fine && inLine.has(row.id)) return "fine";
       const work = mend(platform, row, { signal, fine })
         .then((done) => void (done && inLine.add(row.id)))
@@ -52,6 +56,7 @@ export function databasesTask(platform: Platform): Task {
     async run(signal) {
       await releaseDeadLeases(platform.db, "project_database");
       const rows = await wantedDatabases(platform.db);
+      await resting.begin(platform.ports.dataDisk);
       let down = 0;
       await mapWithConcurrency(rows, maxConcurrency, async (row) => {
         if (!signal.aborted && (await tend(row, signal)) === "down") down += 1;
@@ -72,11 +77,15 @@ function troubled(platform: Platform, row: DatabaseRow, error: unknown): void {
  * A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. So is a role
  * that its owner has changed.
  */
-async function isFine(platform: Platform, row: DatabaseRow): Promise<boolean> {
+async function isFine(platform: Platform, row: DatabaseRow, resting: Resting): Promise<boolean> {
   if (row.status !== "ready") return false;
   const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
   if (seen.state !== "running") return false;
   await saveDatabaseSize(platform.db, row, seen);
+  if (seen.intact && !seen.compacting) {
+    const { limits } = await diskUseOf(platform.db, row, platform.settings.disk);
+    resting.rest(row.id, { bytes: seen.size_bytes, limitBytes: limits.database_bytes });
+  }
   return seen.intact;
 }
 
