@@ -158,7 +158,7 @@ test("cancel ends the newest build, and deploy says after Ctrl-C how", async () 
   await using user = await cliUser({ url: platform.url, token: goodToken });
   assert.match((await user.berth(["cancel", "-p", "demo"])).stdout, /^Cancelled build #\d+\. What was live before/);
   const { child, ended } = user.start(["deploy", "-p", "demo"]);
-  await until(() => platform.seen.some(({ name }) => name === "builds.logs") || undefined, { timeoutMs: 10_000 });
+  await until(() => platform.seen.some(({ name }) => name === "builds.logs") || undefined, { timeoutMs: 60_000 });
   child.kill("SIGINT");
   const { exitCode, stderr } = await ended;
   assert.equal(exitCode, 130);

@@ -34,7 +34,7 @@ async function ask(answer: { lines?: string; decision?: string } | null) {
   child.stdin.end("a b refs/heads/main\n");
   const shown = text(child.stdout);
   const ended = once(child, "exit");
-  if (answer !== null) assert.ok(await until(() => asked.endsWith("\n.\n") || undefined, { timeoutMs: 10_000 }));
+  if (answer !== null) assert.ok(await until(() => asked.endsWith("\n.\n") || undefined, { timeoutMs: 60_000 }));
   lines.end(answer?.lines ?? "");
   question.end(answer?.decision ?? "");
   const [code] = (await ended) as [number];

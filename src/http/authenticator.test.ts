@@ -71,7 +71,7 @@ test("the use of a token is noted", async () => {
     async () =>
       (await db.selectFrom("api_token").select("last_used_at").where("id", "=", id).executeTakeFirstOrThrow())
         .last_used_at ?? undefined,
-    { timeoutMs: 5000 },
+    { timeoutMs: 60_000 },
   );
   assert.ok(used);
   await sleep(20);

@@ -11,7 +11,7 @@ async function askForDatabase(api: TestApi) {
   const { slug } = await testProject(api.platform, org);
   const asked = api.call("POST", `/v1/projects/${slug}/database`, { token: org.owner });
   const row = () => db.selectFrom("project_database").select("id").executeTakeFirst();
-  assert.ok(await until(row, { timeoutMs: 10_000 }));
+  assert.ok(await until(row, { timeoutMs: 60_000 }));
   return { asked };
 }
 

@@ -78,7 +78,7 @@ describe("a control plane that is killed", { skip: missingPart, timeout: 300_000
   }
 
   async function requested(): Promise<void> {
-    await until(async () => ((await isRunning()) ? true : undefined), { timeoutMs: 10_000 });
+    await until(async () => ((await isRunning()) ? true : undefined), { timeoutMs: 60_000 });
   }
 
   async function isRunning(): Promise<boolean> {

@@ -58,7 +58,7 @@ test("a suspended organization serves 503, its tokens and pushes are refused, it
   );
   assert.equal(refused?.body["code"], "org_suspended");
   assert.match(await streamed, /event: error\ndata: .*"org_suspended"/);
-  assert.equal(await until(() => serves(503), { timeoutMs: 10_000 }), true);
+  assert.equal(await until(() => serves(503), { timeoutMs: 60_000 }), true);
   await app.commit(nodeApp("pushed while suspended"));
   assert.notEqual((await app.push()).exitCode, 0);
 
@@ -111,11 +111,11 @@ test("on a laptop the link of a decision is in the outbox, for the operator's ey
   const asked = await remove();
   assert.equal(asked.status, 403);
   const outbox = join(platform.dataDir, "outbox");
-  const file = await until(() => filesIn(outbox).find((name) => name.includes("-approval-")), { timeoutMs: 10_000 });
+  const file = await until(() => filesIn(outbox).find((name) => name.includes("-approval-")), { timeoutMs: 60_000 });
   assert.ok(file);
   assert.equal(statSync(join(outbox, file)).mode & 0o777, 0o600);
   const link = /http:\S+\/decide\/[\w-]{43}/.exec(readFileSync(join(outbox, file), "utf8"))?.[0] ?? "";
-  assert.equal(await until(() => platform.output().includes(link) || undefined, { timeoutMs: 5000 }), true);
+  assert.equal(await until(() => platform.output().includes(link) || undefined, { timeoutMs: 60_000 }), true);
 
   const waiting = callAs(agent, "GET", `/v1/approvals/${asked.body.approval.id}?wait=60`);
   const page = new URL(new URL(link).pathname, platform.api).href;
@@ -127,7 +127,7 @@ test("on a laptop the link of a decision is in the outbox, for the operator's ey
   assert.equal(decided.status, 200);
   assert.equal((await waiting).body["status"], "approved");
   assert.equal((await remove()).status, 200);
-  assert.equal(await until(() => serves(503), { timeoutMs: 10_000 }), true);
+  assert.equal(await until(() => serves(503), { timeoutMs: 60_000 }), true);
 });
 
 function filesIn(dir: string): readonly string[] {

@@ -140,7 +140,7 @@ test("a push whose git is killed while its deployment goes live moves the branch
   const [pushed] = await Promise.all([push("main"), deployNext(project.id, async () => killReceivePack())]);
   assert.notEqual(pushed.exitCode, 0);
   const isMoved = async () => (await repositories.resolve(project.id, "refs/heads/main")) === commit || undefined;
-  assert.equal(await until(isMoved, { timeoutMs: 5000 }), true);
+  assert.equal(await until(isMoved, { timeoutMs: 60_000 }), true);
   await commitFile(root, work, "next.txt", "next");
   const [next] = await Promise.all([push("main"), deployNext(project.id)]);
   assert.equal(next.exitCode, 0, next.stderr);

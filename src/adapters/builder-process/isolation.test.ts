@@ -74,7 +74,7 @@ describe("a build", () => {
     const onLine = (line: string) => void (line.includes("started") && stop.abort());
     const { outcome } = await attempt(test.builder, building(script), { signal: stop.signal, onLine });
     assert.equal(outcome.outcome, "cancelled");
-    const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: 5000 });
+    const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: 30_000 });
     assert.equal(await isGone(), true);
     await test.builder.settle();
     assert.equal(await filesIn(test.options.buildsDir), 0);

@@ -24,7 +24,7 @@ describe("backups of local instances", { skip: missingPart }, () => {
       await session.query("begin; lock table t");
       let seen: ReturnType<typeof dumping>;
       const consume = async (archive: AsyncIterable<Buffer>) => {
-        seen = await until(dumping, { timeoutMs: 10_000 });
+        seen = await until(dumping, { timeoutMs: 60_000 });
         await session.query("commit");
         for await (const _ of archive);
       };

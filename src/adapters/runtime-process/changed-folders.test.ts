@@ -58,7 +58,7 @@ for (const [level, parts] of Object.entries(levels))
       const isOver = async () => ({ bytes: 65 * mib, isOver: true });
       await endOverFull({ ...ground.sandbox, changes: isOver }, folders);
       const expected = level === "with namespaces" ? 1 : 0;
-      assert.ok(await until(async () => ((await running()) === expected ? true : undefined), { timeoutMs: 10_000 }));
+      assert.ok(await until(async () => ((await running()) === expected ? true : undefined), { timeoutMs: 60_000 }));
       const { lines } = await runtime.readOutput({ workload_id: `dep_${project_id}`, ordinal: 0, attempt: 1 }, null);
       assert.equal(
         lines.some((line) => line.includes("wrote more to its own folder")),

@@ -69,7 +69,7 @@ async function supersededPush(logStore: LogStore) {
   );
   const queued = () =>
     db.selectFrom("build").select("id").where("project_id", "=", project.id).where("status", "=", "queued").execute();
-  assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: 10_000 }));
+  assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: 60_000 }));
   await db.updateTable("build").set({ status: "superseded" }).where("project_id", "=", project.id).execute();
   const { accepted, build } = await told;
   return { accepted, id: build?.id ?? "", lines };

@@ -136,7 +136,7 @@ test("while a server hangs in its start, the others are started, and the stop of
   });
   const run = task.run(stopping.signal);
   const ready = async () => ((await statuses()).get(other) === "ready" ? true : undefined);
-  assert.ok(await until(ready, { timeoutMs: 10_000 }), "the other was not started");
+  assert.ok(await until(ready, { timeoutMs: 60_000 }), "the other was not started");
   stopping.abort(new Error("the platform is stopping"));
   await run;
   await task.settle?.();
