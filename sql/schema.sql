@@ -13,6 +13,16 @@ CREATE FUNCTION public.mark_route_changed(id text) RETURNS void
   on conflict (project_id) do update set changed_by = excluded.changed_by
 $$;
 
+CREATE FUNCTION public.note_certificate_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if new.status is distinct from old.status or new.not_after is distinct from old.not_after then
+    update domain set dns_status = dns_status where hostname = new.hostname;
+  end if;
+  return null;
+end $$;
+
 CREATE FUNCTION public.note_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -77,6 +87,20 @@ CREATE AGGREGATE public.sum_counts(bigint[]) (
     STYPE = bigint[],
     INITCOND = '{}',
     PARALLEL = safe
+);
+
+CREATE TABLE public.acme_account (
+    directory text NOT NULL,
+    sealed_key bytea NOT NULL,
+    url text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.acme_challenge (
+    token text NOT NULL,
+    hostname text NOT NULL,
+    answer text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.activity (
@@ -221,6 +245,28 @@ CREATE TABLE public.build (
     finished_at timestamp with time zone,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
+);
+
+CREATE TABLE public.certificate (
+    id text NOT NULL,
+    hostname text NOT NULL,
+    challenge text NOT NULL,
+    wanted boolean DEFAULT true NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    detail text DEFAULT 'No attempt was made yet.'::text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    ordered_at timestamp with time zone,
+    chain_pem text,
+    sealed_key bytea,
+    not_before timestamp with time zone,
+    not_after timestamp with time zone,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT certificate_challenge_check CHECK ((challenge = ANY (ARRAY['http-01'::text, 'dns-01'::text]))),
+    CONSTRAINT certificate_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
 );
 
 CREATE TABLE public.change (
@@ -388,12 +434,8 @@ CREATE TABLE public.domain (
     next_check_at timestamp with time zone DEFAULT now() NOT NULL,
     verified_at timestamp with time zone,
     lost_at timestamp with time zone,
-    ssl_status text DEFAULT 'pending'::text NOT NULL,
-    ssl_detail text,
-    ssl_next_attempt_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT domain_dns_status_check CHECK ((dns_status = ANY (ARRAY['pending'::text, 'ok'::text, 'mismatch'::text]))),
-    CONSTRAINT domain_ssl_status_check CHECK ((ssl_status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
+    CONSTRAINT domain_dns_status_check CHECK ((dns_status = ANY (ARRAY['pending'::text, 'ok'::text, 'mismatch'::text])))
 );
 
 CREATE TABLE public.domain_claim (
@@ -677,6 +719,12 @@ CREATE TABLE public.ssh_key (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+ALTER TABLE ONLY public.acme_account
+    ADD CONSTRAINT acme_account_pkey PRIMARY KEY (directory);
+
+ALTER TABLE ONLY public.acme_challenge
+    ADD CONSTRAINT acme_challenge_pkey PRIMARY KEY (token);
+
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_pkey PRIMARY KEY (id);
 
@@ -706,6 +754,12 @@ ALTER TABLE ONLY public.build
 
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_project_id_number_key UNIQUE (project_id, number);
+
+ALTER TABLE ONLY public.certificate
+    ADD CONSTRAINT certificate_hostname_key UNIQUE (hostname);
+
+ALTER TABLE ONLY public.certificate
+    ADD CONSTRAINT certificate_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.cron_job
     ADD CONSTRAINT cron_job_pkey PRIMARY KEY (id);
@@ -866,6 +920,10 @@ CREATE UNIQUE INDEX build_one_running ON public.build USING btree (project_id) W
 
 CREATE INDEX build_open ON public.build USING btree (status, created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
+CREATE INDEX certificate_due ON public.certificate USING btree (next_attempt_at) WHERE wanted;
+
+CREATE INDEX certificate_ordered ON public.certificate USING btree (ordered_at);
+
 CREATE INDEX change_by_org ON public.change USING btree (org_id, xid);
 
 CREATE INDEX change_by_time ON public.change USING btree (at);
@@ -964,11 +1022,13 @@ CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, phase ON public.ba
 
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.build FOR EACH ROW EXECUTE FUNCTION public.note_change('build');
 
+CREATE TRIGGER change_noted AFTER UPDATE OF status, not_after ON public.certificate FOR EACH ROW EXECUTE FUNCTION public.note_certificate_change();
+
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.cron_run FOR EACH ROW EXECUTE FUNCTION public.note_change('cron');
 
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.note_change('deployment');
 
-CREATE TRIGGER change_noted AFTER UPDATE OF dns_status, ssl_status, verified_at, lost_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.note_change('domain');
+CREATE TRIGGER change_noted AFTER UPDATE OF dns_status, verified_at, lost_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.note_change('domain');
 
 CREATE TRIGGER change_noted AFTER UPDATE OF status ON public.project_database FOR EACH ROW EXECUTE FUNCTION public.note_change('database');
 

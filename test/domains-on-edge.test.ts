@@ -15,6 +15,7 @@ import type { Task } from "../src/reconcile/driver.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
+import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let dns: TestDnsServer;
@@ -37,7 +38,8 @@ before(async () => {
   app = createServer((incoming, response) => response.end(`the shop, for ${incoming.headers.host}`));
   await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
   await deployedProject();
-  platform = { ...api.platform, machine: "test", ports: { ...api.platform.ports, edge } } as unknown as Platform;
+  const ports = { ...api.platform.ports, edge };
+  platform = { ...api.platform, ...withoutCertificates(), machine: "test", ports } as unknown as Platform;
   edges = edgeTask(platform);
 });
 after(async () => {

@@ -9,7 +9,7 @@ import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builti
 import { removeEdge } from "../src/features/deployments/deployments.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
-import type { Edge, RouteTable } from "../src/ports/edge.ts";
+import type { CertificateTable, Edge, RouteTable } from "../src/ports/edge.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
 import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
@@ -61,6 +61,7 @@ function trapped(real: BuiltinEdge): Edge {
       }
       return real.apply(table);
     },
+    applyCertificates: (table: CertificateTable) => real.applyCertificates(table),
     openRequests: () => real.openRequests(),
     measure: () => real.measure(),
   });

@@ -17,6 +17,7 @@ import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
+import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let api: TestApi;
@@ -47,7 +48,7 @@ before(async () => {
   const retention = { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 };
   const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 } };
   platform = {
-    ...api.platform,
+    ...{ ...api.platform, ...withoutCertificates() },
     log: silentLog,
     machine: "test",
     settings: { metrics },

@@ -61,6 +61,7 @@ export const approvalStates = {
 export type DeploymentStatus = keyof typeof deploymentStates;
 export type DatabaseStatus = keyof typeof databaseStates;
 export type BackupStatus = keyof typeof backupStates;
+export type CertificateStatus = keyof typeof certificateStates;
 export type NameStatus = keyof typeof nameStates;
 export type ApprovalStatus = keyof typeof approvalStates;
 export type CronRunStatus = keyof typeof cronRunStates;

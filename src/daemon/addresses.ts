@@ -1,18 +1,28 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
+import type { HttpsNames } from "../features/certificates/certificates.ts";
 import type { Addresses } from "../features/context.ts";
 import type { DomainSettings } from "../features/domains/domains.ts";
 import type { Config } from "./config.ts";
 
-/** How users reach applications and git. Ports that are the protocol's own are left out of URLs. */
-export function addressesOf(config: Config): Addresses {
+/**
+ * How users reach applications and git: over HTTPS as soon as the edge has a certificate for the name. Ports that are the protocol's own are
+ * left out of URLs.
+ */
+export function addressesOf(config: Config, https: Pick<HttpsNames, "has">): Addresses {
   const withPort = (port: number, usual: number) => (port === usual ? "" : `:${port}`);
+  const urlOf = (hostname: string, plainPort: number) =>
+    https.has(hostname)
+      ? `https://${hostname}${withPort(config.edgeTlsPort, 443)}`
+      : `http://${hostname}${withPort(plainPort, 80)}`;
   return {
     appsDomain: config.domain,
-    controlUrl: `http://${config.host}${withPort(config.httpPort, 80)}`,
-    appUrl: (hostname) => `http://${hostname}${withPort(config.edgePort, 80)}`,
+    get controlUrl() {
+      return urlOf(config.host, config.httpPort);
+    },
+    appUrl: (hostname) => urlOf(hostname, config.edgePort),
     gitSsh: (org, slug) => `ssh://git@${config.host}${withPort(config.sshPort, 22)}/${org}/${slug}.git`,
-    gitHttp: (org, slug) => `http://${config.host}${withPort(config.httpPort, 80)}/git/${org}/${slug}.git`,
+    gitHttp: (org, slug) => `${urlOf(config.host, config.httpPort)}/git/${org}/${slug}.git`,
   };
 }
 

@@ -5,6 +5,7 @@ import { buildMemoryMibOf } from "./build-memory.ts";
 import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
 import { edgeSettings } from "./edge-settings.ts";
+import { httpsSettings } from "./https-settings.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 import { toolEnvironment } from "./tool-environment.ts";
 
@@ -43,6 +44,7 @@ export const settings = {
     "How long a user's hostname is served after its DNS records were lost.",
   ),
   example: flag("BERTH_EXAMPLE", true, "Deploy an example on the first start."),
+  ...httpsSettings,
   onStop: choice(
     "BERTH_ON_STOP",
     ["stop", "keep"],

@@ -6,6 +6,7 @@ import type { Log } from "../kit/log.ts";
 import { isAlive } from "../kit/processes.ts";
 import type { Edge } from "../ports/edge.ts";
 import { pathsIn, type Config } from "./config.ts";
+import { hasHttps } from "./certificate-settings.ts";
 import type { MachineParts } from "./setup/machine.ts";
 import { StartRefused } from "./start-refused.ts";
 
@@ -57,7 +58,7 @@ function builtin({ config, parts, log }: EdgeFoundation): Edge {
   return createBuiltinEdge({
     listenHost: config.listen,
     listenPort: config.edgePort,
-    listenTlsPort: null,
+    listenTlsPort: hasHttps(config) ? config.edgeTlsPort : null,
     stateDir: pathsIn(config.dataDir).edge,
     nodeBin: process.execPath,
     // Projects are numbered from 1.
@@ -72,7 +73,7 @@ function haproxy({ config, parts, log }: EdgeFoundation): Edge {
     haproxyBin: parts.haproxy ?? "haproxy",
     listenHost: config.listen,
     listenPort: config.edgePort,
-    listenTlsPort: null,
+    listenTlsPort: hasHttps(config) ? config.edgeTlsPort : null,
     stateDir: pathsIn(config.dataDir).haproxy,
     uid: config.uidBase,
     setpriv: parts.setpriv,

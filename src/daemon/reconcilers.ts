@@ -3,6 +3,7 @@ import { approvalsTask } from "../reconcile/approvals/approvals-task.ts";
 import { appsTask } from "../reconcile/apps/apps-task.ts";
 import { backupsTask } from "../reconcile/backups/backups-task.ts";
 import { buildsTask } from "../reconcile/builds/builds-task.ts";
+import { certificatesTask } from "../reconcile/certificates/certificates-task.ts";
 import { cronTask } from "../reconcile/cron/cron-task.ts";
 import { databasesTask } from "../reconcile/databases/databases-task.ts";
 import { diskTask } from "../reconcile/disk/disk-task.ts";
@@ -33,6 +34,7 @@ export function createReconcilers(
       appsTask(platform, () => wake("apps")),
       edgeTask(platform),
       domainsTask(platform),
+      certificatesTask(platform, () => wake("certificates")),
       releasesTask(platform, () => wake("releases")),
       buildsTask(platform, () => wake("builds")),
       backupsTask(platform, () => wake("backups")),

@@ -7,6 +7,7 @@ import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { raiseRouteVersion } from "../features/deployments/deployments.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
+import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import { createSignInLinks, type SignInLinks } from "../http/sign-in.ts";
 import type { Driver } from "../reconcile/driver.ts";
@@ -60,7 +61,6 @@ export async function startPlatform(
   shutdown.onEnd("the data folder", async () => folder.release());
   await requireFreePorts(config);
   const bundle = prepareDashboard({ fallbackDir: pathsIn(config.dataDir).dashboard, log });
-  const links = createSignInLinks(addressesOf(config).controlUrl);
   const parts = await ensureMachine({
     dataDir: config.dataDir,
     log,
@@ -77,6 +77,8 @@ export async function startPlatform(
   const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
   await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
+  const addresses = addressesOf(config, platform.httpsNames);
+  const links = createSignInLinks(() => addresses.controlUrl);
   const isNew = await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken);
   const git = await openGit(config, { parts, platform, confinement, admits });
   const reconcilers = createReconcilers(platform, () =>
@@ -87,7 +89,14 @@ export async function startPlatform(
     log,
     checks: readinessChecks(platform, reconcilers, git),
     hostnames: [hostname(), ...config.hosts],
-    mounts: [{ prefix: "/git/", handle: git.httpHandler }],
+    mounts: [
+      { prefix: "/git/", handle: git.httpHandler },
+      {
+        prefix: challengePrefix,
+        anyHost: true,
+        handle: (request, response) => answerChallenge(platform.db, request, response),
+      },
+    ],
     dashboard: { bundle, links },
     operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
@@ -171,7 +180,12 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
 }
 
 function handlerPlatform(config: Config, platform: Platform) {
-  return { ...platform, addresses: addressesOf(config), version: packageJson.version, limits: pushLimitsOf(config) };
+  return {
+    ...platform,
+    addresses: addressesOf(config, platform.httpsNames),
+    version: packageJson.version,
+    limits: pushLimitsOf(config),
+  };
 }
 
 /** Where the example application's source lies. */

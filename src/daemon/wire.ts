@@ -12,6 +12,7 @@ import { createLocalRepositories } from "../adapters/repositories-local/local-re
 import { removeRunFolder } from "../kit/run-folder.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
+import { HttpsNames } from "../features/certificates/certificates.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
 import { openProjectQuota } from "../kit/project-quota.ts";
@@ -23,6 +24,7 @@ import type { Platform } from "../reconcile/platform.ts";
 import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
+import { certificateIssuerOf, certificateSettingsOf } from "./certificate-settings.ts";
 import { machineName } from "./data-folder.ts";
 import { createEdge } from "./edge.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
@@ -64,6 +66,8 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       runtime,
       dataDisk: dataDiskOf(config),
       edge: await createEdge(foundation),
+      certificateIssuer: certificateIssuerOf(config),
+      dnsProvider: null,
       postgresHost: instances,
       tenantDatabase: createPostgresTenantDatabase({
         connections: config.browserConnections,
@@ -82,7 +86,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     },
     settings: settingsOf(config),
     domains: domainSettingsOf(config),
-    appUrl: addressesOf(config).appUrl,
+    ...httpsOf(config, log),
   };
   const leaveMachine = async () => {
     runtime.close();
@@ -101,6 +105,12 @@ interface Wired {
   readonly confinement: Confinement;
   /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
   readonly leaveMachine: () => Promise<void>;
+}
+
+function httpsOf(config: Config, log: Log) {
+  const httpsNames = new HttpsNames();
+  const { appUrl } = addressesOf(config, httpsNames);
+  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl };
 }
 
 /** git runs as the user below that of the control plane's own database. */

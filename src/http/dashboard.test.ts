@@ -10,7 +10,7 @@ const file = (text: string, type: string) => ({ bytes: Buffer.from(text), gzip: 
 const page = `<!doctype html><script>let theme</script><script type="module" src="/assets/main-1.js"></script>`;
 
 before(async () => {
-  links = createSignInLinks("http://berth.test");
+  links = createSignInLinks(() => "http://berth.test");
   const files = new Map([
     ["/index.html", file(page, "text/html")],
     ["/assets/main-1.js", file("go()", "text/javascript")],

@@ -44,6 +44,8 @@ export interface HttpOptions {
 /** Everything under `prefix` (such as `/git/`) goes to `handle`, body unread. */
 export interface Mount {
   readonly prefix: `/${string}/`;
+  /** Also under hostnames that are not the control plane's. */
+  readonly anyHost?: boolean;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
@@ -104,7 +106,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
   const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));
-  const { controlUrl } = platform.addresses;
+  const controlUrl = () => platform.addresses.controlUrl;
   const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
   addSignIn(app, { vault: platform.vault, authenticator, limiter, controlUrl, links });
   addFallbacks(app, log, servePage);
@@ -181,9 +183,9 @@ function createNodeServer(handle: RequestListener, options: HttpOptions, limits:
   const { mounts = [], hostnames = [], platform, log } = options;
   const checkHead = createHeadCheck([new URL(platform.addresses.controlUrl).hostname, ...hostnames]);
   const listener: RequestListener = (request, response) => {
-    const fault = checkHead(request);
-    if (fault !== undefined) return refuseHead(response, fault);
     const mount = mounts.find(({ prefix }) => request.url?.startsWith(prefix));
+    const fault = mount?.anyHost === true ? undefined : checkHead(request);
+    if (fault !== undefined) return refuseHead(response, fault);
     if (mount === undefined) return handle(request, response);
     mount.handle(request, response).catch((error: unknown) => {
       log.error({ error: String(error) }, "a mounted handler failed");

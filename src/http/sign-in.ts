@@ -12,7 +12,8 @@ export interface SignIn {
   readonly vault: Vault;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
-  readonly controlUrl: string;
+  /** At this moment: it changes with the first certificate. */
+  readonly controlUrl: () => string;
   readonly links: SignInLinks;
 }
 
@@ -27,14 +28,15 @@ export interface SignInLinks {
 const linkMs = 15 * 60_000;
 const mostLinks = 1000;
 
-export function createSignInLinks(baseUrl: string): SignInLinks {
+/** `baseUrl`: of the control plane, at this moment. */
+export function createSignInLinks(baseUrl: () => string): SignInLinks {
   const tokens = new LRUCache<string, string>({ max: mostLinks, ttl: linkMs });
   return {
     create(token) {
       const code = randomBytes(32).toString("base64url");
       tokens.set(code, token);
       // Behind # it reaches neither a server's log nor a Referer.
-      return `${baseUrl}/sign-in#${code}`;
+      return `${baseUrl()}/sign-in#${code}`;
     },
     redeem(code) {
       const token = tokens.get(code);
@@ -122,7 +124,7 @@ function tokenOfCookie(vault: Vault, header: string | undefined): string | undef
 /** A page of another origin cannot set this header, and a browser names the origin truthfully. */
 function requireOwnPage({ controlUrl }: SignIn, { headers }: FastifyRequest): void {
   const origin = URL.parse(headers.origin ?? "");
-  const isOwn = origin !== null && (origin.origin === new URL(controlUrl).origin || origin.host === headers.host);
+  const isOwn = origin !== null && (origin.origin === new URL(controlUrl()).origin || origin.host === headers.host);
   if (!isOwn || headers["x-berth-dashboard"] !== "1")
     throw new Refused("forbidden", { error: "Only the dashboard of this platform signs in here." });
 }

@@ -16,6 +16,7 @@ export type IdPrefix =
   | "evt"
   | "dbs"
   | "dom"
+  | "crt"
   | "ntf"
   | "alt"
   | "pur";

@@ -7,6 +7,10 @@ export interface Dns {
   addresses(hostname: string): Promise<DnsAnswer>;
   /** The TXT records of exactly this name or its alias; the parts of a record are joined. */
   texts(hostname: string): Promise<DnsAnswer>;
+  /** The name that this one is a CNAME of. */
+  alias(hostname: string): Promise<DnsAnswer>;
+  /** The values of the `issue` records (CAA, RFC 8659 §3) that hold for the name: its own, else its nearest parent's. */
+  authorities(hostname: string): Promise<DnsAnswer>;
 }
 
 /** `none`: the servers say that there is nothing. `unavailable`: they did not say, and nothing may be concluded. */

@@ -1,12 +1,15 @@
+import type { HttpsNames } from "../features/certificates/certificates.ts";
 import type { DomainSettings } from "../features/domains/domains.ts";
 import type { HistoryRetention } from "../features/activity/activity.ts";
 import type { DiskLimits } from "../features/disk/disk.ts";
 import type { MetricRetention } from "../features/metrics/metrics.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
+import type { CertificateIssuer } from "../ports/certificate-issuer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
+import type { DnsProvider } from "../ports/dns-provider.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { Notifier } from "../ports/notifier.ts";
@@ -19,6 +22,7 @@ import type { Storages } from "../ports/storage.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
+import type { CertificateSettings } from "./certificates/settings.ts";
 import type { IngestOutput } from "./logs/ingest.ts";
 
 /** What the reconcilers work with: our rows on one side, the ports on the other. */
@@ -37,6 +41,10 @@ export interface Platform {
     readonly builder: Builder;
     readonly dataDisk: DataDisk;
     readonly edge: Edge;
+    /** Null: no authority is set. */
+    readonly certificateIssuer: CertificateIssuer | null;
+    /** Null: wildcard certificates cannot be proven. */
+    readonly dnsProvider: DnsProvider | null;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
     readonly logStore: LogStore;
@@ -48,6 +56,8 @@ export interface Platform {
   readonly ingestOutput: IngestOutput;
   readonly settings: ReconcileSettings;
   readonly domains: DomainSettings;
+  readonly certificates: CertificateSettings;
+  readonly httpsNames: HttpsNames;
   /** `http://demo.localhost:8080` for a hostname. */
   readonly appUrl: (hostname: string) => string;
 }

@@ -11,6 +11,7 @@ export type LeasedTable =
   | "backup_operation"
   | "cron_run"
   | "notification"
+  | "certificate"
   | "project_purge";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */

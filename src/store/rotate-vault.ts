@@ -27,6 +27,20 @@ const sealedColumns = [
     keys: ["id", "project_id"],
     name: (row: SealedRow) => `deployment:${String(row["id"])}`,
   },
+  {
+    table: "certificate",
+    column: "sealed_key",
+    project: "id",
+    keys: ["id"],
+    name: () => "certificate_key",
+  },
+  {
+    table: "acme_account",
+    column: "sealed_key",
+    project: "directory",
+    keys: ["directory"],
+    name: () => "acme_account_key",
+  },
   { table: "notification", column: "sealed_message", project: "id", keys: ["id"], name: () => "notification" },
   {
     table: "idempotency_key",

@@ -26,6 +26,8 @@ export interface ImageColumn {
 }
 
 export interface Tables {
+  acme_account: AcmeAccountTable;
+  acme_challenge: AcmeChallengeTable;
   activity: ActivityTable;
   alert: AlertTable;
   api_token: ApiTokenTable;
@@ -33,6 +35,7 @@ export interface Tables {
   backup: BackupTable;
   backup_operation: BackupOperationTable;
   build: BuildTable;
+  certificate: CertificateTable;
   change: ChangeTable;
   cron_job: CronJobTable;
   cron_run: CronRunTable;
@@ -61,6 +64,20 @@ export interface Tables {
   restored_database: RestoredDatabaseTable;
   route_change: RouteChangeTable;
   ssh_key: SshKeyTable;
+}
+
+export interface AcmeAccountTable {
+  directory: string;
+  sealed_key: Buffer;
+  url: string | null;
+  created_at: Generated<Timestamp>;
+}
+
+export interface AcmeChallengeTable {
+  token: string;
+  hostname: string;
+  answer: string;
+  created_at: Generated<Timestamp>;
 }
 
 export interface ActivityTable {
@@ -197,6 +214,26 @@ export interface BuildTable {
   finished_at: Timestamp | null;
 }
 
+export interface CertificateTable {
+  id: string;
+  hostname: string;
+  challenge: "http-01" | "dns-01";
+  wanted: Generated<boolean>;
+  status: Generated<"pending" | "issuing" | "active" | "failed">;
+  detail: Generated<string>;
+  failures: Generated<number>;
+  next_attempt_at: Generated<Timestamp>;
+  ordered_at: Timestamp | null;
+  chain_pem: string | null;
+  sealed_key: Buffer | null;
+  not_before: Timestamp | null;
+  not_after: Timestamp | null;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+}
+
 export interface ChangeTable {
   xid: Generated<number>;
   org_id: string;
@@ -299,9 +336,6 @@ export interface DomainTable {
   next_check_at: Generated<Timestamp>;
   verified_at: Timestamp | null;
   lost_at: Timestamp | null;
-  ssl_status: Generated<"pending" | "issuing" | "active" | "failed">;
-  ssl_detail: string | null;
-  ssl_next_attempt_at: Timestamp | null;
   created_at: Generated<Timestamp>;
 }
 

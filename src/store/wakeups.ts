@@ -14,6 +14,7 @@ export type Topic =
   | "databases"
   | "backups"
   | "domains"
+  | "certificates"
   | "cron"
   | "logs"
   | "tokens"

@@ -1,12 +1,12 @@
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, mkdirSync } from "node:fs";
 import { request } from "node:http";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { asUserWithTun } from "../../src/sandbox/test-open-tun.ts";
 import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
+import { freePort } from "../support/free-port.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
@@ -262,22 +262,6 @@ function inherited(): Record<string, string> {
     process.env[name] === undefined ? [] : [[name, process.env[name] as string] as const],
   );
   return { PATH: systemPath, ...Object.fromEntries(pairs) };
-}
-
-/** A port that is free now, outside of the ranges for outgoing connections, databases and sandboxes. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 5000);
-    const isFree = await new Promise<boolean>((resolve) => {
-      const server = createServer();
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => {
-        const { port: taken } = server.address() as AddressInfo;
-        server.close(() => resolve(taken === port));
-      });
-    });
-    if (isFree) return port;
-  }
 }
 
 let copied: string | undefined;

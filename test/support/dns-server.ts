@@ -4,6 +4,8 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 /** A record of a zone; a TXT record may have several parts of at most 255 bytes. */
 export type DnsRecord =
   | { readonly type: "A" | "AAAA" | "CNAME"; readonly value: string }
+  /** The value of an `issue` record. */
+  | { readonly type: "CAA"; readonly value: string }
   | { readonly type: "TXT"; readonly value: string | readonly string[] };
 
 /** How a name is answered when not by records. */
@@ -86,7 +88,7 @@ function serveTcp(zone: Zone, asked: string[]): Server {
   });
 }
 
-const typeNumbers = { A: 1, CNAME: 5, TXT: 16, AAAA: 28 } as const;
+const typeNumbers = { A: 1, CNAME: 5, TXT: 16, AAAA: 28, CAA: 257 } as const;
 const rcodes = { ok: 0, servfail: 2, nxdomain: 3, refused: 5 } as const;
 // RFC 1035 §4.2.1; the answer to whoever announces more could be larger, but need not.
 const udpBytes = 512;
@@ -143,6 +145,8 @@ function contentBytes(record: DnsRecord): Buffer {
       return ipv6Bytes(record.value);
     case "CNAME":
       return nameBytes(record.value);
+    case "CAA":
+      return Buffer.concat([Buffer.from([0, 5]), Buffer.from(`issue${record.value}`)]);
     case "TXT":
       return Buffer.concat(
         [record.value].flat().map((part) => Buffer.concat([Buffer.from([part.length]), Buffer.from(part)])),

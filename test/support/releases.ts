@@ -21,6 +21,7 @@ import { createIngest } from "../../src/reconcile/logs/ingest.ts";
 import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./things.ts";
+import { withoutCertificates } from "./without-certificates.ts";
 import { testApi, testDiskLimits, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
 
 /** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
@@ -98,6 +99,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
   const edge = options.edge ?? {
     kind: "builtin",
     apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
+    applyCertificates: async () => {},
     openRequests: async () => new Map(),
     measure: async () => [],
   };
@@ -119,6 +121,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
     ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
     ports: { runtime, logStore, edge, repositories, builder, postgresHost, dataDisk },
     settings: releaseTestSettings,
+    ...withoutCertificates(),
     appUrl: api.platform.addresses.appUrl,
   } as unknown as Platform;
   const platform = { ...rows, ingestOutput: createIngest(rows) };

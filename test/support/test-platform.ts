@@ -151,6 +151,8 @@ function describing(): HandlerPlatform["ports"]["runtime"] {
 const emptyDns: Dns = {
   addresses: async () => ({ outcome: "none" }),
   texts: async () => ({ outcome: "none" }),
+  alias: async () => ({ outcome: "none" }),
+  authorities: async () => ({ outcome: "none" }),
 };
 
 /** What users' hostnames must lead to in tests. */

@@ -23,7 +23,18 @@ export function createDnsResolver(options: DnsResolverOptions): Dns {
     },
     texts: (hostname) =>
       ask(async (resolver) => (await resolver.resolveTxt(absolute(hostname))).map((parts) => parts.join(""))),
+    alias: (hostname) => ask((resolver) => resolver.resolveCname(absolute(hostname))),
+    authorities: (hostname) => climb(ask, hostname.replace(/^\*\./, "")),
   };
+}
+
+// RFC 8659 §3: the nearest name with any CAA record decides, also with one that names no issuer.
+async function climb(ask: (question: Question) => Promise<DnsAnswer>, hostname: string): Promise<DnsAnswer> {
+  const answer = await ask(async (resolver) =>
+    (await resolver.resolveCaa(absolute(hostname))).map((record) => record.issue ?? ""),
+  );
+  const parent = hostname.slice(hostname.indexOf(".") + 1);
+  return answer.outcome === "none" && parent.includes(".") ? climb(ask, parent) : answer;
 }
 
 type Question = (resolver: Resolver) => Promise<string[]>;

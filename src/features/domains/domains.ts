@@ -70,6 +70,10 @@ export async function hostnamesOf(
   return (await domainsOf(platform.db, project, ownZones(platform.domains))).map((row) => row.hostname);
 }
 
+export { zoneOf } from "./parse-hostname.ts";
+export { addressesElsewhere } from "./rules.ts";
+export { domainNamed } from "./queries.ts";
+
 /** The zones in which the platform itself has names. */
 export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly string[] {
   return [appsDomain, controlHost].map(zoneOf).filter((zone) => zone !== null);

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { CertificateStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 
@@ -43,6 +44,7 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
     .innerJoin("domain_claim", (join) =>
       join.onRef("domain_claim.org_id", "=", "domain.org_id").onRef("domain_claim.hostname", "=", "domain.hostname"),
     )
+    .leftJoin("certificate", "certificate.hostname", "domain.hostname")
     .select([
       "domain.id",
       "domain.org_id",
@@ -55,15 +57,22 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
       "domain.checked_at",
       "domain.verified_at",
       "domain.lost_at",
-      "domain.ssl_status",
-      "domain.ssl_detail",
-      "domain.ssl_next_attempt_at",
+      certificateStatus.as("ssl_status"),
+      "certificate.detail as ssl_detail",
+      certificateNextAttempt.as("ssl_next_attempt_at"),
       "domain.created_at",
       "domain_claim.proof",
       "project.hostname as default_hostname",
       needsTxt(ownZones).as("needs_txt"),
     ]);
 }
+
+// A certificate that serves is active whatever became of its renewal; one that ended no more.
+const certificateStatus = sql<CertificateStatus>`case when certificate.chain_pem is null then coalesce(certificate.status, 'pending')
+  when certificate.not_after > now() then 'active' when certificate.status = 'issuing' then 'issuing' else 'failed' end`;
+const certificateNextAttempt = sql<
+  string | null
+>`case when certificate.status <> 'issuing' then certificate.next_attempt_at end`;
 
 // Another organization had this very name, or served one of the same zone: there may be a wildcard record that leads here, and
 // whoever attaches a name below it first would have it. The platform's own zones are guarded in the same way.
@@ -87,6 +96,15 @@ export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number |
     .where("project_id", "=", project_id)
     .executeTakeFirstOrThrow();
   return count;
+}
+
+/** Whether an attached hostname is served, and what its records lack; of any organization. */
+export async function domainNamed(db: Db, hostname: string) {
+  return db
+    .selectFrom("domain")
+    .select(["verified_at", "dns_detail"])
+    .where("hostname", "=", hostname)
+    .executeTakeFirst();
 }
 
 /** Whose a hostname is now, over all organizations. What it answers must not leave the server. */

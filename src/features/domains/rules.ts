@@ -94,6 +94,12 @@ export function proofName(hostname: string): string {
   return `_berth.${hostname}`;
 }
 
+/** Those of a name's addresses that are none of the platform's. */
+export function addressesElsewhere(found: readonly string[], own: readonly string[]): readonly string[] {
+  const isOwn = isOneOf(own);
+  return found.filter((address) => !isOwn(address));
+}
+
 function isOneOf(addresses: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const address of addresses) list.addAddress(address, familyOf(address));

@@ -65,17 +65,24 @@ export async function projectsNearLimits(db: Db, limits: DiskLimits) {
   );
 }
 
-/** Hostnames that are served though their records no longer lead here, and how many look-ups are late. */
+/**
+ * Hostnames that are served though their records no longer lead here, late look-ups, names whose certificate is missing or has ended, and
+ * those whose certificate ends soon: in 14 days, or in the last quarter of a shorter life; `seconds` is what is left of it.
+ */
 export async function troubledDomains(db: Db) {
   return rowsOf(
     db,
-    sql<{ subject: string; kind: "lost" | "late" | "certificate"; seconds: number; detail: string | null }>`
+    sql<{ subject: string; kind: "lost" | "late" | "certificate" | "ending"; seconds: number; detail: string | null }>`
       select hostname as subject, 'lost' as kind, ${age("lost_at")} as seconds, null as detail
       from domain where verified_at is not null and lost_at is not null
       union all
       select hostname, 'late', ${age("next_check_at")}, null from domain where next_check_at < clock_timestamp() - interval '10 minutes'
       union all
-      select hostname, 'certificate', ${age("created_at")}, ssl_detail from domain where ssl_status = 'failed' and verified_at is not null
+      select hostname, 'certificate', ${age("created_at")}, detail from certificate
+        where wanted and (status = 'failed' or not_after is not null) and coalesce(not_after <= now(), true)
+      union all
+      select hostname, 'ending', extract(epoch from not_after - clock_timestamp())::float8, detail from certificate
+        where wanted and not_after > now() and not_after - now() < least(interval '14 days', (not_after - not_before) / 4)
       order by 1`,
   );
 }
@@ -85,7 +92,7 @@ export async function countDomains(db: Db) {
   const [row] = await rowsOf(
     db,
     sql<{ served: number; certificates: number }>`select count(*) filter (where verified_at is not null)::int as served,
-      count(*) filter (where ssl_status = 'active')::int as certificates from domain`,
+      (select count(*)::int from certificate where wanted and not_after > now()) as certificates from domain`,
   );
   return row as { served: number; certificates: number };
 }

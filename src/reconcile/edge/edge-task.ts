@@ -1,20 +1,22 @@
+import { certificatesMark, edgeCertificates } from "../../features/certificates/certificates.ts";
 import {
   changedRoutes,
   nextRouteVersion,
   saveEdge,
   type ProjectRoutes,
 } from "../../features/deployments/deployments.ts";
-import type { Edge } from "../../ports/edge.ts";
+import type { Edge, Route } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
 const periodMs = 3000;
 const drainPollMs = 100;
 
-/** Keeps this machine's edge running and its routes as the rows say, and reports what it serves. */
+/** Keeps this machine's edge running, its routes and certificates as the rows say, and reports what it serves. */
 export function edgeTask(platform: Platform): Task {
-  const { db, wakeups, machine, ports } = platform;
+  const { db, wakeups, machine, ports, certificates } = platform;
   const known = new Map<string, ProjectRoutes["routes"]>();
+  const syncCertificates = certificateSync(platform);
   let snapshot: string | null = null;
   return {
     name: "edge",
@@ -22,15 +24,18 @@ export function edgeTask(platform: Platform): Task {
     topics: ["edge"],
     async run() {
       const version = await nextRouteVersion(db);
+      // Before the routes, which lead to HTTPS only where a certificate is in force.
+      await syncCertificates(version);
       const changes = await changedRoutes(db, snapshot);
       for (const { project_id, routes } of changes.projects) known.set(project_id, routes);
       snapshot = changes.snapshot;
-      const routes = [...known.values()].flat();
-      await ports.edge.apply({ version, routes, challenge: null });
+      const routes = [...known.values()].flat().concat(controlRoutes(platform)).map(overHttps(platform));
+      await ports.edge.apply({ version, routes, challenge: certificates.control });
       const { kind } = ports.edge;
       const id = edgeId(machine, ports.edge);
       const open_requests = await openRequests(platform, changes.draining);
-      await saveEdge(db, { id, machine, kind, route_version: version, certificate_version: 0, open_requests });
+      const versions = { route_version: version, certificate_version: version };
+      await saveEdge(db, { id, machine, kind, ...versions, open_requests });
       await wakeups.send(db, "edges", id);
       const detail = `${routes.length} routes, version ${version}`;
       return changes.draining.length > 0 ? { detail, againMs: drainPollMs } : { detail };
@@ -40,6 +45,31 @@ export function edgeTask(platform: Platform): Task {
 
 /** The edge of a machine. */
 export const edgeId = (machine: string, { kind }: Pick<Edge, "kind">): string => `${machine}/${kind}`;
+
+/** Gives the edge its certificates when they changed since it last got them. */
+function certificateSync({ db, vault, ports, certificates, httpsNames }: Platform) {
+  let served = "";
+  return async (version: number): Promise<void> => {
+    const own = certificates.own();
+    const mark = `${await certificatesMark(db)} ${own.map((each) => each.chain_pem).join()}`;
+    if (mark === served) return;
+    const table = { version, certificates: await edgeCertificates({ db, vault }, own) };
+    await ports.edge.applyCertificates(table);
+    httpsNames.set(table.certificates.flatMap((each) => each.names));
+    served = mark;
+  };
+}
+
+function overHttps({ httpsNames, certificates: { hsts } }: Platform): (route: Route) => Route {
+  return (route) => (httpsNames.has(route.hostname) ? { ...route, https: "redirect", hsts } : route);
+}
+
+/** The control plane's own: the API, git over HTTP and pages. */
+function controlRoutes({ certificates: { control, controlHost } }: Platform): readonly Route[] {
+  if (control === null || controlHost === null) return [];
+  const plain = { state: "serving", https: "off", hsts: false } as const;
+  return [{ hostname: controlHost, project_id: "platform", targets: [control], ...plain }];
+}
 
 async function openRequests({ ports }: Platform, draining: readonly string[]): Promise<Record<string, number>> {
   if (draining.length === 0) return {};

@@ -47,7 +47,7 @@ export function judgeDatabases({ total, troubled, silent }: DatabaseStates): rea
 }
 
 export interface TroubledDomain extends OfProject {
-  readonly kind: "lost" | "late" | "certificate";
+  readonly kind: "lost" | "late" | "certificate" | "ending";
   readonly seconds: number;
   readonly detail: string | null;
 }
@@ -87,16 +87,22 @@ export function judgeDomains(troubled: readonly TroubledDomain[], served: number
   });
 }
 
+const lastDaysSeconds = 3 * 86_400;
+
 /** Certificates of users' hostnames, as far as there are any. */
 export function judgeCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
   const bad = troubled
-    .filter(({ kind }) => kind === "certificate")
-    .map(({ subject }): Finding => ({
-      subject,
-      status: "fail",
-      detail: "Its certificate could not be issued.",
-      hint: "`berth domains` shows the reason and the next attempt.",
-    }));
+    .filter(({ kind }) => kind === "certificate" || kind === "ending")
+    .map(({ subject, kind, seconds, detail }): Finding => {
+      const isEnding = kind === "ending";
+      const what = isEnding ? `Its certificate ends in ${spanText(seconds)}.` : "It has no valid certificate.";
+      return {
+        subject,
+        status: isEnding && seconds > lastDaysSeconds ? "warn" : "fail",
+        detail: detail === null ? what : `${what} ${detail}`,
+        hint: "`berth domains` shows the reason and the next attempt.",
+      };
+    });
   return listed(bad, {
     ok: count === 0 ? "Not configured: no certificates are issued." : `Valid certificates: ${count}.`,
     bad: "Hostnames without a valid certificate",

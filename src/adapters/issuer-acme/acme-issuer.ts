@@ -1,0 +1,139 @@
+import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
+import { getCACertificates } from "node:tls";
+import acme from "acme-client";
+import type {
+  CertificateIssuer,
+  CertificateOrder,
+  Challenge,
+  ChallengePublisher,
+  OrderOutcome,
+} from "../../ports/certificate-issuer.ts";
+import { certificateId } from "./certificate-id.ts";
+import { observeProblems, refusalOf, type Observed } from "./problems.ts";
+
+export interface AcmeIssuerOptions {
+  /** The directory's URL (RFC 8555 §7.1.1). */
+  readonly directory: string;
+  readonly email: string | null;
+  /** PEM: trusted for the directory's own certificate beside the system's authorities. */
+  readonly caFile: string | null;
+  readonly externalAccount: { readonly kid: string; readonly hmacKey: string } | null;
+}
+
+const requestTimeoutMs = 20_000;
+const orderTimeoutMs = 180_000;
+const pollMs = { backoffAttempts: 25, backoffMin: 250, backoffMax: 10_000 };
+
+/** Orders from any authority that speaks ACME (RFC 8555). The settings of acme-client are the process': one issuer in a process. */
+export function createAcmeIssuer(options: AcmeIssuerOptions): CertificateIssuer {
+  const { axios } = acme;
+  axios.defaults.timeout = requestTimeoutMs;
+  // The reconciler tries again, with the pauses that an authority asks for.
+  Object.assign((axios.defaults as unknown as { acmeSettings: object }).acmeSettings, { retryMaxAttempts: 0 });
+  const ca = options.caFile === null ? {} : { ca: [...getCACertificates(), readFileSync(options.caFile, "utf8")] };
+  axios.defaults.httpsAgent = new Agent({ keepAlive: true, ...ca });
+  const directory = async () => (await axios.get<Directory>(options.directory)).data;
+  return {
+    order: (order, challenges) => placeOrder(options, order, challenges),
+    createAccountKey: async () => (await acme.crypto.createPrivateEcdsaKey()).toString(),
+    async identities() {
+      return (await directory().catch(() => undefined))?.meta?.caaIdentities ?? [];
+    },
+    async suggestedRenewal(chainPem) {
+      const url = (await directory().catch(() => undefined))?.renewalInfo;
+      const id = certificateId(chainPem);
+      if (url === undefined || id === null) return null;
+      const answer = await axios.get<RenewalInfo>(`${url.replace(/\/$/, "")}/${id}`).catch(() => undefined);
+      return momentIn(answer?.data.suggestedWindow);
+    },
+  };
+}
+
+interface Directory {
+  readonly renewalInfo?: string;
+  readonly meta?: { readonly caaIdentities?: readonly string[] };
+}
+
+interface RenewalInfo {
+  readonly suggestedWindow?: { readonly start: string; readonly end: string };
+}
+
+// RFC 9773 §4.2: a random moment, so that an authority is not asked by everybody at once.
+function momentIn(window: RenewalInfo["suggestedWindow"]): Date | null {
+  const [start, end] = [Date.parse(window?.start ?? ""), Date.parse(window?.end ?? "")];
+  return start <= end ? new Date(start + Math.random() * (end - start)) : null;
+}
+
+async function placeOrder(
+  options: AcmeIssuerOptions,
+  order: CertificateOrder,
+  challenges: ChallengePublisher,
+): Promise<OrderOutcome> {
+  return observeProblems(async (observed) => {
+    const tooLong = new AbortController();
+    try {
+      const late = sleep(orderTimeoutMs, undefined, { signal: tooLong.signal, ref: false }).then((): never => {
+        throw new Error("The order took too long.");
+      });
+      return await Promise.race([perform(options, order, challenges, observed), late]);
+    } catch (error) {
+      return refusalOf(error, observed);
+    } finally {
+      tooLong.abort();
+    }
+  });
+}
+
+async function perform(
+  options: AcmeIssuerOptions,
+  order: CertificateOrder,
+  challenges: ChallengePublisher,
+  observed: Observed,
+): Promise<OrderOutcome> {
+  const { key_pem: accountKey, url } = order.account;
+  const client = new acme.Client({
+    ...{ directoryUrl: options.directory, accountKey, ...pollMs },
+    ...(url === null ? {} : { accountUrl: url }),
+    ...(options.externalAccount === null ? {} : { externalAccountBinding: options.externalAccount }),
+  });
+  const contact = options.email === null ? {} : { contact: [`mailto:${options.email}`] };
+  if (url === null) await client.createAccount({ termsOfServiceAgreed: true, ...contact });
+  const placed = await client.createOrder({ identifiers: order.names.map((value) => ({ type: "dns", value })) });
+  for (const authorization of await client.getAuthorizations(placed))
+    await prove(client, { authorization, kind: order.challenge, challenges, observed });
+  const [key, csr] = await acme.crypto.createCsr(
+    { altNames: [...order.names] },
+    await acme.crypto.createPrivateEcdsaKey(),
+  );
+  const finalized = await client.finalizeOrder(placed, csr);
+  const chain_pem = await client.getCertificate(finalized);
+  return { outcome: "issued", chain_pem, key_pem: key.toString(), account_url: client.getAccountUrl() };
+}
+
+interface Proof {
+  readonly authorization: acme.Authorization;
+  readonly kind: CertificateOrder["challenge"];
+  readonly challenges: ChallengePublisher;
+  readonly observed: Observed;
+}
+
+async function prove(client: acme.Client, { authorization, kind, challenges, observed }: Proof): Promise<void> {
+  // Proven for an earlier order.
+  if (authorization.status === "valid") return;
+  const offered = authorization.challenges.find((each) => each.type === kind);
+  if (offered === undefined)
+    throw new Error(`The authority offers no ${kind} challenge for ${authorization.identifier.value}.`);
+  const text = await client.getChallengeKeyAuthorization(offered);
+  const challenge: Challenge = { hostname: authorization.identifier.value, token: offered.token, text };
+  try {
+    await challenges.publish(challenge);
+    observed.isProving = true;
+    await client.completeChallenge(offered);
+    await client.waitForValidStatus(offered);
+    observed.isProving = false;
+  } finally {
+    await challenges.withdraw(challenge);
+  }
+}

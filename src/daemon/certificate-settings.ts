@@ -1,0 +1,63 @@
+import { isIP } from "node:net";
+import acme from "acme-client";
+import { createAcmeIssuer } from "../adapters/issuer-acme/acme-issuer.ts";
+import { zoneOf } from "../features/domains/domains.ts";
+import type { Log } from "../kit/log.ts";
+import type { CertificateIssuer } from "../ports/certificate-issuer.ts";
+import type { CertificateSettings } from "../reconcile/certificates/settings.ts";
+import type { Config } from "./config.ts";
+import { openOwnCertificates } from "./own-certificates.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** How this installation comes to certificates. */
+export function certificateSettingsOf(config: Config, log: Log): CertificateSettings {
+  return {
+    directory: directoryOf(config),
+    httpPort: config.acmeHttpPort,
+    probe: config.acmeProbe,
+    // The port may be any free one in tests, which then have no control plane behind the edge.
+    control:
+      hasHttps(config) && config.httpPort > 0 ? { host: localAddress(config.listen), port: config.httpPort } : null,
+    controlHost: publicName(config.host),
+    appsDomain: publicName(config.domain),
+    hsts: config.hsts,
+    own: openOwnCertificates(config.certificateFiles, log),
+  };
+}
+
+/** Whether this installation can have certificates, so that its edge listens for HTTPS. */
+export function hasHttps({ acmeDirectory, certificateFiles }: Config): boolean {
+  return acmeDirectory !== null || certificateFiles.length > 0;
+}
+
+export function certificateIssuerOf(config: Config): CertificateIssuer | null {
+  const directory = directoryOf(config);
+  if (directory === null) return null;
+  const { acmeEmail: email, acmeCaFile: caFile, acmeAccountId: kid, acmeAccountKey: hmacKey } = config;
+  if ((kid === null) !== (hmacKey === null))
+    throw new StartRefused("BERTH_ACME_EAB_ID and BERTH_ACME_EAB_KEY belong together: set both or neither.");
+  return createAcmeIssuer({ directory, email, caFile, externalAccount: kid && hmacKey ? { kid, hmacKey } : null });
+}
+
+const known: Readonly<Record<string, string>> = {
+  letsencrypt: acme.directory.letsencrypt.production,
+  "letsencrypt-staging": acme.directory.letsencrypt.staging,
+};
+
+function directoryOf({ acmeDirectory: given }: Config): string | null {
+  const url = given === null ? null : (known[given] ?? given);
+  if (url !== null && URL.parse(url)?.protocol !== "https:")
+    throw new StartRefused("BERTH_ACME_DIRECTORY must be letsencrypt, letsencrypt-staging or an https URL.");
+  return url;
+}
+
+/** Null for a name that no authority signs, such as `localhost` or an address. */
+function publicName(name: string): string | null {
+  const plain = name.toLowerCase().replace(/\.$/, "");
+  return isIP(plain) > 0 || /(^|\.)localhost$/.test(plain) || zoneOf(plain) === null ? null : plain;
+}
+
+function localAddress(listen: string): string {
+  if (listen === "0.0.0.0") return "127.0.0.1";
+  return listen === "::" ? "::1" : listen;
+}

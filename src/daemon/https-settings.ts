@@ -1,0 +1,42 @@
+import { flag, list, optionalText, wholeNumber } from "./settings.ts";
+
+/** What is set about HTTPS and certificates. */
+export const httpsSettings = {
+  edgeTlsPort: wholeNumber(
+    "BERTH_EDGE_TLS_PORT",
+    8443,
+    [0, 65_535],
+    "HTTPS of applications and of the control plane; used once certificates are ordered or given.",
+  ),
+  acmeDirectory: optionalText(
+    "BERTH_ACME_DIRECTORY",
+    "Orders certificates from this authority: `letsencrypt`, `letsencrypt-staging`, or the URL of an ACME directory. Unset: none are ordered.",
+  ),
+  acmeEmail: optionalText("BERTH_ACME_EMAIL", "The address that the authority writes to about the account."),
+  acmeCaFile: optionalText(
+    "BERTH_ACME_CA_FILE",
+    "The CA that signs the directory's own certificate, if it is no public one.",
+  ),
+  acmeAccountId: optionalText(
+    "BERTH_ACME_EAB_ID",
+    "Key identifier of an external account, where the authority asks for one.",
+  ),
+  acmeAccountKey: optionalText("BERTH_ACME_EAB_KEY", "HMAC key of that account, in base64url."),
+  acmeHttpPort: wholeNumber(
+    "BERTH_ACME_HTTP_PORT",
+    80,
+    [1, 65_535],
+    "The public port at which challenges are asked for; only test authorities use another one.",
+  ),
+  acmeProbe: flag(
+    "BERTH_ACME_PROBE",
+    true,
+    "Request each name over HTTP before a certificate is ordered; switch it off where the machine does not reach its own public address.",
+  ),
+  certificateFiles: list(
+    "BERTH_CERTIFICATE_FILES",
+    () => undefined,
+    "PEM files, each with a certificate, its issuers and the private key: served for the names in them instead of ordered ones, and read again when they change.",
+  ),
+  hsts: flag("BERTH_HSTS", false, "Send `Strict-Transport-Security` with every answer over HTTPS."),
+};

@@ -1,0 +1,82 @@
+import { X509Certificate } from "node:crypto";
+import type { EdgeCertificate } from "../../ports/edge.ts";
+import type { Db } from "../../store/database.ts";
+import type { Vault } from "../../store/vault.ts";
+import { accountOf, insertAccount, saveIssued, servingCertificates, type DueCertificate } from "./queries.ts";
+import type { Lease } from "../../store/leases.ts";
+import { covers } from "./rules.ts";
+
+export { besidePresent, evaluateRefusal, mostOrders, nextLookMs, renewalTime } from "./rules.ts";
+export {
+  certificatesMark,
+  challengeAnswer,
+  claimDue,
+  deleteAccount,
+  deleteChallenge,
+  hostnamesOfProjects,
+  insertChallenge,
+  recentOrders,
+  saveAccountUrl,
+  saveAttempt,
+  syncWanted,
+  type DueCertificate,
+  type WantedName,
+} from "./queries.ts";
+
+/** Which hostnames this control plane's edge serves over HTTPS, as it last confirmed. */
+export class HttpsNames {
+  #names: ReadonlySet<string> = new Set();
+
+  set(names: readonly string[]): void {
+    this.#names = new Set(names);
+  }
+
+  has(hostname: string): boolean {
+    return covers(this.#names, hostname);
+  }
+}
+
+const accountKeyName = "acme_account_key";
+const keyName = "certificate_key";
+
+/** The account at a directory; registered with its first order. `createKey` makes the key of a new one. */
+export async function openAccount(
+  { db, vault }: { readonly db: Db; readonly vault: Vault },
+  directory: string,
+  createKey: () => Promise<string>,
+): Promise<{ readonly key_pem: string; readonly url: string | null }> {
+  const found = await accountOf(db, directory);
+  if (found !== undefined) return { key_pem: vault.open(directory, accountKeyName, found.sealed_key), url: found.url };
+  await insertAccount(db, directory, vault.seal(directory, accountKeyName, await createKey()));
+  return openAccount({ db, vault }, directory, createKey);
+}
+
+/** Stores an issued certificate in the place of the old one; gives what it says of its validity. */
+export async function storeCertificate(
+  { db, vault }: { readonly db: Db; readonly vault: Vault },
+  { due, lease }: { readonly due: DueCertificate; readonly lease: Lease },
+  issued: { readonly chain_pem: string; readonly key_pem: string },
+) {
+  const { validFromDate: not_before, validToDate: not_after } = new X509Certificate(issued.chain_pem);
+  const sealed_key = vault.seal(due.id, keyName, issued.key_pem);
+  await saveIssued(db, lease, { chain_pem: issued.chain_pem, sealed_key, not_before, not_after });
+  return { not_before, not_after };
+}
+
+/** What edges are to serve with: the platform's own certificates, then those ordered for names that these do not have. */
+export async function edgeCertificates(
+  { db, vault }: { readonly db: Db; readonly vault: Vault },
+  own: readonly EdgeCertificate[],
+): Promise<readonly EdgeCertificate[]> {
+  const ordered = (await servingCertificates(db)).map(({ id, hostname, chain_pem, sealed_key }) => ({
+    names: [hostname],
+    chain_pem,
+    key_pem: vault.open(id, keyName, sealed_key),
+  }));
+  const seen = new Set<string>();
+  return [...own, ...ordered].flatMap((certificate) => {
+    const names = certificate.names.filter((name) => !seen.has(name));
+    for (const name of names) seen.add(name);
+    return names.length === 0 ? [] : [{ ...certificate, names }];
+  });
+}

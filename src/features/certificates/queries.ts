@@ -1,0 +1,176 @@
+import { sql } from "kysely";
+import { newId } from "../../kit/ids.ts";
+import type { ChallengeKind } from "../../ports/certificate-issuer.ts";
+import type { Db } from "../../store/database.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+
+/** A name that needs a certificate. */
+export interface WantedName {
+  readonly hostname: string;
+  readonly challenge: ChallengeKind;
+}
+
+/** The hostnames under which living projects are served: attached ones, and with `defaults` each project's own. */
+export async function hostnamesOfProjects(db: Db, defaults: boolean): Promise<readonly string[]> {
+  const { rows } = await sql<{ hostname: string }>`
+    select d.hostname from domain d join project p on p.id = d.project_id where p.deleted_at is null
+    union select hostname from project where ${defaults} and deleted_at is null and purged_at is null`.execute(db);
+  return rows.map(({ hostname }) => hostname);
+}
+
+/** Makes a row for each wanted name, marks the others, and removes what is of no use any more. */
+export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise<void> {
+  const given = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as g(hostname text, challenge text)`;
+  const { rows } = await sql<WantedName>`
+    select g.hostname, g.challenge from ${given} where not exists (select from certificate c where c.hostname = g.hostname)`.execute(
+    db,
+  );
+  if (rows.length > 0)
+    await db
+      .insertInto("certificate")
+      .values(rows.map((row) => ({ ...row, id: newId("crt") })))
+      .onConflict((on) => on.column("hostname").doNothing())
+      .execute();
+  const names = wanted.map(({ hostname }) => hostname);
+  await sql`update certificate set wanted = not wanted, next_attempt_at = least(next_attempt_at, now() + interval '1 minute')
+    where wanted <> (hostname = any(${names}::text[]))`.execute(db);
+  await sql`delete from certificate where not wanted and (not_after is null or not_after < now())
+    and (lease_until is null or lease_until < now())`.execute(db);
+  await sql`delete from acme_challenge where created_at < now() - interval '1 day'`.execute(db);
+}
+
+/** A certificate that is to be ordered, for one process at a time. */
+export interface DueCertificate extends WantedName {
+  readonly id: string;
+  readonly fence: number;
+  readonly failures: number;
+  readonly not_after: string | null;
+  readonly created_at: string;
+}
+
+/** Claims one whose attempt or renewal is due. */
+export async function claimDue(
+  db: Db,
+  owner: string,
+  underWay: readonly string[],
+): Promise<DueCertificate | undefined> {
+  const { rows } = await sql<DueCertificate>`
+    update certificate set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
+    where id = (select id from certificate where wanted and next_attempt_at <= now() and (lease_until is null or lease_until <= now())
+      and ${isNoneOf(underWay)} order by next_attempt_at limit 1 for update skip locked)
+    returning id, hostname, challenge, fence, failures, not_after, created_at`.execute(db);
+  return rows[0];
+}
+
+/** What one attempt ended with, or began. */
+export interface AttemptRecord {
+  readonly status: "pending" | "issuing" | "active" | "failed";
+  readonly detail: string;
+  readonly failures: number;
+  readonly nextMs: number;
+}
+
+/** Writes an attempt down, unless another process has claimed the row meanwhile. */
+export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: AttemptRecord): Promise<void> {
+  const ends = record.status !== "issuing";
+  await db
+    .updateTable("certificate")
+    .set({
+      ...record,
+      next_attempt_at: sql<string>`now() + make_interval(secs => ${nextMs / 1000})`,
+      ...(ends ? { lease_until: null, lease_owner: null } : { ordered_at: sql<string>`now()` }),
+    })
+    .where(holds(lease))
+    .execute();
+}
+
+export interface IssuedCertificate {
+  readonly chain_pem: string;
+  readonly sealed_key: Buffer;
+  readonly not_before: Date;
+  readonly not_after: Date;
+}
+
+/** Puts a new certificate in the place of the old one. */
+export async function saveIssued(db: Db, lease: Lease, issued: IssuedCertificate): Promise<void> {
+  await db.updateTable("certificate").set(issued).where(holds(lease)).execute();
+}
+
+/** How many orders were begun in the last three hours; an authority bounds them. */
+export async function recentOrders(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom("certificate")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("ordered_at", ">", sql<string>`now() - interval '3 hours'`)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** The account of a directory. */
+export async function accountOf(db: Db, directory: string) {
+  return db
+    .selectFrom("acme_account")
+    .select(["directory", "sealed_key", "url"])
+    .where("directory", "=", directory)
+    .executeTakeFirst();
+}
+
+/** Stores the key of a new account; one that another process stored at the same time is kept. */
+export async function insertAccount(db: Db, directory: string, sealed_key: Buffer): Promise<void> {
+  await db
+    .insertInto("acme_account")
+    .values({ directory, sealed_key, url: null })
+    .onConflict((on) => on.column("directory").doNothing())
+    .execute();
+}
+
+export async function saveAccountUrl(db: Db, directory: string, url: string): Promise<void> {
+  await db.updateTable("acme_account").set({ url }).where("directory", "=", directory).execute();
+}
+
+/** Forgets an account that the authority does not accept any more. `url`: unless another one was registered meanwhile. */
+export async function deleteAccount(db: Db, directory: string, url: string | null): Promise<void> {
+  await db
+    .deleteFrom("acme_account")
+    .where("directory", "=", directory)
+    .where("url", "is not distinct from", url)
+    .execute();
+}
+
+export async function insertChallenge(
+  db: Db,
+  challenge: { token: string; hostname: string; answer: string },
+): Promise<void> {
+  await db
+    .insertInto("acme_challenge")
+    .values(challenge)
+    .onConflict((on) => on.column("token").doUpdateSet(challenge))
+    .execute();
+}
+
+export async function deleteChallenge(db: Db, token: string): Promise<void> {
+  await db.deleteFrom("acme_challenge").where("token", "=", token).execute();
+}
+
+/** What a challenge is answered with, whatever hostname it was asked under: its token is not to be guessed. */
+export async function challengeAnswer(db: Db, token: string): Promise<string | undefined> {
+  const row = await db.selectFrom("acme_challenge").select("answer").where("token", "=", token).executeTakeFirst();
+  return row?.answer;
+}
+
+/** Changes when another certificate is to be served. */
+export async function certificatesMark(db: Db): Promise<string> {
+  const { rows } = await sql<{ mark: string }>`
+    select count(*) || ':' || coalesce(md5(string_agg(id || not_before || ordered_at, ',' order by id)), '') as mark
+    from certificate where ${serves}`.execute(db);
+  return rows[0]?.mark ?? "";
+}
+
+/** The certificates that serve now, keys sealed. */
+export async function servingCertificates(db: Db) {
+  const { rows } = await sql<{ id: string; hostname: string; chain_pem: string; sealed_key: Buffer }>`
+    select id, hostname, chain_pem, sealed_key from certificate where ${serves} order by id`.execute(db);
+  return rows;
+}
+
+const serves = sql`wanted and chain_pem is not null and not_after > now()`;

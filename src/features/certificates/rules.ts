@@ -1,0 +1,73 @@
+import type { OrderOutcome } from "../../ports/certificate-issuer.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+// Let's Encrypt: 300 orders of an account in three hours. Renewals of others must find room too.
+export const mostOrders = 250;
+
+type Refused = Extract<OrderOutcome, { outcome: "refused" }>;
+
+/** What a refused order means for its certificate. */
+export function evaluateRefusal(refused: Refused, failures: number, nowMs: number): { detail: string; nextMs: number } {
+  const nextMs = Math.max(pauseMs(refused.reason, failures), (refused.not_before?.getTime() ?? 0) - nowMs);
+  return { detail: `${openings[refused.reason]} ${sentence(refused.detail)}`, nextMs };
+}
+
+// Let's Encrypt: 5 failed validations of a name in an hour, so at most 3 in the first one. An authority that was not reached counted nothing.
+function pauseMs(reason: Refused["reason"], failures: number): number {
+  const doubled = 2 ** Math.min(failures, 10);
+  if (reason === "unreachable") return Math.min(hourMs, minuteMs * doubled);
+  if (reason === "rate_limited") return Math.min(dayMs, hourMs * doubled);
+  if (reason === "account") return failures === 0 ? 5000 : Math.min(dayMs, 15 * minuteMs * doubled);
+  return Math.min(dayMs, 15 * minuteMs * doubled);
+}
+
+const openings: Readonly<Record<Refused["reason"], string>> = {
+  unreachable: "The certificate authority does not answer.",
+  rate_limited: "The certificate authority's rate limit is reached.",
+  account:
+    "The certificate authority does not accept the platform's account any more; the next attempt registers a new one.",
+  challenge: "The certificate authority could not verify the name.",
+  caa: "A CAA record forbids this certificate authority to issue for the name.",
+  rejected: "The certificate authority refused the order.",
+};
+
+function sentence(detail: string): string {
+  const clean = detail.replace(/\s+/g, " ").trim();
+  return /[.!?]$/.test(clean) ? clean : `${clean}.`;
+}
+
+/** When to renew: at two thirds of the lifetime, or when the authority suggests it, if that is sooner. */
+export function renewalTime({ not_before, not_after }: Validity, suggested: Date | null): Date {
+  const [from, to] = [not_before.getTime(), not_after.getTime()];
+  const usual = from + ((to - from) * 2) / 3;
+  return new Date(suggested === null ? usual : Math.min(usual, suggested.getTime()));
+}
+
+export interface Validity {
+  readonly not_before: Date;
+  readonly not_after: Date;
+}
+
+/** What an attempt's text says beside the certificate that the name has. */
+export function besidePresent(not_after: string | null, text: string, nowMs: number): string {
+  if (not_after === null) return text;
+  const end = new Date(not_after).toISOString();
+  return Date.parse(not_after) > nowMs
+    ? `Valid until ${end}, but not renewed yet. ${text}`
+    : `The certificate ended at ${end}; the name is served over HTTP. ${text}`;
+}
+
+/** When to look again at a name that cannot have a certificate yet: often while somebody is writing its records. */
+export function nextLookMs(createdAt: string, nowMs: number): number {
+  const ageMs = nowMs - Date.parse(createdAt);
+  if (ageMs < hourMs) return 15_000;
+  return ageMs < dayMs ? 5 * minuteMs : hourMs;
+}
+
+/** Whether a certificate for these names serves a hostname. */
+export function covers(names: ReadonlySet<string>, hostname: string): boolean {
+  return names.has(hostname) || names.has(hostname.replace(/^[^.]+/, "*"));
+}

@@ -1,0 +1,150 @@
+import {
+  besidePresent,
+  claimDue,
+  deleteAccount,
+  deleteChallenge,
+  evaluateRefusal,
+  hostnamesOfProjects,
+  insertChallenge,
+  mostOrders,
+  nextLookMs,
+  openAccount,
+  recentOrders,
+  renewalTime,
+  saveAccountUrl,
+  saveAttempt,
+  storeCertificate,
+  syncWanted,
+  type DueCertificate,
+  type WantedName,
+} from "../../features/certificates/certificates.ts";
+import type { CertificateIssuer, ChallengePublisher, OrderOutcome } from "../../ports/certificate-issuer.ts";
+import type { EdgeCertificate } from "../../ports/edge.ts";
+import type { Lease } from "../../store/leases.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import type { Platform } from "../platform.ts";
+import { checkName } from "./check-name.ts";
+
+const periodMs = 5000;
+const concurrent = 4;
+const unhandledFaultMs = 300_000;
+const overLimitMs = 600_000;
+
+/** Has a certificate for every hostname that is served, in time before the old one ends. `again` lets the task run soon. */
+export function certificatesTask(platform: Platform, again: () => void): Task {
+  const { db, log, owner } = platform;
+  const work = createLeasedWork<DueCertificate>(db, log, {
+    table: "certificate",
+    owner,
+    limit: concurrent,
+    take: (underWay) => claimDue(db, owner, underWay),
+    work: (due, lease) => attempt(platform, due, lease),
+    broken: async (due, lease, stopping) => {
+      const detail = "An attempt failed inside the platform; the log says why.";
+      const nextMs = stopping ? 0 : unhandledFaultMs;
+      await saveAttempt(db, lease, { status: "failed", detail, failures: due.failures, nextMs });
+      await platform.wakeups.send(db, "certificates");
+    },
+  });
+  return {
+    name: "certificates",
+    periodMs,
+    topics: ["certificates", "domains"],
+    async run(signal) {
+      if (platform.ports.certificateIssuer === null) return { detail: "no authority is set" };
+      await syncWanted(db, await wantedNames(platform));
+      const running = await work.fill(signal, again);
+      return { detail: running === 0 ? "nothing is due" : `${running} under way` };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+/** All names that need a certificate and have none of the platform's own. */
+async function wantedNames({ db, certificates, ports }: Platform): Promise<readonly WantedName[]> {
+  const { appsDomain, controlHost } = certificates;
+  const wildcard = ports.dnsProvider !== null && appsDomain !== null ? `*.${appsDomain}` : null;
+  const own = new Set(certificates.own().flatMap((certificate: EdgeCertificate) => certificate.names));
+  const isCovered = (name: string) => own.has(name) || own.has(name.replace(/^[^.]+/, "*"));
+  const names = await hostnamesOfProjects(db, appsDomain !== null && wildcard === null);
+  const plain = [...names, ...(controlHost === null ? [] : [controlHost])];
+  const byHttp = plain.filter((name) => !isCovered(name) && name.replace(/^[^.]+/, "*") !== wildcard);
+  const wanted = [...new Set(byHttp)].map((hostname) => ({ hostname, challenge: "http-01" as const }));
+  return wildcard === null || own.has(wildcard) ? wanted : [...wanted, { hostname: wildcard, challenge: "dns-01" }];
+}
+
+/** One attempt: look, order, store. */
+async function attempt(platform: Platform, due: DueCertificate, lease: Lease): Promise<void> {
+  const { db, clock, wakeups } = platform;
+  const { failures } = due;
+  const trouble = await checkName(platform, due);
+  const nowMs = clock.now().getTime();
+  if (trouble !== null) {
+    const detail = besidePresent(due.not_after, `No certificate is ordered: ${trouble}`, nowMs);
+    return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: nextLookMs(due.created_at, nowMs) });
+  }
+  if ((await recentOrders(db)) >= mostOrders) {
+    const detail = "The platform has ordered as many certificates as an authority allows in three hours.";
+    return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: overLimitMs });
+  }
+  await saveAttempt(db, lease, { status: "issuing", detail: "The certificate is being ordered.", failures, nextMs: 0 });
+  const outcome = await order(platform, due);
+  if (outcome.outcome === "issued") await finish(platform, { due, lease }, outcome);
+  else {
+    const refused = evaluateRefusal(outcome, failures, clock.now().getTime());
+    const detail = besidePresent(due.not_after, refused.detail, clock.now().getTime());
+    await saveAttempt(db, lease, { status: "failed", failures: failures + 1, detail, nextMs: refused.nextMs });
+  }
+  await wakeups.send(db, "certificates");
+}
+
+type Issued = Extract<OrderOutcome, { outcome: "issued" }>;
+
+async function finish(
+  platform: Platform,
+  work: { readonly due: DueCertificate; readonly lease: Lease },
+  issued: Issued,
+): Promise<void> {
+  const { db, clock, wakeups } = platform;
+  const validity = await storeCertificate(platform, work, issued);
+  const renewAt = renewalTime(validity, await issuerOf(platform).suggestedRenewal(issued.chain_pem));
+  const nextMs = Math.max(0, renewAt.getTime() - clock.now().getTime());
+  const detail = `Valid until ${validity.not_after.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
+  await saveAttempt(db, work.lease, { status: "active", detail, failures: 0, nextMs });
+  await wakeups.send(db, "edge");
+}
+
+async function order(platform: Platform, due: DueCertificate): Promise<OrderOutcome> {
+  const { db, certificates } = platform;
+  const directory = certificates.directory as string;
+  const account = await openAccount(platform, directory, () => issuerOf(platform).createAccountKey());
+  const names = [due.hostname];
+  const challenges = due.challenge === "http-01" ? overHttp(platform) : overDns(platform);
+  const outcome = await issuerOf(platform).order({ names, challenge: due.challenge, account }, challenges);
+  if (outcome.outcome === "issued" && account.url === null) await saveAccountUrl(db, directory, outcome.account_url);
+  if (outcome.outcome === "refused" && outcome.reason === "account") await deleteAccount(db, directory, account.url);
+  return outcome;
+}
+
+function issuerOf({ ports }: Platform): CertificateIssuer {
+  if (ports.certificateIssuer === null) throw new Error("no certificate authority is set");
+  return ports.certificateIssuer;
+}
+
+function overHttp({ db }: Platform): ChallengePublisher {
+  return {
+    publish: ({ token, hostname, text: answer }) => insertChallenge(db, { token, hostname, answer }),
+    withdraw: ({ token }) => deleteChallenge(db, token),
+  };
+}
+
+function overDns({ ports }: Platform): ChallengePublisher {
+  const provider = ports.dnsProvider;
+  if (provider === null) throw new Error("no DNS provider is set");
+  const record = (hostname: string, value: string) => ({ name: `_acme-challenge.${hostname}`, value });
+  return {
+    publish: ({ hostname, text }) => provider.addText(record(hostname, text)),
+    withdraw: ({ hostname, text }) => provider.removeText(record(hostname, text)),
+  };
+}

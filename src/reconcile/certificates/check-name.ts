@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { get } from "node:http";
+import { deleteChallenge, insertChallenge, type DueCertificate } from "../../features/certificates/certificates.ts";
+import { domainNamed } from "../../features/domains/domains.ts";
+import type { Platform } from "../platform.ts";
+import { evaluateAuthorities, evaluateRecords } from "./evaluate-records.ts";
+
+const probeTimeoutMs = 5000;
+
+/** Why nothing may be ordered for a name, in a sentence; null: its records lead here and a request for it came back. */
+export async function checkName(platform: Platform, { hostname, challenge }: DueCertificate): Promise<string | null> {
+  const { dns } = platform.ports;
+  const forbidden = async () => evaluateAuthorities(await dns.authorities(hostname), await identities(platform));
+  // A wildcard is proven in the zone itself, whatever the name leads to.
+  if (challenge === "dns-01") return forbidden();
+  const [addresses, alias] = [await dns.addresses(hostname), await dns.alias(hostname)];
+  const { publicAddresses } = platform.domains;
+  const wrong = evaluateRecords({ addresses, alias }, publicAddresses);
+  if (wrong !== null) return wrong;
+  const domain = await domainNamed(platform.db, hostname);
+  if (domain?.verified_at === null) return `the name is not served yet. ${domain.dns_detail}`;
+  return (
+    (await forbidden()) ?? (await probe(platform, hostname, addresses.outcome === "found" ? addresses.values : []))
+  );
+}
+
+async function identities({ ports }: Platform): Promise<readonly string[]> {
+  return (await ports.certificateIssuer?.identities()) ?? [];
+}
+
+/** Requests a token through the name as the authority will, at every address that it has. */
+async function probe(platform: Platform, hostname: string, addresses: readonly string[]): Promise<string | null> {
+  const { httpPort: port, probe: isOn } = platform.certificates;
+  if (!isOn) return null;
+  const [token, answer] = [`berth-probe-${randomBytes(16).toString("hex")}`, randomBytes(16).toString("hex")];
+  await insertChallenge(platform.db, { token, hostname, answer });
+  try {
+    for (const host of addresses) {
+      const seen = await request({ host, port, hostname, path: `/.well-known/acme-challenge/${token}` });
+      if (seen.outcome === "failed")
+        return `port ${port} of ${host} is not reached (${seen.code}), and the certificate authority checks the name there. Open it, or lead it to the platform.`;
+      if (seen.body !== answer)
+        return `another server answers for the name at ${host}, port ${port} (status ${seen.status}). Lead that port to the platform.`;
+    }
+    return null;
+  } finally {
+    await deleteChallenge(platform.db, token);
+  }
+}
+
+type Seen =
+  | { readonly outcome: "answered"; readonly status: number; readonly body: string }
+  | { readonly outcome: "failed"; readonly code: string };
+
+interface Asked {
+  readonly host: string;
+  readonly port: number;
+  readonly hostname: string;
+  readonly path: string;
+}
+
+// A body longer than any answer of ours is not ours.
+const mostBytes = 1024;
+
+function request({ host, port, hostname, path }: Asked): Promise<Seen> {
+  return new Promise((resolve) => {
+    const signal = AbortSignal.timeout(probeTimeoutMs);
+    const headers = { host: hostname, "user-agent": "berth-probe/1.0" };
+    const asking = get({ host, port, path, headers, agent: false, signal }, (response) => {
+      let body = "";
+      response.setEncoding("latin1").on("data", (chunk: string) => {
+        body += chunk;
+        if (body.length > mostBytes) response.destroy();
+      });
+      response.on("close", () => resolve({ outcome: "answered", status: response.statusCode ?? 0, body }));
+      response.on("error", () => {});
+    });
+    asking.on("error", (error: NodeJS.ErrnoException) => {
+      resolve({ outcome: "failed", code: signal.aborted ? "no answer in time" : (error.code ?? error.message) });
+    });
+  });
+}

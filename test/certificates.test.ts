@@ -1,0 +1,342 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { sql } from "kysely";
+import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts";
+import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import { createAcmeIssuer } from "../src/adapters/issuer-acme/acme-issuer.ts";
+import { HttpsNames, openAccount } from "../src/features/certificates/certificates.ts";
+import acme from "acme-client";
+import { checkDueDomains } from "../src/features/domains/domains.ts";
+import { answerChallenge, challengePrefix } from "../src/http/acme-challenges.ts";
+import { silentLog } from "../src/kit/log.ts";
+import { formatIdentity, ownIdentity } from "../src/kit/processes.ts";
+import { certificatesTask } from "../src/reconcile/certificates/certificates-task.ts";
+import type { Task } from "../src/reconcile/driver.ts";
+import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
+import type { Platform } from "../src/reconcile/platform.ts";
+import { startDnsServer, type DnsRecord, type TestDnsServer } from "./support/dns-server.ts";
+import { freePort } from "./support/free-port.ts";
+import { startLimitedAuthority } from "./support/limited-authority.ts";
+import { startPebble, withoutPebble, type Pebble } from "./support/pebble.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
+
+describe("certificates", { skip: withoutPebble }, () => {
+  let dns: TestDnsServer;
+  let api: TestApi;
+  let org: TestOrganization;
+  let edge: BuiltinEdge;
+  let app: Server;
+  let pebble: Pebble;
+  let platform: Platform;
+  let tasks: { readonly edge: Task; readonly certificates: Task };
+  let folder: string;
+  let slug: string;
+  let ports: { readonly plain: number; readonly tls: number };
+  const here: DnsRecord = { type: "A", value: "127.0.0.1" };
+
+  before(async () => {
+    dns = await startDnsServer();
+    const mount = {
+      prefix: challengePrefix,
+      anyHost: true,
+      handle: (incoming: Parameters<typeof answerChallenge>[1], response: Parameters<typeof answerChallenge>[2]) =>
+        answerChallenge(api.platform.db, incoming, response),
+    } as const;
+    const resolver = createDnsResolver({ servers: [dns.address], timeoutMs: 5000 });
+    api = await testApi({ ports: { dns: resolver }, http: { mounts: [mount] } });
+    org = await testOrganization(api.database.db, "home");
+    folder = await mkdtemp(join(tmpdir(), "berth-certificates-"));
+    edge = createBuiltinEdge({
+      listenHost: "127.0.0.1",
+      listenPort: 0,
+      listenTlsPort: 0,
+      stateDir: folder,
+      log: silentLog,
+    });
+    app = createServer((_incoming, response) => response.end("the shop"));
+    await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
+    await deployedProject();
+    await edge.apply({ version: 0, routes: [], challenge: null });
+    const portOf = (listen: string | null) => Number(listen?.split(":").at(-1));
+    const status = await edge.observe();
+    ports = { plain: portOf(status.listen), tls: portOf(status.listen_tls) };
+    pebble = await startPebble({ dnsServer: dns.address, httpPort: ports.plain });
+    platform = platformWith(pebble);
+    tasks = { edge: edgeTask(platform), certificates: certificatesTask(platform, () => {}) };
+  });
+  after(async () => {
+    await edge.stop(0);
+    await api.close();
+    await pebble.stop();
+    await dns.close();
+    app.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  function platformWith({ directory, caFile }: Pick<Pebble, "directory" | "caFile">): Platform {
+    const certificateIssuer = createAcmeIssuer({
+      directory,
+      caFile,
+      email: "operator@example.com",
+      externalAccount: null,
+    });
+    const certificates = {
+      ...{ directory, httpPort: ports.plain, probe: true, hsts: false, own: () => [] },
+      ...{ control: { host: "127.0.0.1", port: api.port }, controlHost: null, appsDomain: null },
+    };
+    return {
+      ...{ ...api.platform, log: silentLog, machine: "test", owner: formatIdentity(ownIdentity()) },
+      ports: { ...api.platform.ports, edge, certificateIssuer, dnsProvider: null },
+      domains: { ...api.platform.domains, publicAddresses: ["127.0.0.1"] },
+      ...{ certificates, httpsNames: new HttpsNames() },
+    } as unknown as Platform;
+  }
+
+  /** A project whose one replica is the application above. */
+  async function deployedProject(): Promise<void> {
+    const project = await testProject(api.platform, org);
+    slug = project.slug;
+    const owner = { org_id: org.id, project_id: project.id };
+    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+    const id = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+    const address = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
+    await readyReplica(api.platform.db, { org_id: org.id, deployment_id: id, address });
+  }
+
+  /** Attaches a name with these records, and lets every task do its part once. */
+  async function attach(hostname: string, ...records: readonly DnsRecord[]) {
+    if (records.length > 0) dns.set(hostname, ...records);
+    await api.call("POST", `/v1/projects/${slug}/domains`, { token: org.owner, body: { hostname } });
+    return proceed(hostname);
+  }
+
+  async function proceed(hostname: string) {
+    const { db } = platform;
+    await db
+      .updateTable("domain")
+      .set({ next_check_at: new Date(0) })
+      .execute();
+    // This name alone: the next attempts of other tests' names would be orders of theirs.
+    await sql`update certificate set next_attempt_at = case when hostname = ${hostname} then now() else '2100-01-01' end`.execute(
+      db,
+    );
+    await checkDueDomains(platform, 100);
+    await run(tasks.edge);
+    await run(tasks.certificates);
+    await run(tasks.edge);
+    return shown(hostname);
+  }
+
+  async function run(task: Task): Promise<void> {
+    await task.run(new AbortController().signal);
+    await task.settle?.();
+  }
+
+  interface Shown {
+    readonly hostname: string;
+    readonly ssl_status: string;
+    readonly ssl_detail: string;
+    readonly ssl_next_attempt_at: string | null;
+  }
+
+  async function shown(hostname: string): Promise<Shown> {
+    const { body } = await api.call("GET", `/v1/projects/${slug}/domains`, { token: org.owner });
+    return (body["domains"] as Shown[]).find((each) => each.hostname === hostname) as Shown;
+  }
+
+  /** What a visitor gets who trusts the authority alone. */
+  async function visit(servername: string): Promise<string> {
+    const ca = await pebble.roots();
+    return new Promise((resolve, reject) => {
+      const asking = request(
+        { host: "127.0.0.1", port: ports.tls, servername, ca, headers: { host: servername } },
+        (response) => {
+          let body = "";
+          response.on("data", (chunk: Buffer) => (body += chunk.toString()));
+          response.on("end", () => resolve(body));
+        },
+      );
+      asking.on("error", reject).end();
+    });
+  }
+
+  test("a name whose records lead here is served over HTTPS with a certificate that visitors verify", async () => {
+    const { ssl_status, ssl_detail, ssl_next_attempt_at } = await attach("shop.example.com", here);
+    assert.equal(ssl_status, "active", ssl_detail);
+    assert.equal(await visit("shop.example.com"), "the shop");
+    const plain = await fetch(`http://127.0.0.1:${ports.plain}/`, {
+      headers: { host: "shop.example.com" },
+      redirect: "manual",
+    });
+    assert.equal(plain.status, 404, "fetch names its own host");
+    const days = (Date.parse(ssl_next_attempt_at ?? "") - Date.now()) / 86_400_000;
+    assert.ok(Math.abs(days - 60) < 1, `renewed after ${days} days`);
+  });
+
+  const wrong: readonly (readonly [what: string, records: readonly DnsRecord[], detail: RegExp])[] = [
+    ["no record", [], /no A or AAAA record/],
+    ["an address elsewhere", [{ type: "A", value: "203.0.113.9" }], /leads to 203\.0\.113\.9, not here/],
+    [
+      "an AAAA record elsewhere",
+      [here, { type: "AAAA", value: "2001:db8::9" }],
+      /AAAA record leads to 2001:db8::9.*prefer IPv6/,
+    ],
+    [
+      "an alias elsewhere",
+      [{ type: "CNAME", value: "else.example.net" }],
+      /alias \(CNAME\) of else\.example\.net, which leads to 203\.0\.113\.9/,
+    ],
+    ["a CAA record that forbids", [here, { type: "CAA", value: ";" }], /CAA record of the name allows only nobody/],
+  ];
+  /** The same rows, with another way to authorities or to the name. */
+  async function proceedWith(
+    changed: Partial<Platform["certificates"]>,
+    hostname: string,
+    authority: Pick<Pebble, "directory" | "caFile"> = pebble,
+  ) {
+    const other = platformWith(authority);
+    const certificates = certificatesTask({ ...other, certificates: { ...other.certificates, ...changed } }, () => {});
+    const usual = tasks;
+    tasks = { ...usual, certificates };
+    const now = await attach(hostname, here).finally(() => (tasks = usual));
+    // The authority's settings are the process'.
+    platformWith(pebble);
+    return now;
+  }
+  const inMinutes = ({ ssl_next_attempt_at }: Shown) =>
+    Math.round((Date.parse(ssl_next_attempt_at ?? "") - Date.now()) / 60_000);
+
+  test("a name whose port is closed is not ordered for", async () => {
+    const [before, httpPort] = [pebble.orders(), await freePort()];
+    const { ssl_status, ssl_detail } = await proceedWith({ httpPort }, "closed.example.com");
+    assert.equal(ssl_status, "pending");
+    assert.match(ssl_detail, new RegExp(`port ${httpPort} of 127.0.0.1 is not reached \\(ECONNREFUSED\\)`));
+    assert.equal(pebble.orders(), before);
+  });
+
+  test("a name at which another server answers is not ordered for", async () => {
+    const [before, httpPort] = [pebble.orders(), (app.address() as AddressInfo).port];
+    const { ssl_status, ssl_detail } = await proceedWith({ httpPort }, "other.example.com");
+    assert.equal(ssl_status, "pending");
+    assert.match(ssl_detail, /another server answers for the name at 127\.0\.0\.1, port \d+ \(status 200\)/);
+    assert.equal(pebble.orders(), before);
+  });
+
+  test("an authority that does not answer is asked again within minutes", async () => {
+    const gone = { directory: `https://localhost:${await freePort()}/dir`, caFile: pebble.caFile };
+    const now = await proceedWith({ directory: gone.directory }, "down.example.com", gone);
+    assert.equal(now.ssl_status, "failed");
+    assert.match(now.ssl_detail, /^The certificate authority does not answer\./);
+    assert.equal(inMinutes(now), 1);
+  });
+
+  test("a rate limit is kept, with the pause that the authority asks for", async () => {
+    const limited = await startLimitedAuthority(7200);
+    const now = await proceedWith({ directory: limited.directory }, "limit.example.com", limited);
+    await limited.close();
+    assert.equal(now.ssl_status, "failed");
+    assert.match(now.ssl_detail, /rate limit is reached\. too many certificates already issued\.$/);
+    assert.equal(inMinutes(now), 120);
+  });
+
+  test("a challenge that the authority could not verify is told with its words, and ordered again after 15 minutes", async () => {
+    const elsewhere = await startDnsServer();
+    elsewhere.set("refused.example.com", { type: "A", value: "127.0.0.9" });
+    const other = await startPebble({ dnsServer: elsewhere.address, httpPort: await freePort() });
+    const now = await proceedWith({ directory: other.directory }, "refused.example.com", other);
+    await other.stop();
+    await elsewhere.close();
+    assert.equal(now.ssl_status, "failed");
+    assert.match(now.ssl_detail, /could not verify the name\. .*refused/);
+    assert.equal(inMinutes(now), 15);
+  });
+
+  test("an account that was revoked is replaced by a new one at the next attempt", async () => {
+    const account = await openAccount(platform, pebble.directory, () => Promise.reject(new Error("there is one")));
+    const { key_pem: accountKey, url: accountUrl } = account;
+    const client = new acme.Client({ directoryUrl: pebble.directory, accountKey, accountUrl: accountUrl ?? "" });
+    await client.updateAccount({ status: "deactivated" });
+    const refused = await attach("account.example.com", here);
+    assert.equal(refused.ssl_status, "failed");
+    assert.match(refused.ssl_detail, /does not accept the platform's account any more/);
+    assert.equal((await proceed("account.example.com")).ssl_status, "active");
+  });
+
+  test("a renewal replaces the certificate while every request is answered, and a failed one leaves the old one in force", async () => {
+    await attach("renew.example.com", here);
+    const serial = async () =>
+      (
+        await platform.db
+          .selectFrom("certificate")
+          .select("chain_pem")
+          .where("hostname", "=", "renew.example.com")
+          .executeTakeFirstOrThrow()
+      ).chain_pem;
+    const first = await serial();
+    let renewing = true;
+    const visits = (async () => {
+      for (; renewing;) assert.equal(await visit("renew.example.com"), "the shop");
+    })();
+    await proceed("renew.example.com");
+    renewing = false;
+    await visits;
+    assert.notEqual(await serial(), first);
+    dns.set("renew.example.com", { type: "A", value: "203.0.113.9" });
+    const { ssl_status, ssl_detail } = await proceed("renew.example.com");
+    assert.equal(ssl_status, "active");
+    assert.match(ssl_detail, /^Valid until .*, but not renewed yet\. No certificate is ordered: /);
+    assert.equal(await visit("renew.example.com"), "the shop");
+  });
+
+  test("an ended certificate is not shown to anybody: the name is served over HTTP and the status says so", async () => {
+    await attach("ended.example.com", here);
+    await platform.db
+      .updateTable("certificate")
+      .set({ not_after: new Date(1e12) })
+      .where("hostname", "=", "ended.example.com")
+      .execute();
+    dns.set("ended.example.com", { type: "A", value: "203.0.113.9" });
+    const { ssl_status, ssl_detail } = await proceed("ended.example.com");
+    assert.equal(ssl_status, "failed");
+    assert.match(ssl_detail, /^The certificate ended at 2001-09-09T.*served over HTTP\. No certificate is ordered: /);
+    await assert.rejects(visit("ended.example.com"), /handshake failure/);
+  });
+
+  test("one process at a time orders for a name", async () => {
+    dns.set("once.example.com", here);
+    await api.call("POST", `/v1/projects/${slug}/domains`, {
+      token: org.owner,
+      body: { hostname: "once.example.com" },
+    });
+    await platform.db
+      .updateTable("domain")
+      .set({ next_check_at: new Date(0) })
+      .execute();
+    await checkDueDomains(platform, 100);
+    const before = pebble.orders();
+    const others = Array.from({ length: 3 }, (_, index) =>
+      certificatesTask({ ...platform, owner: `other-${index}` }, () => {}),
+    );
+    await Promise.all([tasks.certificates, ...others].map((task) => run(task)));
+    assert.equal(pebble.orders() - before, 1);
+  });
+
+  for (const [index, [what, records, detail]] of wrong.entries()) {
+    test(`with ${what} nothing is ordered, and the status says why and when it looks again`, async () => {
+      dns.set("else.example.net", { type: "A", value: "203.0.113.9" });
+      const before = pebble.orders();
+      const now = await attach(`wrong-${index}.example.com`, ...records);
+      assert.equal(now.ssl_status, "pending");
+      assert.match(now.ssl_detail, detail);
+      assert.ok(Date.parse(now.ssl_next_attempt_at ?? "") - Date.now() <= 15_000);
+      assert.equal(pebble.orders(), before);
+    });
+  }
+});
