@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { startPlatform, type TestPlatform } from "./platform.ts";
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const mostCalls = 15;
+
+let platform: TestPlatform;
+let home: string;
+let agent: Client;
+let calls = 0;
+
+before(async () => {
+  platform = await startPlatform();
+  home = mkdtempSync(join(tmpdir(), "berth-agent-"));
+  const env = { PATH: systemPath, HOME: home, BERTH_URL: platform.api, BERTH_TOKEN: platform.token };
+  agent = new Client({ name: "agent", version: "1" });
+  await agent.connect(
+    new StdioClientTransport({ command: process.execPath, args: [main, "mcp"], env, stderr: "ignore" }),
+  );
+});
+
+after(async () => {
+  await agent.close();
+  await platform.destroy();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** A call of a tool as an agent makes it; answers with its structured result. */
+async function tool(name: string, given: Record<string, unknown>): Promise<Record<string, unknown>> {
+  calls += 1;
+  const answer = await agent.callTool({ name, arguments: given }, undefined, { timeout: 180_000 });
+  assert.ok(answer.isError !== true, JSON.stringify(answer.content));
+  const { result } = answer.structuredContent as { result?: Record<string, unknown> };
+  return result ?? {};
+}
+
+async function push(remote: string): Promise<void> {
+  const git = (...args: string[]) =>
+    runOk({ file: "git", args }, { cwd: home, env: { PATH: systemPath, HOME: home, GIT_CONFIG_NOSYSTEM: "1" } });
+  const author = ["-c", "user.name=agent", "-c", "user.email=agent@example.org"];
+  writeFileSync(join(home, "package.json"), JSON.stringify({ name: "shop", scripts: { start: "node server.js" } }));
+  const answer = `res.end(process.env.GREETING + " " + (process.env.DATABASE_URL ? "with" : "without") + " database")`;
+  const server = `require("http").createServer((req, res) => ${answer}).listen(process.env.PORT);`;
+  writeFileSync(join(home, "server.js"), server);
+  await git("init", "--initial-branch", "main");
+  await git("add", "package.json", "server.js");
+  await git(...author, "commit", "--message", "First");
+  const login = Buffer.from(`agent:${platform.token}`).toString("base64");
+  await git("-c", `http.extraHeader=Authorization: Basic ${login}`, "push", remote, "main");
+}
+
+test("an agent gets from nothing to live with database, cron job and verified backup in few calls", async () => {
+  const slug = "shop";
+  const project = await tool("projects_change", { action: "create", slug, name: "Shop" });
+  await tool("database_change", { action: "create", slug });
+  await tool("env_change", { action: "set", slug, key: "GREETING", value: "hello", wait: true });
+  await push((project["git"] as { https: string }).https.replace("localhost", "127.0.0.1"));
+  await tool("cron_change", { action: "set", slug, name: "tick", schedule: "* * * * *", path: "/tick" });
+  await tool("cron_change", { action: "run", slug, name: "tick" });
+  const backup = await tool("backups_change", { action: "create", slug, wait: true });
+  assert.equal(backup["status"], "completed");
+  const verified = await tool("backups_change", { action: "verify", id: backup["id"] });
+  assert.equal(verified["status"], "verified");
+  const changed = await tool("env_change", { action: "set", slug, key: "GREETING", value: "good morning", wait: true });
+  assert.equal((changed["deployment"] as { status: string }).status, "active");
+  assert.deepEqual((await tool("diagnose", { slug }))["findings"], []);
+  assert.equal((await platform.visit(slug)).body, "good morning with database");
+  assert.ok(calls <= mostCalls, `${calls} calls`);
+});
