@@ -703,6 +703,28 @@ CREATE SEQUENCE public.route_version
     NO MAXVALUE
     CACHE 1;
 
+CREATE TABLE public.run (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    number integer NOT NULL,
+    status text DEFAULT 'queued'::text NOT NULL,
+    deployment_id text NOT NULL,
+    deployment integer NOT NULL,
+    command text NOT NULL,
+    timeout_seconds integer NOT NULL,
+    requested_by text NOT NULL,
+    exit_code integer,
+    cancel_requested boolean DEFAULT false NOT NULL,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'interrupted'::text])))
+);
+
 CREATE TABLE public.schema_migration (
     name text NOT NULL,
     sha256 text NOT NULL,
@@ -857,6 +879,12 @@ ALTER TABLE ONLY public.restored_database
 ALTER TABLE ONLY public.route_change
     ADD CONSTRAINT route_change_pkey PRIMARY KEY (project_id);
 
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_project_id_number_key UNIQUE (project_id, number);
+
 ALTER TABLE ONLY public.schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (name);
 
@@ -1009,6 +1037,10 @@ CREATE INDEX replica_present ON public.replica USING btree (machine) WHERE (stat
 CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (project_id);
 
 CREATE INDEX route_change_order ON public.route_change USING btree (changed_by);
+
+CREATE INDEX run_old ON public.run USING btree (created_at);
+
+CREATE INDEX run_open ON public.run USING btree (created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
 
@@ -1208,6 +1240,12 @@ ALTER TABLE ONLY public.restored_database
 
 ALTER TABLE ONLY public.restored_database
     ADD CONSTRAINT restored_database_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.run
+    ADD CONSTRAINT run_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

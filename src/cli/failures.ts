@@ -31,6 +31,16 @@ export class CliError extends Error {
   }
 }
 
+/** What was run for the user ended by itself: the CLI ends with the same code and adds nothing. */
+export class ApplicationExit extends Error {
+  readonly exitCode: number;
+  constructor(exitCode: number) {
+    super(`exit code ${exitCode}`);
+    this.name = "ApplicationExit";
+    this.exitCode = exitCode;
+  }
+}
+
 /** The command line is wrong. The text must not repeat an argument that may hold a secret. */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError("usage", "usage", { message, hint });
@@ -46,7 +56,7 @@ export function exitCodeOf(fault: unknown): ExitCode {
 }
 
 function exitCodeOfAnswer({ status, code }: ApiError): ExitCode {
-  if (code === "previous_unhealthy") return exitCodes.deploymentFailed;
+  if (code === "previous_unhealthy" || code === "restart_failed") return exitCodes.deploymentFailed;
   if (code === "approval_required") return exitCodes.approvalRequired;
   if (status >= 500 || status === 429) return exitCodes.unavailable;
   if (status === 400) return exitCodes.usage;

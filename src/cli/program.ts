@@ -28,6 +28,7 @@ import { addOverview } from "./commands/overview.ts";
 import { addPlatform } from "./commands/platform.ts";
 import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
+import { addRuns } from "./commands/runs.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
@@ -39,7 +40,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOverview, addOpen],
-  ["Deploying:", addDeployments, addBuilds, addProcesses],
+  ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns],
   ["Watching:", addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],

@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { createContext, type CliContext, type Environment } from "./context.ts";
-import { CliError, exitCodeOf, exitCodes, usageError, type ExitCode } from "./failures.ts";
+import { ApplicationExit, CliError, exitCodeOf, exitCodes, usageError } from "./failures.ts";
 import { ownCommandHint } from "./own-command.ts";
 import { buildProgram } from "./program.ts";
 import { renderError } from "./render/error.ts";
@@ -10,7 +10,7 @@ export async function runCommandLine(
   args: readonly string[],
   environment: Environment,
   signal: AbortSignal,
-): Promise<ExitCode> {
+): Promise<number> {
   const ctx = createContext(environment, signal);
   // Known before parsing, so that a wrong command line is answered in the form that was asked for.
   const end = args.indexOf("--");
@@ -25,7 +25,8 @@ export async function runCommandLine(
   }
 }
 
-function answerFault(ctx: CliContext, fault: unknown): ExitCode {
+function answerFault(ctx: CliContext, fault: unknown): number {
+  if (fault instanceof ApplicationExit) return fault.exitCode;
   // Help and version end a run by an error that is none.
   if (fault instanceof CommanderError && fault.exitCode === 0) return exitCodes.ok;
   const interrupted = () => new CliError("interrupted", "interrupted", { message: "Interrupted.", hint: ctx.goesOn });

@@ -82,7 +82,6 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   volume: "berth disk",
   volumes: "berth disk",
   storage: "berth disk",
-  run: "Berth has no one-off commands yet: let a `release` line of the Procfile, or a cron job (`berth cron`), do it.",
   ssh: "Berth has no shell into a running application: `berth logs` shows what it writes.",
   console: "Berth has no shell into a running application: `berth logs` shows what it writes.",
   shell: "Berth has no shell into a running application: `berth logs` shows what it writes.",

@@ -17,6 +17,7 @@ import { metricsTask } from "../reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
 import { purgesTask } from "../reconcile/purges/purges-task.ts";
 import { releasesTask } from "../reconcile/releases/releases-task.ts";
+import { runsTask } from "../reconcile/runs/runs-task.ts";
 import { retentionTask } from "../reconcile/retention/retention-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
@@ -37,6 +38,7 @@ export function createReconcilers(
       certificatesTask(platform, () => wake("certificates")),
       releasesTask(platform, () => wake("releases")),
       buildsTask(platform, () => wake("builds")),
+      runsTask(platform, () => wake("runs")),
       backupsTask(platform, () => wake("backups")),
       logsTask(platform),
       metricsTask(platform),

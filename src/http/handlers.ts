@@ -14,6 +14,7 @@ import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
 import { processes } from "../features/processes/handlers.ts";
+import { runs } from "../features/runs/handlers.ts";
 import { disk } from "../features/disk/handlers.ts";
 import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
@@ -56,6 +57,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   projects,
   deployments,
   processes,
+  runs,
   builds,
   env,
   disk,

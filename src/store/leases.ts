@@ -7,6 +7,7 @@ import type { Db, Tx } from "./database.ts";
 export type LeasedTable =
   | "build"
   | "deployment"
+  | "run"
   | "project_database"
   | "backup_operation"
   | "cron_run"

@@ -63,6 +63,7 @@ export interface Tables {
   replica_usage: ReplicaUsageTable;
   restored_database: RestoredDatabaseTable;
   route_change: RouteChangeTable;
+  run: RunTable;
   ssh_key: SshKeyTable;
 }
 
@@ -607,6 +608,27 @@ export interface RestoredDatabaseTable {
 export interface RouteChangeTable {
   project_id: string;
   changed_by: string;
+}
+
+export interface RunTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  number: number;
+  status: Generated<"queued" | "running" | "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted">;
+  deployment_id: string;
+  deployment: number;
+  command: string;
+  timeout_seconds: number;
+  requested_by: string;
+  exit_code: number | null;
+  cancel_requested: Generated<boolean>;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+  started_at: Timestamp | null;
+  finished_at: Timestamp | null;
 }
 
 export interface SshKeyTable {

@@ -9,6 +9,7 @@ export type Topic =
   | "builds"
   | "releases"
   | "apps"
+  | "runs"
   | "edge"
   | "edges"
   | "databases"

@@ -12,12 +12,13 @@ import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
 import type { Edge, RouteState, RouteTable } from "../../src/ports/edge.ts";
-import type { Instance, ReplicaStart, Runtime, Workload } from "../../src/ports/runtime.ts";
+import type { Instance, OneOffCommand, ReplicaStart, Runtime, Workload } from "../../src/ports/runtime.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { appsTask } from "../../src/reconcile/apps/apps-task.ts";
 import { buildsTask } from "../../src/reconcile/builds/builds-task.ts";
 import { edgeTask } from "../../src/reconcile/edge/edge-task.ts";
 import { createIngest } from "../../src/reconcile/logs/ingest.ts";
+import { runsTask } from "../../src/reconcile/runs/runs-task.ts";
 import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./things.ts";
@@ -78,6 +79,8 @@ export interface TestApps {
   crashing: string | undefined;
   /** Starts (`+`) and ends (`-`) of workloads, in order. */
   readonly events: readonly string[];
+  /** What a one-off command does from now on. */
+  runOnce: Runtime["runOnce"];
   /** All that run become healthy. */
   heal(): void;
   /** Ends a running one as a crash does. */
@@ -140,6 +143,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
     await startTask(() => edgeTask(platform));
     await startTask((wake) => appsTask(platform, wake));
     await startTask((wake) => releasesTask(platform, wake));
+    await startTask((wake) => runsTask(platform, wake));
     await startTask((wake) => buildsTask(platform, wake));
   };
   await resume();
@@ -270,6 +274,7 @@ function createApps() {
     web: "",
     crashing: undefined,
     events,
+    runOnce: async () => ({ outcome: "exited", code: 0, out_of_memory: false }),
     heal: () => running.forEach((app) => void (app.status = 200)),
     crash(id) {
       const app = running.get(id);
@@ -303,6 +308,7 @@ function createApps() {
     remove: (id: string) => end(id),
     readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
     discardOutput: async () => {},
+    runOnce: (workload: Workload, task: OneOffCommand) => apps.runOnce(workload, task),
     listening: async () => [],
   } as unknown as Runtime;
   return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };

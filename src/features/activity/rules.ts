@@ -25,6 +25,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   build: "build",
   replica: "replica",
   process: "deployment",
+  run: "deployment",
   env: "env",
   domain: "domain",
   cron: "cron",
@@ -117,6 +118,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; it is started again`,
   "process.changed": ({ target, detail }) =>
     `Process type ${word(target)}: ${listed(Object.entries(detail).map(([name, value]) => `${name} ${String(value)}`))}`,
+  "run.requested": ({ detail }) => `One-off command ${word(detail["number"])} requested`,
+  "run.cancelled": ({ detail }) => `One-off command ${word(detail["number"])} cancelled`,
   "process.restarted": ({ target }) => `Restart of ${word(target)} requested`,
   "project.scaled": ({ detail }) =>
     `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,

@@ -148,6 +148,8 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
  * backup and the purge itself stay for an audit.
  */
 const emptiedTables = [
+  "process_setting",
+  "run",
   "replica_usage",
   "replica_metric",
   "project_metric",

@@ -13,6 +13,7 @@ import {
 } from "../../features/purges/purges.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
 import { deleteExpiredBackups } from "../backups/backup-upkeep.ts";
+import { runIds } from "../../features/runs/runs.ts";
 import type { Platform } from "../platform.ts";
 import { secureFinalBackup } from "./final-backup.ts";
 
@@ -70,13 +71,15 @@ class DatabaseBusy extends Error {}
 async function deleteFiles({ db, ports }: Platform, purge: TakenPurge, databaseId: string | null): Promise<void> {
   const { project_id, project_number } = purge;
   const { deployments, builds } = await historyOf(db, purge);
-  for (const id of deployments) await ports.runtime.remove(id);
+  const own = (await ports.runtime.observe()).filter((instance) => instance.project_id === project_id);
+  for (const id of new Set([...deployments, ...own.map(({ workload_id }) => workload_id)]))
+    await ports.runtime.remove(id);
   for (const image_ref of await ports.builder.images(project_id))
     await ports.runtime.removeImage({ project_id, image_ref });
   await ports.runtime.removeStorage({ project_id, project_number });
   await ports.builder.clearCaches(project_id);
   await ports.repositories.remove(project_id);
-  await ports.logStore.remove(project_id, builds);
+  await ports.logStore.remove(project_id, [...builds, ...(await runIds(db, project_id))]);
   if (databaseId !== null) await ports.postgresHost.destroy(databaseId);
 }
 

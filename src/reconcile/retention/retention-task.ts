@@ -4,6 +4,7 @@ import {
   deleteOldBuilds,
   deleteOldDeployments,
 } from "../../features/activity/activity.ts";
+import { deleteOldRuns } from "../../features/runs/runs.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -21,8 +22,9 @@ export function retentionTask({ db, ports, settings }: Platform): Task {
       const rows = await deleteOldActivity(db, settings.history);
       const deployments = await deleteOldDeployments(db, settings.history);
       const builds = await deleteOldBuilds(db, settings.history);
-      await ports.logStore.removeBuilds(builds);
-      const deleted = rows + deployments + builds.length;
+      const runs = await deleteOldRuns(db, settings.history.days);
+      await ports.logStore.removeBuilds([...builds, ...runs]);
+      const deleted = rows + deployments + builds.length + runs.length;
       return { detail: `${deleted} old rows deleted`, ...(deleted > 0 ? { againMs: soonMs } : {}) };
     },
   };

@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { ApplicationExit, CliError } from "../failures.ts";
+import { wholeNumber } from "../input.ts";
+import { table } from "../render/table.ts";
+import { duration, oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth run` and `berth runs`: one-off commands in the application's image. */
+export function addRuns(program: Command, ctx: CliContext): void {
+  addRun(program, ctx);
+  const runs = addGroup(program, "runs", "List one-off commands");
+  addList(runs, ctx);
+  addLog(runs, ctx);
+  addCancel(runs, ctx);
+}
+
+type Found = Answer<"runs.get">;
+
+interface RunOptions {
+  detach?: boolean;
+  timeout: string;
+  deployment?: string;
+}
+
+function addRun(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "run <command...>",
+    summary: "Run a command once in the application's image, with its variables, database and storage",
+    examples: [
+      "berth run -- npm run seed",
+      "berth run --detach -- python manage.py reindex",
+      "berth run -p demo 'ls | wc -l'",
+    ],
+  })
+    .option("-d, --detach", "don't wait; `berth runs log <number>` shows the output")
+    .option("--timeout <seconds>", "end it after so many seconds", "600")
+    .option("--deployment <number>", "in the image of this deployment; the active one if left out")
+    .action(async (words: string[], options: RunOptions) => {
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const timeout_seconds = wholeNumber(options.timeout, "--timeout", { least: 1, most: 86_400 });
+      const deployment =
+        options.deployment === undefined
+          ? {}
+          : { deployment: wholeNumber(options.deployment, "--deployment", { least: 1, most: 999_999_999 }) };
+      const body = { command: commandLine(words), timeout_seconds, wait_seconds: 0, ...deployment };
+      const begun = await client.call("runs.create", { params: { slug }, body });
+      if (options.detach === true)
+        return ctx.output.result(begun, () => `Running in the background: \`berth runs log ${begun.run.number} -f\``);
+      return await followToTheEnd(ctx, client, { slug, begun });
+    });
+}
+
+/** One argument is a line for the shell; several are words, whose blanks and marks stay theirs. */
+function commandLine(words: readonly string[]): string {
+  if (words.length === 1) return words[0] as string;
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}
+
+interface Begun {
+  readonly slug: string;
+  readonly begun: Found;
+}
+
+/** Prints what it writes and ends as it ends; Ctrl-C ends it. */
+async function followToTheEnd(ctx: CliContext, client: Client, { slug, begun }: Begun): Promise<void> {
+  const { number } = begun.run;
+  try {
+    const ended = await printToTheEnd(ctx, client, { slug, number, follow: true });
+    if (ctx.options.json === true) ctx.output.result(ended, () => "");
+    throw endOf(ended);
+  } catch (fault) {
+    if (!ctx.signal.aborted) throw fault;
+    ctx.goesOn = `\`berth runs log ${number}\` shows what it wrote.`;
+    await client.call("runs.cancel", { params: { slug, number: String(number) } });
+    throw fault;
+  }
+}
+
+function endOf({ run }: Found): Error {
+  if (run.exit_code !== null) return new ApplicationExit(run.exit_code);
+  const words = { timed_out: `did not end within ${run.timeout_seconds} s`, cancelled: "was cancelled" } as const;
+  const how =
+    run.status in words ? words[run.status as keyof typeof words] : "was interrupted by a stop of the platform";
+  return new CliError("refused", run.status, { message: `The command ${how}.` });
+}
+
+const pauseMs = 300;
+
+async function printToTheEnd(
+  ctx: CliContext,
+  client: Client,
+  { slug, number, follow }: { slug: string; number: number; follow: boolean },
+): Promise<Found> {
+  let offset = 0;
+  for (;;) {
+    const query = { offset };
+    const found = await client.call("runs.get", {
+      params: { slug, number: String(number) },
+      query,
+      signal: ctx.signal,
+    });
+    if (ctx.options.json !== true) ctx.output.application(found.output);
+    const hasMore = found.next_offset !== offset;
+    offset = found.next_offset;
+    if (found.complete || (!follow && !hasMore)) return found;
+    if (!hasMore) await sleep(pauseMs, undefined, { signal: ctx.signal });
+  }
+}
+
+function addList(runs: Command, ctx: CliContext): void {
+  const examples = ["berth runs", "berth runs list -p demo --json"];
+  addCommand(runs, { usage: "list", summary: "List the newest 100", isDefault: true, examples }).action(async () => {
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("runs.list", { params: { slug } });
+    ctx.output.result(document, (paint) => {
+      const rows = document.runs.map((run) => [
+        String(run.number),
+        run.status,
+        run.exit_code === null ? "" : String(run.exit_code),
+        `#${run.deployment}`,
+        relativeTime(run.created_at),
+        run.started_at === null ? "" : duration(run.started_at, run.finished_at),
+        oneLine(run.command).slice(0, 60),
+      ]);
+      const head = ["NUMBER", "STATUS", "CODE", "DEPLOYMENT", "CREATED", "TOOK", "COMMAND"];
+      return table(paint, head, rows, "No command was run yet: `berth run -- <command>`");
+    });
+  });
+}
+
+const runNumber = (text: string): number => wholeNumber(text, "The run", { least: 1, most: 999_999_999 });
+
+function addLog(runs: Command, ctx: CliContext): void {
+  const examples = ["berth runs log 3", "berth runs log 3 -f"];
+  addCommand(runs, { usage: "log <number>", summary: "Print what a command wrote", examples })
+    .option("-f, --follow", "go on until it ends")
+    .action(async (given: string, { follow = false }: { follow?: boolean }) => {
+      const slug = await currentProject(ctx);
+      const found = await printToTheEnd(ctx, await ctx.client(), { slug, number: runNumber(given), follow });
+      if (ctx.options.json === true) ctx.output.result(found, () => "");
+    });
+}
+
+function addCancel(runs: Command, ctx: CliContext): void {
+  const examples = ["berth runs cancel 3"];
+  addCommand(runs, { usage: "cancel <number>", summary: "End a command", examples }).action(async (given: string) => {
+    const slug = await currentProject(ctx);
+    const number = String(runNumber(given));
+    const document = await (await ctx.client()).call("runs.cancel", { params: { slug, number } });
+    ctx.output.result(document, () => `Command ${number} of ${slug} ends.`);
+  });
+}

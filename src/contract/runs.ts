@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { nextCursor, numberCursor, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
+import { row } from "./table.ts";
+
+const run = z.object({
+  number: z.number().int(),
+  /** `interrupted`: the platform stopped in the middle; it is not begun again. */
+  status: z.enum(["queued", "running", "succeeded", "failed", "timed_out", "cancelled", "interrupted"]),
+  command: z.string(),
+  /** The number of the deployment whose image and variables it has. */
+  deployment: z.number().int(),
+  timeout_seconds: z.number().int(),
+  /** Null before the end, and when the platform ended it. */
+  exit_code: z.number().int().nullable(),
+  requested_by: z.string(),
+  created_at: timestamp,
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
+});
+
+const withOutput = z.object({
+  run,
+  /** What it wrote, both streams in order, without secrets. */
+  output: z.string(),
+  /** Give it as `offset` to read on. */
+  next_offset: z.number().int(),
+  /** The run has ended and no output follows. */
+  complete: z.boolean(),
+});
+
+const runParams = slugParam.extend({ number: z.string().max(100) });
+const inProject = { names: "project", living: true, access: "member" } as const;
+
+export const rows = [
+  row({
+    ...inProject,
+    name: "runs.list",
+    method: "GET",
+    path: "/v1/projects/:slug/runs",
+    scope: "deployments:read",
+    params: slugParam,
+    query: z.object({ cursor: numberCursor }),
+    result: z.object({ runs: z.array(run), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List one-off commands, newest first, 100 at a time",
+  }),
+  row({
+    ...inProject,
+    name: "runs.create",
+    method: "POST",
+    path: "/v1/projects/:slug/runs",
+    scope: "deployments:write",
+    approval: true,
+    params: slugParam,
+    body: z.strictObject({
+      /** A line for the shell, in the application's folder. */
+      command: z
+        .string()
+        .min(1)
+        .max(limits.command_characters)
+        .regex(/^[^\0]*$/, "must not contain a NUL character"),
+      timeout_seconds: z.number().int().min(1).max(86_400).default(600),
+      /** The number of a deployment whose image still exists; the active one if left out. */
+      deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+      /** How long the answer may wait for the end; what has not ended by then goes on. */
+      wait_seconds: z.number().int().min(0).max(120).default(30),
+    }),
+    result: withOutput,
+    success: [201],
+    errors: ["org_suspended", "nothing_to_deploy", "conflict"],
+    activity: "run.requested",
+    waits: true,
+    summary: "Run a command once in the application's image, with its variables, database and storage",
+  }),
+  row({
+    ...inProject,
+    name: "runs.get",
+    method: "GET",
+    path: "/v1/projects/:slug/runs/:number",
+    scope: "deployments:read",
+    params: runParams,
+    query: z.object({ offset: queryInteger(0, 1_000_000_000, 0) }),
+    result: withOutput,
+    success: [200],
+    large: true,
+    summary: "Show a one-off command and what it wrote from an offset on, at most 64 KiB",
+  }),
+  row({
+    ...inProject,
+    name: "runs.cancel",
+    method: "POST",
+    path: "/v1/projects/:slug/runs/:number/cancel",
+    scope: "deployments:write",
+    params: runParams,
+    result: z.object({ run }),
+    success: [200],
+    activity: "run.cancelled",
+    summary: "End a one-off command; one that has ended stays as it is",
+  }),
+] as const;

@@ -1,0 +1,152 @@
+import { sql } from "kysely";
+import { limits } from "../../contract/limits.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+
+const shown = [
+  ...(["id", "number", "status", "command", "deployment", "timeout_seconds", "exit_code", "requested_by"] as const),
+  ...(["created_at", "started_at", "finished_at"] as const),
+] as const;
+
+interface ProjectKey {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+/** The newest runs, or the newest of those before a number; one more than a page shows. */
+export async function listRuns(db: Db | Tx, { org_id, project_id }: ProjectKey, before: number | undefined) {
+  const query = db.selectFrom("run").select(shown).where("org_id", "=", org_id).where("project_id", "=", project_id);
+  return (before === undefined ? query : query.where("number", "<", before))
+    .orderBy("number", "desc")
+    .limit(limits.runs_listed + 1)
+    .execute();
+}
+
+export async function getRun(db: Db | Tx, { org_id, project_id }: ProjectKey, number: number) {
+  return db
+    .selectFrom("run")
+    .select(shown)
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("number", "=", number)
+    .executeTakeFirst();
+}
+
+export interface NewRun extends ProjectKey {
+  readonly id: string;
+  readonly deployment_id: string;
+  readonly deployment: number;
+  readonly command: string;
+  readonly timeout_seconds: number;
+  readonly requested_by: string;
+}
+
+/** The project must be locked. */
+export async function insertRun(tx: Tx, run: NewRun) {
+  return tx
+    .insertInto("run")
+    .values({
+      ...run,
+      number: sql<number>`(select coalesce(max(number), 0) + 1 from run where project_id = ${run.project_id})`,
+    })
+    .returning(["id", "number"])
+    .executeTakeFirstOrThrow();
+}
+
+/** How many of the project's runs have not ended. */
+export async function openRuns(tx: Tx, { org_id, project_id }: ProjectKey): Promise<number> {
+  const { count } = await tx
+    .selectFrom("run")
+    .select(sql<number>`count(*)::integer`.as("count"))
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("status", "in", ["queued", "running"])
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** The deployment of this number whose image can still run, or the active one. */
+export async function runnableDeployment(tx: Tx, { org_id, project_id }: ProjectKey, number: number | undefined) {
+  const query = tx
+    .selectFrom("deployment")
+    .select(["id", "number"])
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("image_pruned_at", "is", null);
+  return (
+    number === undefined ? query.where("status", "=", "active") : query.where("number", "=", number)
+  ).executeTakeFirst();
+}
+
+/** Asks the worker to end a run; a waiting one ends at once. */
+export async function requestCancel(tx: Tx, { org_id, project_id }: ProjectKey, number: number): Promise<void> {
+  await sql`
+    update run set cancel_requested = true, status = case status when 'queued' then 'cancelled' else status end,
+      finished_at = case status when 'queued' then now() end
+    where org_id = ${org_id} and project_id = ${project_id} and number = ${number} and status in ('queued', 'running')`.execute(
+    tx,
+  );
+}
+
+export interface TakenRun {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly deployment_id: string;
+  readonly command: string;
+  readonly timeout_seconds: number;
+  readonly fence: number;
+  /** Its control plane died in the middle. */
+  readonly abandoned: boolean;
+}
+
+/** Takes a waiting run, or one whose worker is gone; undefined when there is none. */
+export async function takeRun(db: Db, owner: string, underWay: readonly string[]): Promise<TakenRun | undefined> {
+  const { rows } = await sql<TakenRun>`
+    with chosen as (
+      select id, status = 'running' as abandoned from run
+      where (status = 'queued' or (status = 'running' and lease_until <= now())) and ${isNoneOf(underWay)}
+      order by created_at for update skip locked limit 1)
+    update run r set status = 'running', started_at = coalesce(r.started_at, now()), lease_owner = ${owner}, lease_until = ${freshLease},
+      fence = r.fence + 1
+    from chosen where r.id = chosen.id
+    returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.fence, chosen.abandoned`.execute(
+    db,
+  );
+  return rows[0];
+}
+
+/** Whether a run may go on: not cancelled, and its project may be served. */
+export async function mayGoOn(db: Db, id: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from run r join project p on p.id = r.project_id join organization o on o.id = r.org_id
+    where r.id = ${id} and not r.cancel_requested and p.deleted_at is null and o.suspended_at is null`.execute(db);
+  return rows.length > 0;
+}
+
+export type RunEnd = "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted";
+
+/** Writes down how a run ended, unless the lease was lost. */
+export async function endRun(db: Db, lease: Lease, status: RunEnd, exitCode: number | null): Promise<void> {
+  await db
+    .updateTable("run")
+    .set({ status, exit_code: exitCode, finished_at: sql<string>`now()`, lease_until: null })
+    .where(holds(lease))
+    .where("status", "=", "running")
+    .execute();
+}
+
+const batch = 500;
+
+/** Deletes one batch of old runs; resolves with their ids, whose output is to go as well. */
+export async function deleteOldRuns(db: Db, days: number): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    delete from run where id in (select id from run where created_at < now() - make_interval(days => ${days}) and finished_at is not null
+      order by created_at limit ${batch} for update skip locked) returning id`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** The runs of a project, whose output goes with it. */
+export async function runIds(db: Db | Tx, projectId: string): Promise<readonly string[]> {
+  return (await db.selectFrom("run").select("id").where("project_id", "=", projectId).execute()).map(({ id }) => id);
+}

@@ -1,0 +1,1 @@
+export { deleteOldRuns, endRun, mayGoOn, runIds, takeRun, type RunEnd, type TakenRun } from "./queries.ts";
