@@ -79,7 +79,7 @@ function routesTo(port: number, hosts: number): Route[] {
   }));
 }
 
-function answering(port: number): string {
+export function answering(port: number): string {
   return `server { listen ${host}:${port}; location / { default_type text/plain; return 200 "hello world\\n"; } }`;
 }
 
@@ -91,7 +91,7 @@ function proxying(port: number, upstream: number): string {
     proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Real-IP $remote_addr; } }`;
 }
 
-async function startNginx(dir: string, name: string, servers: string): Promise<() => void> {
+export async function startNginx(dir: string, name: string, servers: string): Promise<() => void> {
   const file = join(dir, `${name}.conf`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (each) => `${each}_temp_path ${dir}/${each};`,
@@ -109,7 +109,7 @@ http { access_log off; keepalive_requests 10000000; ${temporary.join(" ")} ${ser
   return () => void child.kill("SIGTERM");
 }
 
-function accepts(port: number): Promise<true | undefined> {
+export function accepts(port: number): Promise<true | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     socket.on("connect", () => (socket.destroy(), resolve(true)));
@@ -117,7 +117,7 @@ function accepts(port: number): Promise<true | undefined> {
   });
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, host, () => {
       const { port } = server.address() as AddressInfo;
@@ -126,7 +126,7 @@ function freePort(): Promise<number> {
   });
 }
 
-function programPath(name: string): string | undefined {
+export function programPath(name: string): string | undefined {
   return systemPath
     .split(":")
     .map((folder) => join(folder, name))

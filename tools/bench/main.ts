@@ -3,6 +3,7 @@ import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { crashBenchLacks, measureCrashes } from "./crashes.ts";
 import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
+import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
@@ -22,6 +23,7 @@ interface Bench {
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
+  { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "edge-attack", measure: measureEdgeUnderAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },

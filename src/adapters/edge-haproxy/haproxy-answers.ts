@@ -1,5 +1,5 @@
 import { bracketed } from "./haproxy-settings.ts";
-import type { PoolServer, RoutePool } from "./route-pool.ts";
+import { poolOf, type PoolServer, type RoutePool } from "./route-pool.ts";
 
 // Reads the answers of HAProxy's runtime API (management.txt section 9.3).
 
@@ -10,7 +10,7 @@ export function readPool(size: number, map: string, servers: string): RoutePool 
     const [, host, value] = line.split(" ");
     if (host !== undefined && value !== undefined) hosts.set(host, value);
   }
-  return { size, hosts, servers: readServers(servers) };
+  return poolOf(size, hosts, readServers(servers));
 }
 
 function readServers(text: string): Map<string, PoolServer[]> {

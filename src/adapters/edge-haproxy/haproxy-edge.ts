@@ -5,7 +5,15 @@ import { capLog } from "../../kit/cap-log.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive } from "../../kit/processes.ts";
 import { runFolder } from "../../kit/run-folder.ts";
-import type { CertificateTable, Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
+import type {
+  CertificateTable,
+  Edge,
+  EdgeEntrance,
+  EdgeStatus,
+  EdgeUsage,
+  Route,
+  RouteTable,
+} from "../../ports/edge.ts";
 import {
   certificateCommands,
   certificateFiles,
@@ -26,6 +34,7 @@ import {
   type RoutePool,
 } from "./route-pool.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
+import { RestartPauses } from "./restart-pauses.ts";
 import { keptPort, keptWord, readState, writeState } from "./state-folder.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
@@ -60,8 +69,6 @@ export interface HaproxyEdge extends Edge {
 }
 
 const watchEveryMs = 250;
-const longestBackOffMs = 30_000;
-const steadyAfterMs = 60_000;
 
 /** An edge made of HAProxy 2.6 or later, in processes that outlive this one. Starts nothing until the first `apply`. */
 export function createHaproxyEdge(options: HaproxyEdgeOptions): HaproxyEdge {
@@ -78,11 +85,12 @@ class ControlledHaproxy implements HaproxyEdge {
   #process: Promise<HaproxyProcess> | undefined;
   #table: RouteTable | undefined;
   #certificates: CertificateTable | undefined;
-  #saved: readonly unknown[] | undefined;
+  #saved: readonly Route[] = [];
+  #saving: NodeJS.Immediate | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #current: HaproxyRecord | undefined;
-  #restarts = { count: 0, lastAtMs: 0 };
+  readonly #pauses = new RestartPauses();
   #restarting = false;
 
   constructor(options: HaproxyEdgeOptions) {
@@ -214,6 +222,7 @@ class ControlledHaproxy implements HaproxyEdge {
   }
 
   detach(): void {
+    if (this.#saving !== undefined) this.#save();
     clearInterval(this.#watch);
     this.#watch = undefined;
   }
@@ -233,7 +242,10 @@ class ControlledHaproxy implements HaproxyEdge {
     }
     // Clients that kept their connection to a replaced worker send one more request there.
     await Promise.all(old.map((worker) => this.#change(worker, 0, table).catch(() => {})));
-    this.#save(table);
+    // Not before the change is confirmed: thousands of routes take a while to write.
+    const isSaved =
+      table.routes.length === this.#saved.length && table.routes.every((route, i) => route === this.#saved[i]);
+    if (!isSaved) this.#saving ??= setImmediate(() => this.#save());
   }
 
   async #changeOrRestart(haproxy: HaproxyProcess, worker: Worker, record: HaproxyRecord, table: RouteTable) {
@@ -352,7 +364,7 @@ class ControlledHaproxy implements HaproxyEdge {
     const haproxy = await this.#haproxy();
     capLog(haproxy.logFile);
     const dead = this.#current !== undefined && !isAlive(this.#current.identity);
-    if (!dead || this.#restarting || Date.now() < this.#nextStartMs()) return;
+    if (!dead || this.#restarting || !this.#pauses.isOver) return;
     this.#restarting = true;
     void this.#runExclusive(() => this.#restart()).finally(() => (this.#restarting = false));
   }
@@ -360,8 +372,7 @@ class ControlledHaproxy implements HaproxyEdge {
   async #restart(): Promise<void> {
     if (this.#watch === undefined || this.#table === undefined) return;
     this.#options.log.error({ pid: this.#current?.identity.pid }, "HAProxy ended unexpectedly and is started again.");
-    const quiet = Date.now() - this.#restarts.lastAtMs > steadyAfterMs;
-    this.#restarts = { count: quiet ? 1 : this.#restarts.count + 1, lastAtMs: Date.now() };
+    this.#pauses.note();
     try {
       await this.#serve(this.#table);
     } catch (error) {
@@ -369,18 +380,13 @@ class ControlledHaproxy implements HaproxyEdge {
     }
   }
 
-  /** The first restart is immediate; a process that keeps ending is given more and more time. */
-  #nextStartMs(): number {
-    const { count, lastAtMs } = this.#restarts;
-    return count === 0 ? 0 : lastAtMs + Math.min(longestBackOffMs, 250 * 2 ** (count - 1));
-  }
-
   /** Saves the table in force: HAProxy is started with it when the database is away. */
-  #save(table: RouteTable): void {
-    if (this.#saved === table.routes) return;
+  #save(): void {
+    clearImmediate(this.#saving);
+    this.#saving = undefined;
     try {
-      writeState(this.#options.stateDir, "routes.json", JSON.stringify(table));
-      this.#saved = table.routes;
+      writeState(this.#options.stateDir, "routes.json", JSON.stringify(this.#table));
+      this.#saved = this.#table?.routes ?? [];
     } catch (error) {
       const message =
         "The edge's copy of the routes can't be written; a start without the database would bring back an older one.";

@@ -26,7 +26,7 @@ import { statusValue, readOldWorkers } from "./haproxy-answers.ts";
 import { haproxyConfig } from "./haproxy-config.ts";
 import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
 import { pageFiles } from "./page-files.ts";
-import { hostMapText, type RoutePool } from "./route-pool.ts";
+import { emptyPool, hostMapText, type RoutePool } from "./route-pool.ts";
 import { readState, writeState } from "./state-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 import { connectionsOf, type Worker } from "./workers.ts";
@@ -267,8 +267,9 @@ export function readHaproxyRecord(stateDir: string): HaproxyRecord | undefined {
 
 /** Names these settings and the code that makes the configuration. */
 function fingerprintOf(settings: HaproxySettings): string {
-  const empty = { size: 0, hosts: new Map(), servers: new Map() };
-  return createHash("sha256").update(haproxyConfig(settings, empty)).digest("hex");
+  return createHash("sha256")
+    .update(haproxyConfig(settings, emptyPool(0)))
+    .digest("hex");
 }
 
 function childrenOf(parent: number): ProcessIdentity[] {

@@ -7,9 +7,13 @@ export interface RoutePool {
   /** Number of backends in its configuration: `b1` … `b<size>`. */
   readonly size: number;
   /** Entries of the host map. */
-  readonly hosts: Map<string, string>;
+  readonly hosts: ReadonlyMap<string, string>;
   /** Servers by backend. A server is never deleted: another target gets its place once nothing is open to it. */
-  readonly servers: Map<string, PoolServer[]>;
+  readonly servers: ReadonlyMap<string, readonly PoolServer[]>;
+  /** Backends by project. */
+  readonly backends: ReadonlyMap<string, string>;
+  /** Routes by hostname, as the last table held them: the very same object again needs no second look. Empty after a new start. */
+  readonly routes: ReadonlyMap<string, Route>;
 }
 
 export interface PoolServer {
@@ -38,7 +42,17 @@ export function emptyPool(size: number, certificateVersion = 0): RoutePool {
     [versionKey, "-1"],
     [certificateVersionKey, `${certificateVersion}`],
   ];
-  return { size, hosts: new Map(versions), servers: new Map() };
+  return poolOf(size, new Map(versions), new Map());
+}
+
+/** A pool by what its worker says of itself. */
+export function poolOf(size: number, hosts: RoutePool["hosts"], servers: RoutePool["servers"]): RoutePool {
+  const backends = new Map<string, string>();
+  for (const value of hosts.values()) {
+    const project = projectOf(value);
+    if (project !== undefined) backends.set(project, backendOf(value));
+  }
+  return { size, hosts, servers, backends, routes: new Map() };
 }
 
 /** The version of the table that a pool serves by. */
@@ -56,33 +70,42 @@ export function backendsOf(table: RouteTable): number {
  * something is still open to. Servers are added before the hosts change and closed to new requests afterwards: no request finds neither.
  */
 export function changePool(pool: RoutePool, table: RouteTable, busy: ReadonlySet<string>): PoolChange | undefined {
-  const backends = assignBackends(pool, table);
+  const changed = table.routes.filter((route) => pool.routes.get(route.hostname) !== route);
+  const gone = goneHosts(pool, table, changed);
+  const affected = new Set(changed.map((route) => route.project_id));
+  for (const host of gone) affected.add(projectOf(pool.hosts.get(host) as string) as string);
+  const routes = table.routes.filter((route) => affected.has(route.project_id));
+  const backends = assignBackends(pool, affected, routes);
   if (backends === undefined) return undefined;
-  const targets = targetsOf(table, backends);
-  const [openings, closings] = [[] as string[], [] as string[]];
-  const servers = new Map(pool.servers);
-  for (const backend of new Set([...servers.keys(), ...targets.keys()])) {
-    const change = changeServers(backend, servers.get(backend) ?? [], targets.get(backend) ?? [], busy);
-    if (change.next.length > 0) servers.set(backend, change.next);
-    openings.push(...change.openings);
-    closings.push(...change.closings);
-  }
-  const hosts = new Map([
-    [versionKey, `${table.version}`],
-    [certificateVersionKey, pool.hosts.get(certificateVersionKey) ?? "0"],
-  ]);
-  for (const route of table.routes)
-    hosts.set(route.hostname, hostValue(route, backends.get(route.project_id) as string));
+  const servers = changeServers(pool, targetsOf({ ...table, routes }, pool, affected, backends), busy);
+  const hosts = changeHosts(
+    pool,
+    table.version,
+    gone,
+    changed.map((route) => [route.hostname, hostValue(route, backends.get(route.project_id) as string)]),
+  );
+  const kept = new Map(pool.routes);
+  for (const host of gone) kept.delete(host);
+  for (const route of changed) kept.set(route.hostname, route);
   return {
-    commands: [...openings, ...changeHosts(pool.hosts, hosts), ...closings],
-    next: { size: pool.size, hosts, servers },
+    commands: [...servers.openings, ...hosts.commands, ...servers.closings],
+    next: { size: pool.size, hosts: hosts.next, servers: servers.next, backends, routes: kept },
   };
 }
 
+/** Hosts that the table does not name any more. */
+function goneHosts(pool: RoutePool, table: RouteTable, changed: readonly Route[]): string[] {
+  const added = changed.filter((route) => !pool.hosts.has(route.hostname)).length;
+  if (pool.hosts.size - versionKeys + added === table.routes.length) return [];
+  const named = new Set(table.routes.map((route) => route.hostname));
+  return [...pool.hosts.keys()].filter((host) => !named.has(host) && !host.startsWith(":"));
+}
+
+const versionKeys = 2;
+
 /** The part of a table whose projects have a backend in this pool. */
 export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
-  const known = new Set(Array.from(pool.hosts.values(), (value) => value.split("/")[3]));
-  return { ...table, routes: table.routes.filter(({ project_id }) => known.has(project_id)) };
+  return { ...table, routes: table.routes.filter(({ project_id }) => pool.backends.has(project_id)) };
 }
 
 /** What the host map holds for a route: backend, flags, page, project. HAProxy reads the parts with `field(n,/)`. */
@@ -96,34 +119,49 @@ function pageOf(route: Route): PageCode | undefined {
   return route.targets.length === 0 ? "app_not_running" : undefined;
 }
 
-/** Projects keep their backend; new ones get one that no host leads to. */
-function assignBackends(pool: RoutePool, table: RouteTable): Map<string, string> | undefined {
-  const before = new Map<string, string>();
-  for (const value of pool.hosts.values()) {
-    const [backend, , , project] = value.split("/");
-    if (project !== undefined) before.set(project, backend as string);
-  }
-  const assigned = new Map<string, string>();
-  const waiting: string[] = [];
-  for (const { project_id } of table.routes) {
-    const backend = before.get(project_id);
-    if (backend !== undefined) assigned.set(project_id, backend);
-    else waiting.push(project_id);
-  }
-  const taken = new Set(before.values());
+function backendOf(value: string): string {
+  return value.slice(0, value.indexOf("/"));
+}
+
+function projectOf(value: string): string | undefined {
+  return value.split("/")[3];
+}
+
+/** Projects keep their backend; new ones get one that no project has. */
+function assignBackends(
+  pool: RoutePool,
+  affected: ReadonlySet<string>,
+  routes: readonly Route[],
+): ReadonlyMap<string, string> | undefined {
+  const present = new Set(routes.map((route) => route.project_id));
+  const isSame = [...affected].every((project) => present.has(project) === pool.backends.has(project));
+  if (isSame) return pool.backends;
+  const backends = new Map(pool.backends);
+  for (const project of affected) if (!present.has(project)) backends.delete(project);
+  const taken = new Set(backends.values());
   let number = 0;
-  for (const project of new Set(waiting)) {
+  for (const project of present) {
+    if (backends.has(project)) continue;
     do number += 1;
     while (taken.has(`b${number}`));
     if (number > pool.size) return undefined;
-    assigned.set(project, `b${number}`);
+    backends.set(project, `b${number}`);
   }
-  return assigned;
+  return backends;
 }
 
-function targetsOf(table: RouteTable, backends: ReadonlyMap<string, string>): Map<string, Target[]> {
-  const found = new Map<string, Target[]>();
-  if (table.challenge !== null) found.set(challengeBackend, [table.challenge]);
+/** The targets of every backend that may change. */
+function targetsOf(
+  table: RouteTable,
+  pool: RoutePool,
+  affected: ReadonlySet<string>,
+  backends: ReadonlyMap<string, string>,
+) {
+  const found = new Map<string, Target[]>([[challengeBackend, table.challenge === null ? [] : [table.challenge]]]);
+  for (const project of affected) {
+    const before = pool.backends.get(project);
+    if (before !== undefined) found.set(before, []);
+  }
   for (const { project_id, targets } of table.routes) {
     const backend = backends.get(project_id) as string;
     const known = found.get(backend);
@@ -133,7 +171,19 @@ function targetsOf(table: RouteTable, backends: ReadonlyMap<string, string>): Ma
   return found;
 }
 
-function changeServers(
+function changeServers(pool: RoutePool, targets: ReadonlyMap<string, readonly Target[]>, busy: ReadonlySet<string>) {
+  const next = new Map(pool.servers);
+  const [openings, closings] = [[] as string[], [] as string[]];
+  for (const [backend, wanted] of targets) {
+    const change = changeBackend(backend, next.get(backend) ?? [], wanted, busy);
+    if (change.next.length > 0) next.set(backend, change.next);
+    openings.push(...change.openings);
+    closings.push(...change.closings);
+  }
+  return { next, openings, closings };
+}
+
+function changeBackend(
   backend: string,
   now: readonly PoolServer[],
   wanted: readonly Target[],
@@ -169,15 +219,25 @@ function openServer(server: string, { host, port }: Target, isNew: boolean): str
   return [place, `set server ${server} state ready`];
 }
 
-function changeHosts(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+function changeHosts(
+  pool: RoutePool,
+  version: number,
+  gone: readonly string[],
+  values: readonly (readonly [string, string])[],
+) {
+  const next = new Map(pool.hosts);
   const commands: string[] = [];
-  for (const [host, value] of after) {
-    const old = before.get(host);
+  for (const [host, value] of [[versionKey, `${version}`] as const, ...values]) {
+    const old = next.get(host);
     if (old === undefined) commands.push(`add map ${hostMap} ${host} ${value}`);
     else if (old !== value) commands.push(`set map ${hostMap} ${host} ${value}`);
+    next.set(host, value);
   }
-  for (const host of before.keys()) if (!after.has(host)) commands.push(`del map ${hostMap} ${host}`);
-  return commands;
+  for (const host of gone) {
+    next.delete(host);
+    commands.push(`del map ${hostMap} ${host}`);
+  }
+  return { next, commands };
 }
 
 function isAt(one: Target, other: Target): boolean {

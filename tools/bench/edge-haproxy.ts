@@ -1,0 +1,179 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createHaproxyEdge, type HaproxyEdge } from "../../src/adapters/edge-haproxy/haproxy-edge.ts";
+import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
+import type { EdgeCertificate, Route } from "../../src/ports/edge.ts";
+import { runOk, start } from "../../src/kit/exec.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { until } from "../../src/kit/until.ts";
+import { accepts, answering, freePort, programPath, startNginx } from "./edge.ts";
+import { median, rateRow, timeRow, type BenchRow } from "./row.ts";
+
+// HAProxy as Berth runs it, beside a bare nginx and a bare HAProxy that do nothing but route by host, before the same upstream.
+
+const rounds = 3;
+const seconds = 3;
+const connections = 64;
+const host = "127.0.0.1";
+const changes = 40;
+
+/** What the machine lacks for `measureHaproxy`, as a sentence; undefined when nothing. */
+export function haproxyBenchLacks(): string | undefined {
+  const missing = ["haproxy", "nginx", "wrk"].filter((name) => programPath(name) === undefined);
+  return missing.length === 0 ? undefined : `HAProxy is not measured: ${missing.join(" and ")} not installed.`;
+}
+
+/** Requests spread over 1, 1,000 and 10,000 hosts, kept and new connections, TLS; and the time of a route's change with 10,000 hosts. */
+export async function measureHaproxy(): Promise<BenchRow[]> {
+  const dir = await mkdtemp(join(tmpdir(), "berth-bench-haproxy-"));
+  const upstream = await freePort();
+  const certificate = await makeCertificate(["*.test"]);
+  const stops = [await startNginx(dir, "upstream", answering(upstream))];
+  try {
+    const rows: BenchRow[] = [];
+    for (const hosts of [1, 1000, 10_000]) rows.push(...(await measureHosts({ dir, hosts, upstream, certificate })));
+    return rows;
+  } finally {
+    for (const stop of stops) stop();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+interface Subject {
+  readonly dir: string;
+  readonly hosts: number;
+  readonly upstream: number;
+  readonly certificate: EdgeCertificate;
+}
+
+interface Address {
+  readonly plain: number;
+  readonly tls: number;
+}
+
+async function measureHosts(subject: Subject): Promise<BenchRow[]> {
+  const { dir, hosts, upstream, certificate } = subject;
+  await writeFile(join(dir, "pem"), certificate.key_pem + certificate.chain_pem);
+  await writeFile(join(dir, "spread.lua"), spreadScript(hosts));
+  const listens = { listenHost: host, listenPort: 0, listenTlsPort: 0 };
+  const haproxyBin = programPath("haproxy") as string;
+  const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir: join(dir, `edge-${hosts}`), log: silentLog });
+  const nginx = { plain: await freePort(), tls: await freePort() };
+  const bare = { plain: await freePort(), tls: await freePort() };
+  const stops = [
+    await startNginx(dir, `nginx-${hosts}`, nginxServers(subject, nginx)),
+    await startHaproxy(subject, bare),
+  ];
+  try {
+    await edge.applyCertificates({ version: 1, certificates: [certificate] });
+    await edge.apply({ version: 1, routes: routesTo(upstream, hosts), challenge: null });
+    const { listen, listen_tls } = await edge.observe();
+    const ours = { plain: portOf(listen), tls: portOf(listen_tls) };
+    const all = { ours, nginx, bare };
+    const rows = await compare(`${hosts} hosts, kept connections`, dir, all, "plain");
+    if (hosts > 1) return hosts < 10_000 ? rows : [...rows, await measureChange(edge, upstream, hosts)];
+    rows.push(...(await compare("1 host, new connections", dir, all, "new")));
+    return [...rows, ...(await compare("1 host, TLS, kept connections", dir, all, "tls"))];
+  } finally {
+    for (const stop of stops) stop();
+    await edge.stop(0);
+  }
+}
+
+type Way = "plain" | "new" | "tls";
+
+async function compare(name: string, dir: string, all: Record<"ours" | "nginx" | "bare", Address>, way: Way) {
+  const rates: Record<"ours" | "nginx" | "bare", number[]> = { ours: [], nginx: [], bare: [] };
+  for (let round = 0; round < rounds; round += 1) {
+    for (const who of ["ours", "nginx", "bare"] as const) rates[who].push(await load(dir, all[who], way));
+  }
+  const ours = median(rates.ours);
+  return [
+    rateRow(`HAProxy edge, ${name}`, "bare nginx", { ours, theirs: median(rates.nginx), goal: 0.95 }),
+    rateRow(`HAProxy edge, ${name}`, "bare HAProxy", { ours, theirs: median(rates.bare), goal: null }),
+  ];
+}
+
+/** Requests a second that wrk counted; any answer but a good one spoils the measurement. */
+async function load(dir: string, { plain, tls }: Address, way: Way): Promise<number> {
+  const url = way === "tls" ? `https://${host}:${tls}/` : `http://${host}:${plain}/`;
+  const extra = way === "new" ? ["-H", "Connection: close"] : [];
+  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(dir, "spread.lua"), ...extra, url];
+  const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 20) * 1000 });
+  if (/Non-2xx/.test(stdout)) throw new Error(`The load on ${url} met errors: ${stdout}`);
+  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]);
+}
+
+/** From `apply` of one changed route to its end: from then on new requests go by it. */
+async function measureChange(edge: HaproxyEdge, upstream: number, hosts: number): Promise<BenchRow> {
+  const routes = routesTo(upstream, hosts);
+  const times: number[] = [];
+  for (let i = 0; i < changes; i += 1) {
+    const at = (i * 97) % hosts;
+    const next = routes.with(at, { ...(routes[at] as Route), targets: [{ host, port: 1024 + i }] });
+    const startedAtMs = performance.now();
+    await edge.apply({ version: 2 + i, routes: next, challenge: null });
+    if (i >= changes / 4) times.push(performance.now() - startedAtMs);
+  }
+  return timeRow(`HAProxy edge, one of ${hosts} routes changes`, "the goal of 50 ms", {
+    ours: median(times),
+    theirs: 50,
+    goal: 1,
+  });
+}
+
+function routesTo(port: number, hosts: number): Route[] {
+  return Array.from({ length: hosts }, (_, i) => ({
+    ...{ hostname: `host-${i}.test`, project_id: `prj_${i}`, state: "serving" as const },
+    ...{ targets: [{ host, port }], https: "on" as const, hsts: false },
+  }));
+}
+
+function spreadScript(hosts: number): string {
+  return `request = function()
+  return wrk.format("GET", "/", { ["Host"] = "host-" .. math.random(0, ${hosts - 1}) .. ".test", ["Connection"] = wrk.headers["Connection"] })
+end\n`;
+}
+
+/** A server for each host, as is usual with nginx. */
+function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Address): string {
+  const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;`;
+  const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl; ssl_certificate ${dir}/pem; ssl_certificate_key ${dir}/pem;`;
+  const servers = Array.from(
+    { length: hosts },
+    (_, i) =>
+      `server { ${i === 0 ? listen : `listen ${host}:${plain};`} server_name host-${i}.test; location / { ${proxy} } }`,
+  );
+  const sizes = "server_names_hash_max_size 65536; server_names_hash_bucket_size 128;";
+  return `${sizes} upstream app { server ${host}:${upstream}; keepalive 256; keepalive_requests 10000000; } ${servers.join("\n")}`;
+}
+
+/** A backend for each host in a map, and nothing else. */
+async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Address): Promise<() => void> {
+  const file = join(dir, `bare-${hosts}.cfg`);
+  const all = Array.from({ length: hosts }, (_, i) => i);
+  await writeFile(join(dir, "bare.map"), all.map((i) => `host-${i}.test b${i}\n`).join(""));
+  const backends = all.map((i) => `backend b${i}\n  server s ${host}:${upstream}\n`);
+  await writeFile(
+    file,
+    `defaults
+  mode http
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+frontend all
+  bind ${host}:${plain}
+  bind ${host}:${tls} ssl crt ${dir}/pem alpn h2,http/1.1
+  use_backend %[req.hdr(host),lower,map_str(${dir}/bare.map)]
+${backends.join("")}`,
+  );
+  const child = start({ file: programPath("haproxy") as string, args: ["-f", file] });
+  if ((await until(() => accepts(plain), { timeoutMs: 20_000 })) === undefined)
+    throw new Error("The bare HAProxy did not start.");
+  return () => void child.kill("SIGTERM");
+}
+
+function portOf(listen: string | null): number {
+  return Number(listen?.split(":").at(-1));
+}
