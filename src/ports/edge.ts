@@ -95,11 +95,12 @@ export interface EdgeUsage {
   readonly requests: number;
   /** By first digit of the status: `"2"` … `"5"`. */
   readonly by_class: Readonly<Record<string, number>>;
-  /** Of bodies and tunnels, without heads. */
+  /** Of bodies and tunnels; HAProxy counts heads too. */
   readonly bytes_in: number;
   readonly bytes_out: number;
   /** Time from a request's head to the head of its answer. Cumulative counts under the upper bounds of `latencyBucketsMs`; the last one counts all. */
   readonly latency_buckets: readonly number[];
+  /** HAProxy estimates it from the buckets. */
   readonly latency_sum_ms: number;
 }
 

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { capLog } from "../../kit/cap-log.ts";
-import type { Log } from "../../kit/log.ts";
 import { identify, isAlive } from "../../kit/processes.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import type {
@@ -22,6 +21,7 @@ import {
   type CertificateFile,
 } from "./certificates.ts";
 import { statusValue } from "./haproxy-answers.ts";
+import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
 import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
 import {
@@ -39,29 +39,6 @@ import { keptPort, keptWord, readState, writeState } from "./state-folder.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
 import { askWorker, connectionsOf, poolOf, type Worker } from "./workers.ts";
-
-/** How HAProxy runs as an edge. */
-export interface HaproxyEdgeOptions {
-  readonly haproxyBin: string;
-  readonly listenHost: string;
-  readonly listenPort: number;
-  /** Null: no HTTPS. */
-  readonly listenTlsPort: number | null;
-  /** Belongs to the edge alone; made when absent. Two edges never share one. */
-  readonly stateDir: string;
-  readonly log: Log;
-  /** As root: the user that HAProxy runs as; nothing else runs under it. Left out: it runs as the present user. */
-  readonly uid?: number;
-  /** setpriv(1), with which HAProxy becomes that user. */
-  readonly setpriv?: string | null;
-  readonly trustedProxies?: readonly string[];
-  /** How long a replica may send nothing, before its answer (504) and in its middle. Default 300 s. */
-  readonly upstreamTimeoutMs?: number;
-  /** How long a replaced worker keeps open requests and WebSockets. Default 1 h. */
-  readonly drainLimitMs?: number;
-  /** Projects that fit without a reload at first. Default 256. */
-  readonly firstBackends?: number;
-}
 
 /** HAProxy as the edge; `detach` stops watching it and leaves it serving, for a control plane that ends. */
 export interface HaproxyEdge extends Edge {

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import { makeCertificate, say, Stage, startLoad } from "../../ports/edge-stage.suite.ts";
-import { createHaproxyEdge, type HaproxyEdge, type HaproxyEdgeOptions } from "./haproxy-edge.ts";
+import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
+import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
 import { haproxyBin, testOptions } from "./test-haproxy.ts";
 
