@@ -28,7 +28,7 @@ export function haproxyBenchLacks(): string | undefined {
 export async function measureHaproxy(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-haproxy-"));
   const upstream = await freePort();
-  const certificate = await makeCertificate(["*.test"]);
+  const certificate = await makeCertificate(["*.test", "localhost"]);
   const stops = [await startNginx(dir, "upstream", answering(upstream))];
   try {
     const rows: BenchRow[] = [];
@@ -97,7 +97,8 @@ async function compare(name: string, dir: string, all: Record<"ours" | "nginx" |
 
 /** Requests a second that wrk counted; any answer but a good one spoils the measurement. */
 async function load(dir: string, { plain, tls }: Address, way: Way): Promise<number> {
-  const url = way === "tls" ? `https://${host}:${tls}/` : `http://${host}:${plain}/`;
+  // wrk names the server to TLS only where that is no IP address.
+  const url = way === "tls" ? `https://localhost:${tls}/` : `http://${host}:${plain}/`;
   const extra = way === "new" ? ["-H", "Connection: close"] : [];
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(dir, "spread.lua"), ...extra, url];
   const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 20) * 1000 });
