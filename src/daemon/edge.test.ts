@@ -7,11 +7,11 @@ const config = (environment: Record<string, string>, isRoot = true) => ({ ...rea
 const installed = { haproxy: "/usr/sbin/haproxy", setpriv: "/usr/bin/setpriv" };
 const lacking = { haproxy: null, setpriv: null };
 
-test("HAProxy carries the traffic by itself where it is installed and Berth is root's with the public port", () => {
-  const onPublicPort = { BERTH_EDGE_PORT: "80" };
-  assert.equal(edgeKind({ config: config(onPublicPort), parts: installed }), "haproxy");
-  assert.equal(edgeKind({ config: config(onPublicPort), parts: lacking }), "builtin");
-  assert.equal(edgeKind({ config: config(onPublicPort, false), parts: installed }), "builtin");
+test("HAProxy carries the traffic by itself where it is installed and Berth is root's with the public ports", () => {
+  const onPublicPorts = { BERTH_EDGE_PORT: "80", BERTH_EDGE_TLS_PORT: "443" };
+  assert.equal(edgeKind({ config: config(onPublicPorts), parts: installed }), "haproxy");
+  assert.equal(edgeKind({ config: config(onPublicPorts), parts: lacking }), "builtin");
+  assert.equal(edgeKind({ config: config(onPublicPorts, false), parts: installed }), "builtin");
   assert.equal(edgeKind({ config: config({}), parts: installed }), "builtin");
 });
 

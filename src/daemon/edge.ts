@@ -37,7 +37,7 @@ export function edgeKind({ config, parts }: Pick<EdgeFoundation, "config" | "par
       "BERTH_EDGE=haproxy, but haproxy was not found on this machine. Install it: apt-get install haproxy",
     );
   if (config.edge !== null) return config.edge;
-  const isPublic = config.isRoot && config.edgePort === 80;
+  const isPublic = config.isRoot && config.edgePort === 80 && config.edgeTlsPort === 443;
   return parts.haproxy !== null && isPublic ? "haproxy" : "builtin";
 }
 
