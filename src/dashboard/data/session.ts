@@ -35,4 +35,4 @@ function unreachable(): never {
 }
 
 /** The control plane did not answer at all. */
-export class Unreachable extends Error {}
+class Unreachable extends Error {}

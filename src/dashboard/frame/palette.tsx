@@ -47,7 +47,10 @@ function Opened({ onClose }: { readonly onClose: () => void }) {
     ref.current?.showModal();
     return () => (before instanceof HTMLElement ? before.focus() : undefined);
   }, []);
-  useEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" }), [at, id]);
+  // In braces: newer browsers answer with a promise, which is no clean-up.
+  useEffect(() => {
+    void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
+  }, [at, id]);
   const choose = (item: Item | undefined) => {
     if (item === undefined) return;
     onClose();

@@ -1,5 +1,6 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { ExternalLink } from "lucide-react";
+import { useEffect, useRef } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
@@ -35,7 +36,13 @@ const activeTab = "!border-accent !text-text font-medium";
 function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
   // A build's page belongs to the deployments.
-  const isBuild = useRouterState({ select: (state) => state.location.pathname.includes("/builds/") });
+  const tabs = useRef<HTMLElement>(null);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  // On a phone the tabs scroll: the present one comes into sight.
+  useEffect(() => {
+    void tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [path]);
+  const isBuild = path.includes("/builds/");
   return (
     <div className="sticky top-0 z-10 border-b border-line bg-bg/90 backdrop-blur-sm max-md:top-12">
       <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 px-4 pt-2 sm:px-8">
@@ -53,7 +60,7 @@ function Header({ project }: { readonly project: Project }) {
           <ExternalLink aria-hidden size={13} />
         </a>
       </div>
-      <nav aria-label="Project" className="flex gap-0.5 overflow-x-auto px-2 sm:px-6 [scrollbar-width:none]">
+      <nav ref={tabs} aria-label="Project" className="flex gap-0.5 overflow-x-auto px-2 sm:px-6 [scrollbar-width:none]">
         {projectTabs.map(([to, label]) => (
           <Link
             key={to}

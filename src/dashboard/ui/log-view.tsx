@@ -135,7 +135,7 @@ function Line({ line, wraps, query }: { readonly line: LogLine; readonly wraps: 
   return (
     <>
       {at !== null && (
-        <time dateTime={at} title={exact(at)} className="shrink-0 text-faint select-none">
+        <time dateTime={at} title={exact(at)} className="shrink-0 text-muted select-none">
           {clock.format(new Date(at))}
         </time>
       )}

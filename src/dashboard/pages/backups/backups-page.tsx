@@ -1,10 +1,11 @@
 import { Link } from "@tanstack/react-router";
 import { ArchiveRestore, Plus } from "lucide-react";
-import { ApiError, type Answer } from "../../../contract/client.ts";
+import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
+import { useHasDatabase } from "../../data/use-has-database.ts";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -19,8 +20,8 @@ type Backup = Answer<"backups.list">["backups"][number];
 /** Backups of the database, and the databases that were restored from them. */
 export function BackupsPage() {
   const slug = useSlug();
-  const database = useCall("database.get", { params: { slug } });
-  const hasNone = database.error instanceof ApiError && database.error.code === "no_database";
+  const has = useHasDatabase(slug);
+  const hasNone = has === false;
   const isWorking = (data: Answer<"backups.list"> | undefined) =>
     data?.backups.some(({ operation }) => operation !== null) === true;
   const backups = useCall("backups.list", { params: { slug } }, { refetchInterval: 5000 });
@@ -57,7 +58,7 @@ export function BackupsPage() {
           )
         }
       </View>
-      {!hasNone && (
+      {has === true && (
         <Section
           title="Restored databases"
           lead="Beside the live one. Promoting one lets the application use it; the one before is kept."

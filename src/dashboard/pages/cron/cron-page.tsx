@@ -146,7 +146,7 @@ function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
         icon={<Play size={13} />}
         why={why}
         busy={busy}
-        aria-label={`Run ${job.name} now`}
+        aria-label={`Run now: ${job.name}`}
         onClick={() => onRun(job.name)}
       >
         <span className="max-sm:hidden">Run now</span>

@@ -1,11 +1,11 @@
 import { Link } from "@tanstack/react-router";
 import { Database } from "lucide-react";
-import { ApiError } from "../../../contract/client.ts";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
+import { useHasDatabase } from "../../data/use-has-database.ts";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -19,8 +19,9 @@ type TableRow = Answer<"data.tables">["tables"][number];
 /** The project's PostgreSQL: how it is, and its tables. */
 export function DatabasePage() {
   const slug = useSlug();
-  const database = useCall("database.get", { params: { slug } });
-  if (database.error instanceof ApiError && database.error.code === "no_database")
+  const has = useHasDatabase(slug);
+  const database = useCall("database.get", { params: { slug } }, { enabled: has === true });
+  if (has === false)
     return (
       <Page title="Database">
         <CreateDatabase slug={slug} />

@@ -133,6 +133,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
     { head: "Took", wide: true, end: true, cell: (entry) => <span className="text-muted">{took(entry)}</span> },
     {
       head: "When",
+      wide: true,
       end: true,
       cell: ({ at }) => (
         <span className="text-muted">

@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { after, before, test } from "node:test";
+import { AxeBuilder } from "@axe-core/playwright";
+import type { BrowserContext, Page } from "playwright-core";
+import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
+import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+// Through names, log lines, cells, commit messages: all of it must be shown as text.
+const script = `<img src=x onerror="document.title='broken in'">`;
+const skip = noBrowser ?? false;
+
+let platform: TestPlatform;
+let chromium: TestBrowser;
+let context: BrowserContext;
+let page: Page;
+let app: TestApp;
+const faults: string[] = [];
+let expected: RegExp | undefined;
+
+const server = `
+setInterval(() => console.log("tick \\u001b[32m${script.replaceAll('"', '\\"')}\\u001b[0m"), 300);
+require("node:http").createServer((request, response) => response.end("one")).listen(process.env.PORT, process.env.HOST);
+`;
+const files = {
+  "package.json": JSON.stringify({
+    name: "demo",
+    private: true,
+    scripts: { start: "node server.js" },
+    dependencies: { pg: "8.23.1" },
+  }),
+  "server.js": server,
+  Procfile: "web: node server.js\nrelease: node migrate.js\n",
+  "migrate.js": `
+const { Client } = require("pg");
+(async () => {
+  if (!process.env.DATABASE_URL) return;
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query("create table if not exists orders (id int primary key, customer text not null)");
+  await client.query("insert into orders values (1, $1) on conflict do nothing", [${JSON.stringify(script)}]);
+  await client.end();
+})();`,
+};
+
+before(async () => {
+  if (noBrowser !== undefined) return;
+  platform = await startPlatform();
+  chromium = await launchBrowser(Number(new URL(platform.api).port));
+  context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && expected?.test(message.text()) !== true)
+      faults.push(`console: ${message.text()}`);
+  });
+});
+after(async () => {
+  await chromium?.close();
+  await platform?.destroy();
+});
+
+const at = (path: string) => `${platform.api}${path}`;
+const heading = (name: string | RegExp) => page.getByRole("heading", { level: 1, name });
+const press = (name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" }).click();
+
+async function isAccessible(): Promise<void> {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"])
+    .analyze();
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+  assert.deepEqual(found, [], page.url());
+}
+
+test("the link of the start banner signs in once and leaves no code in the address", { skip }, async () => {
+  const link = /http\S+\/sign-in#\S+/.exec(platform.output())?.[0] ?? "";
+  const { hash } = new URL(link);
+  await page.goto(at(`/sign-in${hash}`));
+  await heading("Overview").waitFor();
+  assert.equal(page.url(), at("/"));
+  await page.reload();
+  await heading("Overview").waitFor();
+  expected = /401/;
+  await page.goto(at(`/sign-in${hash}`));
+  await page.getByText("The link was used or has expired.").waitFor();
+  await isAccessible();
+  await page.getByLabel("API token").fill(platform.token);
+  await press("Sign in");
+  await heading("Overview").waitFor();
+  expected = undefined;
+});
+
+test(
+  "an empty project shows its commands, and a push appears live, stage by stage, until it serves",
+  { skip },
+  async () => {
+    app = await createApp(platform, "demo", files);
+    await platform.call("POST", "/v1/projects/demo/database");
+    await page.goto(at("/projects/demo"));
+    await page.getByText("git push berth HEAD:main").waitFor();
+    const pushed = app.push();
+    await page.getByRole("link", { name: /Watch/ }).click();
+    await heading(/^(Build 1|Deployment #1)$/).waitFor();
+    await page.getByText("Node.js app detected").waitFor();
+    assert.equal((await pushed).exitCode, 0);
+    await heading("Deployment #1").waitFor();
+    await page.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+    await isAccessible();
+  },
+);
+
+test("logs follow, and what an application prints is text", { skip }, async () => {
+  await page.goto(at("/projects/demo/logs"));
+  const log = page.getByRole("log");
+  await log.getByText(script).first().waitFor();
+  await page.getByLabel("Search the log").fill("tick");
+  await log.locator("mark").first().waitFor();
+  await isAccessible();
+});
+
+test("a variable is set, and a .env pasted; no value comes back", { skip }, async () => {
+  await page.goto(at("/projects/demo/variables"));
+  await press("Set a variable");
+  await page.getByLabel("Key").fill("GREETING");
+  await page.getByLabel("Value", { exact: true }).fill("canary-value");
+  await press("Save");
+  await page.getByRole("cell", { name: "GREETING", exact: true }).waitFor();
+  await press("Paste a .env");
+  await page.getByLabel("Content of the file").fill('ONE=1\n# comment\nexport TWO="a\\nb"\nPORT=1\n');
+  await page.getByText("is set by the platform").waitFor();
+  await press("Save 2 variables");
+  await page.getByRole("cell", { name: "TWO", exact: true }).waitFor();
+  assert.ok(!(await page.content()).includes("canary-value"));
+  await isAccessible();
+});
+
+test("a domain shows the record to create", { skip }, async () => {
+  await page.goto(at("/projects/demo/domains"));
+  await page.getByLabel("Hostname").fill("shop.example.com");
+  await press("Attach");
+  await page
+    .getByRole("button", { name: /Copy the value of the A/ })
+    .first()
+    .waitFor();
+  await isAccessible();
+});
+
+test("a cron job is made and run now", { skip }, async () => {
+  await page.goto(at("/projects/demo/cron"));
+  await press("New job");
+  await page.getByLabel("Name").fill("clean-up");
+  await page.getByLabel("Schedule").fill("0 3 * * *");
+  await page.getByText(/^Next: /).waitFor();
+  await press("Save");
+  await press("Run now: clean-up");
+  await page.getByRole("cell", { name: /Succeeded/ }).waitFor();
+  await isAccessible();
+});
+
+test("rows are shown as text, inserted, and deleted when their key is typed", { skip }, async () => {
+  await page.goto(at("/projects/demo/database"));
+  await page.getByRole("link", { name: "orders" }).click();
+  await page.getByRole("cell", { name: script }).waitFor();
+  await isAccessible();
+  await press("Insert a row");
+  await page.getByLabel("id").fill("2");
+  await page.getByLabel("customer").fill("Second");
+  await press("Insert");
+  await page.getByRole("cell", { name: "Second" }).waitFor();
+  await page.getByRole("button", { name: "Delete this row" }).nth(1).click();
+  await page.getByLabel(/Type 2 to confirm/).fill("2");
+  await press("Delete");
+  await page.getByRole("cell", { name: "Second" }).waitFor({ state: "detached" });
+});
+
+test("a backup is made and verified table by table", { skip }, async () => {
+  await page.goto(at("/projects/demo/backups"));
+  await press("Back up now");
+  await page.getByRole("cell", { name: /Completed/ }).waitFor();
+  await page.getByRole("link", { name: /bak_/ }).click();
+  await press("Verify");
+  await page.getByText("Verified", { exact: true }).waitFor();
+  await isAccessible();
+});
+
+test("a failed push is explained, and the dialog of a rollback says what changes", { skip }, async () => {
+  await app.commit({ "server.js": `${server}\nprocess.exit(3);` });
+  assert.notEqual((await app.push()).exitCode, 0);
+  await page.goto(at("/projects/demo/deployments"));
+  await page
+    .getByRole("link", { name: /crashed/ })
+    .first()
+    .click();
+  await page.getByRole("region", { name: "Failure" }).getByText("crash_on_boot", { exact: true }).waitFor();
+  await page.getByText("still serves").waitFor();
+  await isAccessible();
+  await page.goto(at("/projects/demo/deployments"));
+  await page.getByRole("button", { name: "Roll back to #1" }).click();
+  await page.getByText("GREETING").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Roll back to #1" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByText("rollback").first().waitFor();
+});
+
+test("a stream of changes that broke goes on: what happened meanwhile is shown", { skip }, async () => {
+  await page.goto(at("/"));
+  await page.getByRole("link", { name: "demo" }).first().waitFor();
+  expected = /ERR_|Failed to load/;
+  await context.setOffline(true);
+  await platform.call("POST", "/v1/projects", { slug: "meanwhile", name: script });
+  await context.setOffline(false);
+  await page
+    .getByRole("link", { name: /meanwhile/ })
+    .first()
+    .waitFor();
+  expected = undefined;
+});
+
+test("what a token in approval mode wants to delete waits for a person, and the page says so", { skip }, async () => {
+  const made = await platform.call("POST", "/v1/api-tokens", { name: "agent", approval_mode: true });
+  const asked = await fetch(at("/v1/projects/meanwhile"), {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${String(made.body["token"])}` },
+  });
+  assert.equal(asked.status, 403);
+  await page.goto(at("/approvals"));
+  await page.getByRole("cell", { name: /DELETE \/v1\/projects\/meanwhile/ }).waitFor();
+  await isAccessible();
+});
+
+test("every page is accessible on a wide screen and a phone, light and dark", { skip, timeout: 300_000 }, async () => {
+  const pages = ["/", "/activity", "/access", "/api", "/operator", "/operator/organizations", "/operator/status"];
+  const ofProject = ["", "/metrics", "/timeline", "/settings"].map((path) => `/projects/demo${path}`);
+  for (const [index, path] of [...pages, ...ofProject].entries()) {
+    await page.setViewportSize(index % 2 === 0 ? { width: 390, height: 844 } : { width: 1440, height: 900 });
+    await page.emulateMedia({ colorScheme: index % 3 === 0 ? "dark" : "light" });
+    await page.goto(at(path));
+    await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+    await isAccessible();
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+    assert.ok(Number(overflow) <= 0, `${path} is wider than the screen by ${String(overflow)} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+});
+
+test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, async () => {
+  await page.goto(at("/"));
+  await heading("Overview").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Go to" }).fill("demo: met");
+  await page.keyboard.press("Enter");
+  await heading("Metrics").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.press("Escape");
+  await page.getByRole("combobox", { name: "Go to" }).waitFor({ state: "detached" });
+});
+
+test("the first load has at most 150 kB of script", { skip }, async () => {
+  const html = await (await fetch(at("/"), { headers: { accept: "text/html" } })).text();
+  const scripts = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g)].map(([, path]) => path ?? "");
+  let total = 0;
+  for (const path of scripts) total += gzipSync(await (await fetch(at(path))).bytes(), { level: 9 }).length;
+  assert.ok(scripts.length > 0 && total <= 150_000, `${total} bytes`);
+});
+
+test("nothing broke the policy, no error reached the console, no script of a tenant ran", { skip }, async () => {
+  assert.deepEqual(faults, []);
+  assert.doesNotMatch(await page.title(), /broken in/);
+});
