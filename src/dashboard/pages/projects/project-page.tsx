@@ -8,6 +8,7 @@ import { Page, Section } from "../../ui/page.tsx";
 import { State, Status } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
+import { Processes } from "../processes/processes.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
 import { Running } from "./running.tsx";
@@ -25,6 +26,7 @@ export function ProjectPage() {
           <Running slug={data.slug} />
           {data.active_deployment === null && data.state === "active" && <FirstDeployment project={data} />}
           {data.active_deployment !== null && <Facts project={data} />}
+          {data.active_deployment !== null && data.state === "active" && <Processes slug={data.slug} />}
           {data.state === "active" && (
             <Section title="Disk">
               <DiskUse slug={data.slug} />
