@@ -49,7 +49,7 @@ before(async () => {
   chromium = await launchBrowser(Number(new URL(platform.api).port));
   context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
   page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("console", (message) => {
     if (message.type() === "error" && expected?.test(message.text()) !== true)
