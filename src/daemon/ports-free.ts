@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { hasHttps } from "./certificate-settings.ts";
 import type { Config } from "./config.ts";
 import { edgeListens } from "./edge.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -9,6 +10,7 @@ export async function requireFreePorts(config: Config): Promise<void> {
     { port: config.httpPort, name: "BERTH_HTTP_PORT" },
     { port: config.sshPort, name: "BERTH_SSH_PORT" },
     { port: edgeListens(config) ? 0 : config.edgePort, name: "BERTH_EDGE_PORT" },
+    { port: edgeListens(config) || !hasHttps(config) ? 0 : config.edgeTlsPort, name: "BERTH_EDGE_TLS_PORT" },
   ];
   for (const { port, name } of wanted) {
     const trouble = port === 0 ? undefined : await tryPort(config.listen, port);

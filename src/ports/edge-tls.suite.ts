@@ -30,10 +30,15 @@ export function encryption(stage: Stage): void {
   const subjectOf = async (servername: string) => (await handshake(servername)).getPeerCertificate().subject.CN;
 
   /** A request over plain HTTP. */
-  async function plainly(host: string, path: string, method = "GET"): Promise<IncomingMessage> {
+  async function plainly(host: string, path: string, method = "GET", fields = {}): Promise<IncomingMessage> {
     const listen = (await (await stage.edge()).observe()).listen as string;
     const at = listen.lastIndexOf(":");
-    const where = { host: listen.slice(0, at), port: Number(listen.slice(at + 1)), agent: false, headers: { host } };
+    const where = {
+      host: listen.slice(0, at),
+      port: Number(listen.slice(at + 1)),
+      agent: false,
+      headers: { host, ...fields },
+    };
     const asking = request({ ...where, path, method });
     asking.end();
     return ((await once(asking, "response")) as [IncomingMessage])[0];
@@ -99,6 +104,8 @@ export function encryption(stage: Stage): void {
       assert.equal(answer.headers.location, `https://go.test:${port}/a//b?c=%20`);
     }
     assert.equal((await stage.ask({ host: "go.test" })).body, "secret");
+    const own = (await (await stage.edge()).entrance())?.headers;
+    assert.equal(await text(await plainly("go.test", "/", "GET", own)), "secret", "the platform's own probe");
   });
 
   test("without a redirect both are served; a route without HTTPS is an unknown host there", async () => {

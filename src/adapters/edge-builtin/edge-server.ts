@@ -224,7 +224,8 @@ export class EdgeServer {
     const route = this.#routes.find(target.hostname);
     if (route === undefined || (encrypted && route.https === "off")) return "unknown_host";
     const isOurs = request.headers[probeHeader] === this.#settings.probe_key;
-    return { route: isOurs ? { ...route, usage: new ProjectUsage("") } : route, target };
+    // The platform asks for the page itself, not for its way to HTTPS.
+    return { route: isOurs ? { ...route, https: "on", usage: new ProjectUsage("") } : route, target };
   }
 
   readonly #common = {

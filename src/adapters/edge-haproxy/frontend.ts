@@ -74,7 +74,7 @@ function routing(kind: Listener, settings: HaproxySettings): string[] {
     ...(kind === "tls" ? [`http-request unset-var(txn.route) if ${hasFlag("P")}`] : []),
     `http-request set-var(txn.page) str(unknown_host) if !{ var(txn.route) -m found } ${noPage}`,
     `http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if { var(txn.route) -m sub / } !${isOwn(settings)}`,
-    ...(kind === "plain" ? redirect(settings, `${hasFlag("R")} ${noPage}`) : []),
+    ...(kind === "plain" ? redirect(settings, `${hasFlag("R")} ${noPage} !${isOwn(settings)}`) : []),
     `http-request set-var(txn.page) var(txn.route),field(3,/) if !{ var(txn.route) -m sub // } ${noPage}`,
   ];
 }
