@@ -45,7 +45,8 @@ const { Client } = require("pg");
 
 before(async () => {
   if (noBrowser !== undefined) return;
-  platform = await startPlatform();
+  // A machine that only listens on loopback publishes no records.
+  platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
   chromium = await launchBrowser(Number(new URL(platform.api).port));
   context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
   page = await context.newPage();
@@ -250,6 +251,7 @@ test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, a
   await heading("Overview").waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Go to" }).fill("demo: met");
+  await page.getByRole("option", { name: /demo: Metrics/ }).waitFor();
   await page.keyboard.press("Enter");
   await heading("Metrics").waitFor();
   await page.keyboard.press("Control+k");

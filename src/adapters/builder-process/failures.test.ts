@@ -46,7 +46,7 @@ const mistakes: readonly Mistake[] = [
     files: { Procfile: "node server.js" },
     says: /Line 1/,
   },
-  { code: "no_start_command", when: "a Procfile has only other processes", files: { Procfile: "worker: ./work" } },
+  { code: "no_start_command", when: "a Procfile has only a release command", files: { Procfile: "release: ./work" } },
   { code: "no_start_command", when: "a package.json has neither start nor server", files: { "package.json": "{}" } },
   {
     code: "no_start_command",

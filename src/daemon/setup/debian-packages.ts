@@ -15,7 +15,8 @@ export interface SetupContext {
   readonly log: Log;
 }
 
-const aptTimeoutMs = 10 * 60 * 1000;
+// Slow machines take more than 10 minutes, and an apt-get that is ended leaves packages half configured.
+const aptTimeoutMs = 30 * 60 * 1000;
 const progressEveryMs = 10_000;
 const clusterFolder = "/etc/postgresql-common/createcluster.d";
 

@@ -102,7 +102,7 @@ function EntryRow({ entry }: { readonly entry: Entry }) {
           <Link
             to="/projects/$slug/timeline"
             params={{ slug: entry.project }}
-            className="ml-2 text-faint hover:text-accent"
+            className="ml-2 text-faint underline decoration-line underline-offset-2 hover:text-accent"
           >
             {entry.project}
           </Link>

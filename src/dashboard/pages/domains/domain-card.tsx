@@ -36,7 +36,7 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
           {!isFound && <Records domain={domain} />}
           {domain.checked_at !== null && (
             <p className="mt-1.5 text-xs text-faint">
-              Last looked at <Ago at={domain.checked_at} />; looked at again by itself.
+              Last checked <Ago at={domain.checked_at} />. Berth checks again by itself.
             </p>
           )}
         </Step>
@@ -114,29 +114,31 @@ function Records({ domain: { instructions } }: { readonly domain: Domain }) {
   return (
     <div className="mt-2 flex flex-col gap-2">
       <p className="max-w-[80ch] text-muted">{instructions.note}</p>
-      <div className="overflow-x-auto rounded-md border border-line">
-        <table className="w-full text-sm">
-          <caption className="sr-only">Records to create below {instructions.zone}</caption>
-          <thead className="border-b border-line bg-panel text-left text-xs text-faint">
-            <tr>
-              {["Type", "Name", "Value"].map((head) => (
-                <th key={head} scope="col" className="h-8 px-3 font-medium">
-                  {head}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody className="divide-y divide-line">
-            {instructions.records.map(({ type, name, value }) => (
-              <tr key={`${type} ${value}`}>
-                <td className="px-3">{type}</td>
-                <Copied text={name} label={`Copy the name of the ${type} record`} />
-                <Copied text={value} label={`Copy the value of the ${type} record`} />
+      {instructions.records.length > 0 && (
+        <div className="overflow-x-auto rounded-md border border-line">
+          <table className="w-full text-sm">
+            <caption className="sr-only">Records to create below {instructions.zone}</caption>
+            <thead className="border-b border-line bg-panel text-left text-xs text-faint">
+              <tr>
+                {["Type", "Name", "Value"].map((head) => (
+                  <th key={head} scope="col" className="h-8 px-3 font-medium">
+                    {head}
+                  </th>
+                ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+            </thead>
+            <tbody className="divide-y divide-line">
+              {instructions.records.map(({ type, name, value }) => (
+                <tr key={`${type} ${value}`}>
+                  <td className="px-3">{type}</td>
+                  <Copied text={name} label={`Copy the name of the ${type} record`} />
+                  <Copied text={value} label={`Copy the value of the ${type} record`} />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
       {instructions.alias !== null && (
         <p className="text-xs text-faint">
           Instead of addresses a {instructions.alias.type} record to <Mono>{instructions.alias.value}</Mono> will do.
