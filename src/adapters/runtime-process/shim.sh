@@ -14,6 +14,7 @@ exec 2>/dev/null
 # One small write by the shell itself: a program could be killed together with the application. The file's time is the time of the exit.
 echo "$?" >"$folder/exit"
 # <state folder>/live/<workload>/<ordinal>/<attempt>: the control plane watches <state folder>/ended.
-: >"$folder/../../../../ended/$$"
+# Not `:`, which is a special built-in: where the file cannot be written, the shell would end here.
+true >"$folder/../../../../ended/$$"
 # Whatever is left in this process group is of no use any more. Written as POSIX has it: dash takes no `--` after `-KILL`.
 kill -s KILL -- "-$$"
