@@ -42,7 +42,8 @@ export function createRateLimiter(limits: RateLimits): RateLimiter {
       if (minute !== known) minutes.set(key, minute);
       minute.count += 1;
       const left = limits[rate] - minute.count;
-      const seconds = Math.ceil((minute.endsAtMs - nowMs) / 1000);
+      // Sums of fractions may come out a little above a minute.
+      const seconds = Math.min(60, Math.ceil((minute.endsAtMs - nowMs) / 1000));
       const headers = {
         "ratelimit-limit": String(limits[rate]),
         "ratelimit-remaining": String(Math.max(0, left)),

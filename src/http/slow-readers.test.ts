@@ -14,7 +14,7 @@ import {
 import type { LogStore } from "../ports/log-store.ts";
 
 // More than the buffers of both ends take, so that the server has to wait for its client.
-const line = { at: new Date(0).toISOString(), deployment: 1, replica: 0, text: "x".repeat(10_000) };
+const line = { at: new Date(0).toISOString(), deployment: 1, process: "web", replica: 0, text: "x".repeat(10_000) };
 const logStore = {
   readRuntime: async () => ({ lines: Array.from({ length: 3000 }, () => line), cursor: "0:0" }),
 } as unknown as LogStore;

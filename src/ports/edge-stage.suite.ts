@@ -33,6 +33,8 @@ export interface EdgeAllowances {
   readonly readsChunksBesideLength?: boolean;
   /** A head with a control character, a status below 100 or too many interim ones may reach the client of that application, as broken as it is. */
   readonly passesBrokenHeads?: boolean;
+  /** An answer that comes before the request's body was read may be lost with its connection, when the rest of the body does not fit the buffers. */
+  readonly cutsEarlyAnswers?: boolean;
 }
 
 /** How `edgeSuite` meets an adapter. */

@@ -221,7 +221,13 @@ function streaming(stage: Stage): void {
       "early.test": [await stage.app((_req, res) => res.writeHead(413, { connection: "close" }).end("too large"))],
     });
     const body = "x".repeat(4 * 1024 * 1024);
-    assert.equal((await stage.ask({ host: "early.test", method: "POST", body })).status, 413);
+    const early = await stage
+      .ask({ host: "early.test", method: "POST", body })
+      .catch((error: NodeJS.ErrnoException) => {
+        if (stage.allows.cutsEarlyAnswers !== true || !["ECONNRESET", "EPIPE"].includes(error.code ?? "")) throw error;
+        return { status: 413 };
+      });
+    assert.equal(early.status, 413);
     assert.equal((await stage.ask({ host: "early.test" })).status, 413);
   });
 

@@ -9,8 +9,8 @@ import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
 import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
 import { testBuild, testDeployment } from "../support/things.ts";
 
-// What an audit needs stays, beside the final backup, and the mark by which every edge learns that the project's routes are gone.
-const keptTables = ["activity", "approval", "backup", "project_purge", "route_change"];
+// What an audit needs stays, beside the final backup, and the marks by which edges and followers of changes learn that the project is gone.
+const keptTables = ["activity", "approval", "backup", "change", "project_purge", "route_change"];
 
 /** Ports that note what a purge deletes; the next call of `failing` throws once. */
 function recordingPorts() {
@@ -24,7 +24,7 @@ function recordingPorts() {
     deleted.push(`${name} ${typeof subject === "string" ? subject : JSON.stringify(subject)}`);
   };
   const ports = {
-    runtime: { remove: step("workload"), removeImage: step("image"), removeStorage: step("storage") },
+    runtime: { observe: async () => [], remove: step("workload"), removeImage: step("image"), removeStorage: step("storage") },
     builder: { images: async () => ["sha256:1"], clearCaches: step("caches") },
     repositories: { remove: step("repository") },
     logStore: { remove: step("logs") },

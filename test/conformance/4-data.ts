@@ -166,6 +166,31 @@ export function dataRows(subject: () => Subject): void {
     assert.match(text, /^id: \S+$/m, "a reader goes on where it was cut");
   });
 
+  it("GET processes shows what runs, PUT and restart change it", async () => {
+    const path = "/v1/projects/shop/processes";
+    const { body } = await subject().expect(200, "GET", path, { as: "member" });
+    const [web] = body.processes as Json[];
+    assert.deepEqual([web.type, web.running.length], ["web", web.replicas]);
+    const same = { body: { replicas: web.replicas } };
+    assert.equal((await subject().expect(403, "PUT", `${path}/web`, same)).body.code, "operator_only");
+    assert.equal((await subject().expect(200, "PUT", `${path}/web`, { as: "operator", ...same })).status, 200);
+  });
+
+  it("POST restart starts the processes anew", async () => {
+    const { body } = await subject().expect(200, "POST", "/v1/projects/shop/restart", { as: "member", body: {} });
+    assert.deepEqual([body.status, body.deployment.status], ["restarted", "active"]);
+  });
+
+  it("a command runs once in the application's image, with its output and exit code", async () => {
+    const path = "/v1/projects/shop/runs";
+    const { run, output } = (await subject().expect(201, "POST", path, { body: { command: "echo once; exit 3" } }))
+      .body;
+    assert.deepEqual([run.status, run.exit_code, output], ["failed", 3, "once\n"]);
+    const [listed] = (await subject().expect(200, "GET", path)).body.runs as Json[];
+    assert.deepEqual((await subject().expect(200, "GET", `${path}/${run.number}`)).body.run, listed);
+    assert.deepEqual((await subject().expect(200, "POST", `${path}/${run.number}/cancel`)).body.run, listed);
+  });
+
   it("GET timeline shows what changed", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline");
     assert.ok(body.timeline.length > 0);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Json, Subject } from "./subject.ts";
+import { eventually, type Json, type Subject } from "./subject.ts";
 
 /** Part 6. */
 export function events(subject: () => Subject): void {
@@ -38,6 +38,15 @@ export function events(subject: () => Subject): void {
       times.every((time, index) => index === 0 || time <= times[index - 1]),
       "newest first",
     );
+  });
+
+  it("What changed is followed from a cursor on", async () => {
+    const { next_cursor: after } = (await subject().expect(200, "GET", "/v1/activity/changes")).body;
+    await subject().expect(204, "PUT", "/v1/projects/shop/env/NOTED", { body: { value: "another-planted-value" } });
+    await eventually("the change is there", async () => {
+      const { body } = await subject().expect(200, "GET", `/v1/activity/changes?after=${after}`);
+      return body.changes.length > 0;
+    });
   });
 
   it("Both go on behind a cursor, without a gap", async () => {

@@ -69,10 +69,11 @@ open_scratch() {
   mkdir -p "$toolchain/bin" 2>/dev/null ||
     die "cannot write to $toolchain: make it writable, or name a Node.js >= $NODE_MIN in BERTH_NODE."
   find "$toolchain" -maxdepth 1 -name 'tmp.*' -mmin +60 -exec rm -rf {} + 2>/dev/null || true
-  scratch=$(mktemp -d "$toolchain/tmp.XXXXXX") || die "cannot write to $toolchain."
+  scratch=
   trap 'rm -rf "$scratch"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
+  scratch=$(mktemp -d "$toolchain/tmp.XXXXXX") || die "cannot write to $toolchain."
 }
 
 close_scratch() {

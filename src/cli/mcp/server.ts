@@ -89,7 +89,7 @@ async function run(session: Session, tool: Tool, given: Arguments): Promise<Tool
   if (tool.name === "api_routes") return listRoutes(session.offer, given["route"]);
   if (tool.name === "api_call") return callParts(session, namedRow(session.offer, given["route"]), given);
   const action = given["action"] ?? (tool.actions.size === 1 ? [...tool.actions.keys()][0] : undefined);
-  const row = tool.actions.get(String(action));
+  const row = typeof action === "string" ? tool.actions.get(action) : undefined;
   if (row === undefined)
     throw usageError("There is no such action.", `These are offered: ${[...tool.actions.keys()].join(", ")}.`);
   return callRow(session, row, given);

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { useCall } from "../data/api.ts";
 import { useMe } from "../data/me.ts";
 import { setTheme } from "../data/theme.ts";
-import { matches, projectTabs, sections } from "./places.ts";
+import { matchRank, projectTabs, sections } from "./places.ts";
 
 interface Item {
   readonly label: string;
@@ -40,7 +40,9 @@ function Opened({ onClose }: { readonly onClose: () => void }) {
   const [at, setAt] = useState(0);
   const id = useId();
   const items = useItems()
-    .filter(({ label, hint }) => matches(`${label} ${hint}`, text))
+    .map((item) => ({ ...item, rank: matchRank(`${item.label} ${item.hint}`, text) }))
+    .filter(({ rank }) => rank > 0)
+    .toSorted((a, b) => b.rank - a.rank)
     .slice(0, mostShown);
   useEffect(() => {
     const before = document.activeElement;

@@ -43,12 +43,14 @@ export const projectTabs = [
   ["/projects/$slug/settings", "Settings"],
 ] as const;
 
-/** Whether a text holds the letters of a query in their order. */
-export function matches(text: string, query: string): boolean {
+/** How well a query finds a text: 2 as written, 1 by its letters in their order, 0 not at all. */
+export function matchRank(text: string, query: string): 0 | 1 | 2 {
+  const [inText, wanted] = [text.toLowerCase(), query.trim().toLowerCase()];
+  if (inText.includes(wanted)) return 2;
   let from = 0;
-  for (const letter of query.toLowerCase().replaceAll(" ", "")) {
-    from = text.toLowerCase().indexOf(letter, from) + 1;
-    if (from === 0) return false;
+  for (const letter of wanted.replaceAll(" ", "")) {
+    from = inText.indexOf(letter, from) + 1;
+    if (from === 0) return 0;
   }
-  return true;
+  return 1;
 }
