@@ -24,7 +24,12 @@ function recordingPorts() {
     deleted.push(`${name} ${typeof subject === "string" ? subject : JSON.stringify(subject)}`);
   };
   const ports = {
-    runtime: { observe: async () => [], remove: step("workload"), removeImage: step("image"), removeStorage: step("storage") },
+    runtime: {
+      observe: async () => [],
+      remove: step("workload"),
+      removeImage: step("image"),
+      removeStorage: step("storage"),
+    },
     builder: { images: async () => ["sha256:1"], clearCaches: step("caches") },
     repositories: { remove: step("repository") },
     logStore: { remove: step("logs") },

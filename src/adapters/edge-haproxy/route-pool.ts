@@ -31,7 +31,7 @@ export interface PoolChange {
 }
 
 /** The key of the host map that holds the version of the table in force: no `Host` leads to it, since a colon ends a hostname. */
-export const versionKey = ":version";
+const versionKey = ":version";
 
 /** The key that holds the version of the certificates, likewise. */
 export const certificateVersionKey = ":certificates";

@@ -36,7 +36,7 @@ export interface ToolCall {
 }
 
 /** The call of a tool that reaches a route. */
-export function toolCallOf(name: RouteName, given: Readonly<Record<string, string>> = {}): ToolCall {
+function toolCallOf(name: RouteName, given: Readonly<Record<string, string>> = {}): ToolCall {
   for (const group of groups) {
     const action = Object.keys(group.actions).find((each) => group.actions[each] === name);
     if (action === undefined) continue;

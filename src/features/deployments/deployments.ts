@@ -53,7 +53,6 @@ export {
   markStopped,
   releasedReplicas,
   workloadRows,
-  type WorkloadKey,
   type ReplicaKey,
   type ReplicaRow,
   type WorkloadRow,
