@@ -61,7 +61,14 @@ test("a variable restarts the application with it", async () => {
   assert.equal((await app.push()).exitCode, 0);
   assert.equal((await platform.call("PUT", "/v1/projects/demo/env/GREETING", { value: "hello there" })).status, 204);
   await eventually(async () => (await platform.visit("demo")).body === "hello there");
+  // The edge serves it a moment before its deployment is said to be active.
+  await eventually(async () => (await newest()).status === "active");
 });
+
+async function newest() {
+  const { body } = await platform.call<{ deployments: { status: string }[] }>("GET", "/v1/projects/demo/deployments");
+  return body.deployments[0] ?? { status: "none" };
+}
 
 test("a deleted project answers 503 no-store; undelete brings the same deployment back", async () => {
   const active = async () =>

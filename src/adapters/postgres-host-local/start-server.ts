@@ -89,12 +89,16 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   };
   const command = confined(confinement, program, { data: files.data, config: files.config, sockets: socketDir });
   const entering = plan.group?.enter(command) ?? command;
-  const pid = await startDetached(entering, files.log, { env: { ...serverEnvironment, ...outOfMemory } });
+  const pid = await startDetached(entering, files.log, { env: { ...serverEnvironment, ...outOfMemory() } });
   return identify(pid) ?? { pid, start_time: "0", boot_id: "" };
 }
 
 // Want of memory ends a session's process, never the postmaster: the server then recovers by itself and asks nobody.
-const outOfMemory = { PG_OOM_ADJUST_FILE: "/proc/self/oom_score_adj", PG_OOM_ADJUST_VALUE: "100" };
+// Sessions stand above the score that the platform itself was started with (`OOMScoreAdjust=` of a unit), at most 1000.
+function outOfMemory(): Record<string, string> {
+  const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
+  return { PG_OOM_ADJUST_FILE: "/proc/self/oom_score_adj", PG_OOM_ADJUST_VALUE: String(Math.min(1000, own + 100)) };
+}
 
 /**
  * `postmaster.pid` names a process that is not a postmaster of ours (a zombie, or a later process with the same number).

@@ -332,10 +332,11 @@ test("a year of downtime is a bounded number of rows", () =>
     assert.equal(new Set(all.map(({ scheduled_at }) => scheduled_at)).size, 101);
   }));
 
-test("a clock that is set back runs no minute twice and stalls no job", () =>
-  withApp(async (app) => {
-    // The year's missed minutes would push the first runs out of a short history.
-    const { at, runs, project } = await scheduler(app.address, { settings: { runsKept: 600 } });
+test("a clock that is set back runs no minute twice and stalls no job", (t) => {
+  // No run is pruned, by chance, of the history that a year of missed minutes fills.
+  t.mock.method(Math, "random", () => 0.5);
+  return withApp(async (app) => {
+    const { at, runs, project } = await scheduler(app.address);
     await addJob(database.db, project, { name: "a", next_run_at: new Date(noon) });
     const year = 365 * 24 * 60;
     for (const minute of [0, 1, 2, year, 1, 2, 3, 4]) {
@@ -345,7 +346,8 @@ test("a clock that is set back runs no minute twice and stalls no job", () =>
     const called = (await runs()).filter(({ status }) => status === "succeeded").map(minuteOf);
     assert.deepEqual(called, [0, 1, 2, 3, 4, year]);
     assert.equal(app.hits.length, 6);
-  }));
+  });
+});
 
 test("two schedulers on one database call each job once a minute", () =>
   withApp(async (app) => {
