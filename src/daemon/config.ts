@@ -30,7 +30,7 @@ export const settings = {
   publicAddresses: list(
     "BERTH_PUBLIC_ADDRESSES",
     (value) => (isIP(value) > 0 ? undefined : "is not an IP address"),
-    "The IP addresses that the DNS records of users' hostnames must have; those of BERTH_LISTEN when unset, which nobody elsewhere reaches while it is 127.0.0.1.",
+    "The IP addresses that the DNS records of users' hostnames must have; those of BERTH_LISTEN when unset, which other machines cannot reach while it is 127.0.0.1.",
   ),
   dnsServers: list(
     "BERTH_DNS_SERVERS",

@@ -15,7 +15,7 @@ export function App() {
   const [client, setClient] = useState<Client | null>();
   const [stop, setStop] = useState<Reason>();
   useEffect(() => {
-    // A one-time link signs in anew, whoever was signed in before.
+    // A one-time link replaces an earlier sign-in.
     if (location.pathname === "/sign-in") return setClient(null);
     resumeSession().then(
       (found) => setClient(found ?? null),
