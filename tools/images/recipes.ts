@@ -1,0 +1,43 @@
+/** What an image is made of. */
+export interface Recipe {
+  /** mmdebstrap's variant: `extract` unpacks packages and runs nothing of theirs; `minbase` is a Debian in which apt works. */
+  readonly variant: "extract" | "minbase";
+  readonly packages: readonly string[];
+  /** Whether the Node.js that runs this script, and npm, are put into /usr/local. */
+  readonly node: boolean;
+  /** Lines of a Dockerfile that describe the image: `ENV`, `WORKDIR`, `CMD`. */
+  readonly changes: readonly string[];
+}
+
+const bundle = "/etc/ssl/certs/ca-certificates.crt";
+
+// A machine whose registries have a certificate of their own needs these in each build; elsewhere they name what is the default.
+const certificates = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO"];
+
+const changes = [
+  "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  ...certificates.map((name) => `ENV ${name}=${bundle}`),
+];
+
+const small = ["libc6", "libstdc++6", "libgcc-s1", "busybox-static", "tini", "base-files", "netbase", "tzdata"];
+
+/** The images that the tests know, by name. */
+export const recipes: Readonly<Record<string, Recipe>> = {
+  /** The smallest: busybox is its shell. */
+  debian: { variant: "extract", packages: small, node: false, changes: [...changes, 'CMD ["sh"]'] },
+  node: { variant: "extract", packages: small, node: true, changes: [...changes, 'CMD ["node"]'] },
+  python: {
+    variant: "extract",
+    packages: [...small, "python3", "python3-venv", "python3-pip"],
+    node: false,
+    changes: [...changes, 'CMD ["python3"]'],
+  },
+  golang: {
+    variant: "extract",
+    packages: [...small, "golang-go", "git"],
+    node: false,
+    changes: [...changes, "ENV GOPATH=/go", 'CMD ["sh"]'],
+  },
+  /** A Debian with apt, for Dockerfiles that install packages. */
+  bookworm: { variant: "minbase", packages: ["ca-certificates"], node: false, changes: [...changes, 'CMD ["bash"]'] },
+};
