@@ -2,11 +2,13 @@ import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
 
+import { explainError } from "./explain-failure.ts";
+
 /** What a test process reports to the runner, one JSON value a line. */
 export type Report =
   | { readonly type: "passed" }
   | { readonly type: "skipped"; readonly name: string; readonly reason: string }
-  | { readonly type: "failed"; readonly name: string; readonly isSuite: boolean }
+  | { readonly type: "failed"; readonly name: string; readonly isSuite: boolean; readonly error: string }
   /** The last line of a process that ran to its end. */
   | { readonly type: "ended"; readonly isGreen: boolean; readonly processorSeconds: number };
 
@@ -20,12 +22,17 @@ export default async function* reportEvents(events: AsyncIterable<TestEvent>): A
 }
 
 function reportOf({ type, data }: TestEvent): Report | null {
-  if (type === "test:fail") return { type: "failed", name: nameOf(data), isSuite: data.details.type === "suite" };
+  if (type === "test:fail") return failureOf(data);
   if (type === "test:summary") return { type: "ended", isGreen: data.success, processorSeconds: processorSeconds() };
   if (type !== "test:pass" || data.details.type === "suite") return null;
   const reason = data.skip ?? data.todo;
   if (reason === undefined) return { type: "passed" };
   return { type: "skipped", name: nameOf(data), reason: typeof reason === "string" ? reason : "" };
+}
+
+function failureOf(data: Extract<TestEvent, { type: "test:fail" }>["data"]): Report {
+  const { type, error } = data.details;
+  return { type: "failed", name: nameOf(data), isSuite: type === "suite", error: explainError(error) };
 }
 
 function nameOf({ file, name }: { readonly file?: string; readonly name: string }): string {

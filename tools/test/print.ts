@@ -15,7 +15,11 @@ export function printSummary(results: readonly JobResult[]): void {
   const failed = results.flatMap((result) => result.failed);
   printList(`SKIPPED: ${skipped.length} tests did NOT run here:`, skipped);
   if (results.length > slowestShown) printList("The slowest:", slowest(results));
-  printList("FAILED:", failed);
+  // At the very end, so that the last lines of a log name the cause.
+  printList(
+    "FAILED:",
+    failed.map(({ name, error }) => `${name}\n${indent(error)}`),
+  );
   const passed = results.reduce((sum, result) => sum + result.passed, 0);
   console.log(`\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
 }

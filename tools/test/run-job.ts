@@ -4,18 +4,25 @@ import { join, resolve } from "node:path";
 
 import { run } from "../../src/kit/exec.ts";
 import type { Report } from "./event-reporter.ts";
+import { explainOutput } from "./explain-failure.ts";
 import type { Job } from "./plan-jobs.ts";
 
 export interface JobResult {
   readonly job: Job;
   readonly isGreen: boolean;
   readonly passed: number;
-  /** The names of failed tests; of a process that failed as a whole its job's name. */
-  readonly failed: readonly string[];
+  readonly failed: readonly Failure[];
   readonly skipped: readonly string[];
   readonly seconds: number;
   readonly processorSeconds: number;
   readonly output: string;
+}
+
+export interface Failure {
+  /** The name of a test; of a process that failed as a whole its job's name. */
+  readonly name: string;
+  /** A few lines. */
+  readonly error: string;
 }
 
 export interface JobLimits {
@@ -55,7 +62,8 @@ async function runIn(folder: string, job: Job, { onOutput, ...limits }: JobLimit
   else if (signal !== null) keep(Buffer.from(`\nEnded by ${signal}.\n`));
   const counted = job.isTest ? countReports(readReports(events)) : { ...nothing, isGreen: true };
   const isGreen = exitCode === 0 && counted.isGreen;
-  const failed = isGreen || counted.failed.length > 0 ? counted.failed : [job.name];
+  const failed =
+    isGreen || counted.failed.length > 0 ? counted.failed : [{ name: job.name, error: explainOutput(output) }];
   return { ...counted, job, isGreen, failed, seconds, output };
 }
 
@@ -91,7 +99,7 @@ function countReports(reports: readonly Report[]) {
   return {
     isGreen: failed.length === 0 && ended?.isGreen === true,
     passed: reports.filter(({ type }) => type === "passed").length,
-    failed: (tests.length > 0 ? tests : failed).map(({ name }) => name),
+    failed: (tests.length > 0 ? tests : failed).map(({ name, error }) => ({ name, error })),
     skipped: skipped.map(({ name, reason }) => (reason === "" ? name : `${name} (${reason})`)),
     processorSeconds: ended?.processorSeconds ?? 0,
   };
