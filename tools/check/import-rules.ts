@@ -41,6 +41,12 @@ export const importRules: readonly ImportRule[] = [
     },
   },
   {
+    name: "building-serves-builders",
+    comment: "building is what all builders share: it may import detection, ports' types and kit",
+    from: { path: "^src/building/", pathNot: tests() },
+    to: { pathNot: "^src/(?:building|detection|ports|kit)/", dependencyTypesNot: ["core"] },
+  },
+  {
     name: "store-knows-no-features",
     comment: "store may import kit and its driver",
     from: { path: "^src/store/", pathNot: tests() },
@@ -96,9 +102,10 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "adapters-implement-ports-only",
-    comment: "an adapter may import its port, the sandbox, detection (builders), kit and its own npm package",
+    comment:
+      "an adapter may import its port, the sandbox, detection and building (builders), kit and its own npm package",
     from: { path: "^src/adapters/", pathNot: tests() },
-    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|kit)/" },
+    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|building|kit)/" },
   },
   {
     name: "adapters-know-their-own-port",

@@ -18,6 +18,7 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "ports-say-what-not-how": { "src/ports/planted-port.ts": 'import type {} from "../store/planted-leaf.ts";' },
   "ports-import-types-only": { "src/ports/planted-value.ts": 'import "../kit/planted-leaf.ts";' },
   "detection-decides-without-a-disk": { "src/detection/planted-look.ts": 'import "node:fs";' },
+  "building-serves-builders": { "src/building/planted-build.ts": 'import "../store/planted-leaf.ts";' },
   "store-knows-no-features": { "src/store/planted-store.ts": 'import "../features/planted/planted.ts";' },
   "features-know-no-outside": { "src/features/planted/outside.ts": 'import "../../http/planted-leaf.ts";' },
   "features-use-front-doors": { "src/features/planted/side-door.ts": 'import "../other/rules.ts";' },

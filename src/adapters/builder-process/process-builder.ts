@@ -3,19 +3,21 @@ import { join } from "node:path";
 import { detect, type Detected } from "../../detection/detect.ts";
 import { BuildRefused, toFailure } from "../../detection/failures.ts";
 import { planBuild } from "../../detection/plan-build.ts";
-import type { BuildPlan, BuiltFiles, Start } from "../../detection/plan.ts";
-import { fileOf, requireCommands } from "../../detection/procfile.ts";
+import type { BuildPlan, Start } from "../../detection/plan.ts";
+import { requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
-import { createBuildLog, type BuildLog } from "./build-log.ts";
-import { builtFiles } from "./built-files.ts";
+import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
+import { builtFiles } from "../../building/built-files.ts";
+import { chooseStart, needsTree } from "../../building/choose-start.ts";
+import { remarks } from "../../building/remarks.ts";
 import { defaultImageLimits, defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
-import { unpack } from "./source/unpack.ts";
+import { unpack } from "../../building/unpack.ts";
 import {
   finishInstall,
   installAndBuild,
@@ -25,7 +27,7 @@ import {
 } from "./steps/install-and-build.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
 import { openSpares, type Spares } from "./steps/spares.ts";
-import { limitTime, type TimeLimit } from "./steps/time-limit.ts";
+import { limitTime, type TimeLimit } from "../../building/time-limit.ts";
 import { openTrash, type Trash } from "./steps/trash.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { home, isBelowTmp, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
@@ -180,7 +182,9 @@ async function makeImage(run: Run): Promise<Image> {
   const context = await stepContext(run, tools);
   run.after.push(async () => run.code.make(tools.inBuild));
   const installed = await installAndBuild(context, plan);
-  const start = chooseStart(run, detected, plan);
+  const files = builtFiles(run.workspace.app);
+  requireCommands(detected.procfile, files.mayExist, "build");
+  const start = chooseStart(run.log, { detected, plan, files });
   const isSite = start?.how === "static" && !needsTree(detected);
   const finished = isSite ? nothingKnown : await finishInstall(context, plan, installed);
   return release(run, { detected, plan, tools, start, finished });
@@ -214,21 +218,6 @@ function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan, { inBu
     log.detail(`The Procfile's process type ${type}: ${command}`);
 }
 
-/** What works, but is rarely meant. */
-function remarks(tree: SourceTree): string[] {
-  const hasModules = tree.paths.some((path) => path.startsWith("node_modules/"));
-  return [
-    ...(tree.has(".env")
-      ? [
-          ".env is in the repository, where everybody who has it reads the values. `berth env set --from-file .env` seals them.",
-        ]
-      : []),
-    ...(hasModules
-      ? ["node_modules is in the repository. `git rm -r --cached node_modules` and .gitignore keep it out."]
-      : []),
-  ];
-}
-
 async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<InstallContext> {
   const { options, request, workspace } = run;
   const compiled = await run.code.bind(inBuild, workspace.hostUid);
@@ -248,43 +237,6 @@ async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<Instal
     },
     imageLimits: options.imageLimits ?? defaultImageLimits,
   };
-}
-
-/** Null when only other process types run. */
-function chooseStart({ log, workspace }: Run, { procfile }: Detected, plan: BuildPlan): Start | null {
-  const files = builtFiles(workspace.app);
-  requireCommands(procfile, files.mayExist, "build");
-  if (procfile.web !== null) return { how: "command", command: procfile.web, because: "the Procfile" };
-  const start = startBesideOthers(plan, files, Object.values(procfile.others));
-  if (start === null) {
-    log.detail("There is no web process: the application gets no requests");
-    return null;
-  }
-  log.step(
-    start.how === "static"
-      ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site`
-      : `Starting with: ${start.command}`,
-  );
-  log.detail(`because of ${start.because}`);
-  return start;
-}
-
-/** What starts the web process. A program that is another type's is none, and where others run there need not be one. */
-function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly string[]): Start | null {
-  if (others.length === 0) return plan.start(files);
-  try {
-    const start = plan.start(files);
-    const file = start.how === "command" ? fileOf(start.command) : null;
-    return file !== null && others.some((command) => fileOf(command) === file) ? null : start;
-  } catch (error) {
-    if (error instanceof BuildRefused && error.code === "no_start_command") return null;
-    throw error;
-  }
-}
-
-/** Whether more than the files of a static site is run. */
-function needsTree({ procfile }: Detected): boolean {
-  return procfile.release !== null || Object.keys(procfile.others).length > 0;
 }
 
 interface Decisions {

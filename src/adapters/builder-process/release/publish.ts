@@ -81,7 +81,7 @@ async function isWhole({ hashing, limits, signal }: Publishing, place: string, h
   }
 }
 
-const serverFile = new URL("../static-server.mjs", import.meta.url);
+const serverFile = new URL("../../../building/static-server.mjs", import.meta.url);
 
 /** Reduces an application to the folder that is served and the server that serves it. Answers the release's new content folder. */
 export async function makeSite(app: string, site: string, folder: string): Promise<string> {

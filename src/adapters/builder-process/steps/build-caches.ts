@@ -1,7 +1,8 @@
 import { mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Trash } from "./trash.ts";
-import { giveTo, isPlain } from "./workspace.ts";
+import { isPlain } from "../../../building/is-plain.ts";
+import { giveTo } from "./workspace.ts";
 
 // What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
 const folders = [

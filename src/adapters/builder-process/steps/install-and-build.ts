@@ -9,7 +9,7 @@ import { keptInstalls, type KeptInstalls } from "./installs.ts";
 import { buildSandboxId, runStep, type StepContext } from "./run-step.ts";
 import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";
-import { isPlain } from "./workspace.ts";
+import { isPlain } from "../../../building/is-plain.ts";
 
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;

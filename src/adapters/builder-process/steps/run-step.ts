@@ -1,18 +1,19 @@
 import { availableParallelism } from "node:os";
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { classify, tellingLine } from "../../../detection/classify.ts";
-import { BuildRefused, type BuilderFailureCode } from "../../../detection/failures.ts";
-import type { Step, Tool } from "../../../detection/plan.ts";
-import { unreachable } from "../../../detection/unreachable.ts";
+import { classify } from "../../../detection/classify.ts";
+import { BuildRefused } from "../../../detection/failures.ts";
+import type { Step } from "../../../detection/plan.ts";
 import type { BuildLimits } from "../../../ports/builder.ts";
 import type { LocalService } from "../../../ports/runtime.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
-import type { BuildLog } from "../build-log.ts";
+import type { BuildLog } from "../../../building/build-log.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
-import type { TimeLimit } from "./time-limit.ts";
+import type { TimeLimit } from "../../../building/time-limit.ts";
 import { watchStep } from "./watch-step.ts";
-import { home, isBelowTmp, isPlain, type Workspace } from "./workspace.ts";
+import { isPlain } from "../../../building/is-plain.ts";
+import { describeStepFailure } from "../../../building/step-failure.ts";
+import { home, isBelowTmp, type Workspace } from "./workspace.ts";
 
 /** What all steps of one build share. */
 export interface StepContext {
@@ -122,35 +123,10 @@ function refusal({ limits }: StepContext, step: Step, end: End): BuildRefused {
       : `${command} ran out of memory; the build's limit is ${limitMib} MiB.`;
     return new BuildRefused(code, { stage, summary });
   }
-  return new BuildRefused(code, { stage, ...describe(code, step, end) });
+  const { exitCode, signal } = end.result;
+  const how = exitCode === null ? `was ended by ${signal}` : `ended with exit code ${exitCode}`;
+  return new BuildRefused(code, { stage, ...describeStepFailure(code, step, { how, text: end.text }) });
 }
-
-/** Codes that name no cause get the command and its most telling line as their sentence. */
-function describe(code: BuilderFailureCode, step: Step, { result, text }: End): { summary?: string; hint?: string } {
-  const telling = tellingLine(text, code === "registry_unreachable" ? unreachable : undefined);
-  const hint = code === "lock_out_of_sync" ? lockHints[step.tool] : undefined;
-  const better = hint === undefined ? {} : { hint };
-  if (code !== step.otherwise) {
-    if (telling === null) return better;
-    return { summary: `${sentences[code] ?? ""}${telling}`, ...better };
-  }
-  const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
-  return { summary: `\`${step.args.join(" ")}\` ${how}${telling === null ? "." : `: ${telling}`}` };
-}
-
-const sentences: Partial<Record<BuilderFailureCode, string>> = {
-  lock_out_of_sync: "The lock file does not fit the declared dependencies: ",
-  dependency_not_found: "A dependency could not be found: ",
-  registry_unreachable: "The package registry could not be reached: ",
-  native_build_failed: "A dependency with native code could not be compiled: ",
-};
-
-const lockHints: Partial<Record<Tool, string>> = {
-  npm: "Run `npm install` on your machine, commit package-lock.json and push again.",
-  pnpm: "Run `pnpm install` on your machine, commit pnpm-lock.yaml and push again.",
-  yarn: "Run `yarn install` on your machine, commit yarn.lock and push again.",
-  go: "Run `go mod tidy` on your machine, commit go.mod and go.sum, and push again.",
-};
 
 function showTail(log: BuildLog, text: string): void {
   for (const line of text.trim().split("\n").slice(-30)) log.detail(line);

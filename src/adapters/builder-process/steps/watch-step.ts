@@ -1,7 +1,7 @@
 import type { Step } from "../../../detection/plan.ts";
 import type { BuildLimits } from "../../../ports/builder.ts";
-import type { BuildLog } from "../build-log.ts";
-import type { TimeLimit } from "./time-limit.ts";
+import type { BuildLog } from "../../../building/build-log.ts";
+import type { TimeLimit } from "../../../building/time-limit.ts";
 
 export interface StepWatch {
   /** Aborts when the step must end. */

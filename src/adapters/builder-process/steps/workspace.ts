@@ -1,4 +1,3 @@
-import { lstatSync } from "node:fs";
 import { lchown, mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Trash } from "./trash.ts";
@@ -61,20 +60,6 @@ async function makeFolder(folder: string, uid: number): Promise<void> {
 /** Makes a user the owner of one folder. An ordinary user's builds run as that user, whose folders they are already. */
 export async function giveTo(folder: string, uid: number): Promise<void> {
   if (uid !== process.getuid?.()) await lchown(folder, uid, uid);
-}
-
-/** Whether a path below `root` exists with no link on the way: commands of the project may have put a link anywhere. */
-export function isPlain(root: string, path: string, kind: "file" | "folder"): boolean {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) return false;
-  let current = root;
-  for (const [index, part] of parts.entries()) {
-    current = join(current, part);
-    const stats = lstatSync(current, { throwIfNoEntry: false });
-    const wantsFile = index === parts.length - 1 && kind === "file";
-    if (!stats || (wantsFile ? !stats.isFile() : !stats.isDirectory())) return false;
-  }
-  return true;
 }
 
 /** The application's folder in the sandbox, the same as in the runtime's, so that absolute paths in it stay true. */

@@ -4,7 +4,8 @@ import { access, chmod, link, lstat, lchown, mkdir, open, rename, writeFile } fr
 import { dirname, join } from "node:path";
 import { run } from "../../../kit/exec.ts";
 import type { Trash } from "../steps/trash.ts";
-import { isPlain, type Workspace } from "../steps/workspace.ts";
+import { isPlain } from "../../../building/is-plain.ts";
+import type { Workspace } from "../steps/workspace.ts";
 
 /**
  * npm packages shared by all projects, addressed by the digest in their lock files. Only the platform writes into it: it takes a package

@@ -1,6 +1,6 @@
 import { Transform, type Readable } from "node:stream";
-import { BuildRefused } from "../../../detection/failures.ts";
-import { run } from "../../../kit/exec.ts";
+import { BuildRefused } from "../detection/failures.ts";
+import { run } from "../kit/exec.ts";
 import { scanSource, type ScannedSource } from "./scan-source.ts";
 
 export interface Unpacking {

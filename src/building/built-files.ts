@@ -1,7 +1,7 @@
 import { lstatSync, opendirSync } from "node:fs";
 import { join } from "node:path";
-import type { BuiltFiles } from "../../detection/plan.ts";
-import { isPlain } from "./steps/workspace.ts";
+import type { BuiltFiles } from "../detection/plan.ts";
+import { isPlain } from "./is-plain.ts";
 
 /** The files of a finished build, seen without following links. A build may leave any number of them, so each look is bounded. */
 export function builtFiles(app: string): BuiltFiles {

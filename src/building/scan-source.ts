@@ -2,13 +2,7 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, readdir, readlink, unlink, type FileHandle } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import {
-  lockBeginningBytes,
-  makeTree,
-  readingOf,
-  type LockFile,
-  type SourceTree,
-} from "../../../detection/source-tree.ts";
+import { lockBeginningBytes, makeTree, readingOf, type LockFile, type SourceTree } from "../detection/source-tree.ts";
 
 export interface ScannedSource {
   readonly tree: SourceTree;

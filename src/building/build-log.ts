@@ -1,5 +1,5 @@
-import { createLineSplitter, cutLine, hideSecrets, withoutControls, type LineSplitter } from "../../kit/log-lines.ts";
-import { redactor } from "../../kit/redact.ts";
+import { createLineSplitter, cutLine, hideSecrets, withoutControls, type LineSplitter } from "../kit/log-lines.ts";
+import { redactor } from "../kit/redact.ts";
 
 const tailLines = 30;
 const detailIndent = " ".repeat(7);

@@ -1,6 +1,6 @@
-import { BuildRefused } from "../../../detection/failures.ts";
-import type { BuildRequest } from "../../../ports/builder.ts";
-import type { Stage } from "../../../ports/failure.ts";
+import { BuildRefused } from "../detection/failures.ts";
+import type { BuildRequest } from "../ports/builder.ts";
+import type { Stage } from "../ports/failure.ts";
 
 /** When a build must end: it is cancelled, or its time is over. */
 export interface TimeLimit {

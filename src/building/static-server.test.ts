@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, it } from "node:test";
-import { start } from "../../kit/exec.ts";
+import { start } from "../kit/exec.ts";
 
 let root: string;
 let port: number;

@@ -1,0 +1,48 @@
+import type { Detected } from "../detection/detect.ts";
+import { BuildRefused } from "../detection/failures.ts";
+import type { BuildPlan, BuiltFiles, Start } from "../detection/plan.ts";
+import { fileOf } from "../detection/procfile.ts";
+import type { BuildLog } from "./build-log.ts";
+
+interface Chosen {
+  readonly detected: Detected;
+  readonly plan: BuildPlan;
+  /** What the build left. */
+  readonly files: BuiltFiles;
+}
+
+/** Null when only other process types run. */
+export function chooseStart(log: BuildLog, { detected, plan, files }: Chosen): Start | null {
+  const { procfile } = detected;
+  if (procfile.web !== null) return { how: "command", command: procfile.web, because: "the Procfile" };
+  const start = startBesideOthers(plan, files, Object.values(procfile.others));
+  if (start === null) {
+    log.detail("There is no web process: the application gets no requests");
+    return null;
+  }
+  log.step(
+    start.how === "static"
+      ? `Serving ${start.folder === "." ? "the files" : `${start.folder}/`} as a static site`
+      : `Starting with: ${start.command}`,
+  );
+  log.detail(`because of ${start.because}`);
+  return start;
+}
+
+/** What starts the web process. A program that is another type's is none, and where others run there need not be one. */
+function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly string[]): Start | null {
+  if (others.length === 0) return plan.start(files);
+  try {
+    const start = plan.start(files);
+    const file = start.how === "command" ? fileOf(start.command) : null;
+    return file !== null && others.some((command) => fileOf(command) === file) ? null : start;
+  } catch (error) {
+    if (error instanceof BuildRefused && error.code === "no_start_command") return null;
+    throw error;
+  }
+}
+
+/** Whether more than the files of a static site is run. */
+export function needsTree({ procfile }: Detected): boolean {
+  return procfile.release !== null || Object.keys(procfile.others).length > 0;
+}

@@ -1,0 +1,16 @@
+import type { SourceTree } from "../detection/source-tree.ts";
+
+/** What works, but is rarely meant. */
+export function remarks(tree: SourceTree): string[] {
+  const hasModules = tree.paths.some((path) => path.startsWith("node_modules/"));
+  return [
+    ...(tree.has(".env")
+      ? [
+          ".env is in the repository, where everybody who has it reads the values. `berth env set --from-file .env` seals them.",
+        ]
+      : []),
+    ...(hasModules
+      ? ["node_modules is in the repository. `git rm -r --cached node_modules` and .gitignore keep it out."]
+      : []),
+  ];
+}
