@@ -1,0 +1,118 @@
+import { Agent, request, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import type { Readable } from "node:stream";
+
+/** The HTTP API of a Docker engine on its unix socket. */
+export interface DockerApi {
+  /** Sends a request and parses the JSON of its answer; undefined when the engine sent none. */
+  call<T>(call: DockerCall): Promise<T>;
+  /** Sends a request and resolves with the open answer, whose head says that it succeeded. The caller reads or destroys it. */
+  stream(call: DockerCall): Promise<IncomingMessage>;
+  close(): void;
+}
+
+export interface DockerCall {
+  /** Default GET. */
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE" | "HEAD";
+  /** Below the version, such as `/containers/json`. */
+  readonly path: string;
+  /** Objects and lists go as JSON, as the API's filters do. Undefined ones are left out. */
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Sent as JSON; a stream is sent as a tar file. */
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Until the head of the answer. Default 60 s; 0: for ever. */
+  readonly timeoutMs?: number;
+}
+
+/** The engine answered with an error: `status` is that of HTTP, the message is the engine's. */
+export class DockerRefused extends Error {
+  readonly status: number;
+  constructor(call: DockerCall, status: number, message: string) {
+    super(`Docker engine: ${call.method ?? "GET"} ${call.path}: ${status} ${message}`);
+    this.name = "DockerRefused";
+    this.status = status;
+  }
+}
+
+/** The oldest version that has all that Berth needs: Docker 20.10. */
+export const dockerApiVersion = "v1.41";
+const defaultTimeoutMs = 60_000;
+
+/** Opens nothing yet: every call finds the engine that listens at that moment. */
+export function openDockerApi(socketPath: string): DockerApi {
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: 8 });
+  const stream = async (call: DockerCall): Promise<IncomingMessage> => {
+    const answer = await send({ socketPath, agent }, call);
+    const status = answer.statusCode ?? 0;
+    if (status < 400) return answer;
+    throw new DockerRefused(call, status, messageIn(await text(answer)));
+  };
+  return {
+    stream,
+    async call<T>(call: DockerCall) {
+      const answer = await text(await stream(call));
+      return (answer === "" ? undefined : JSON.parse(answer)) as T;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Resolves with undefined where the engine answers with one of these states: what was to be removed is gone already. */
+export async function unlessStatus<T>(work: Promise<T>, ...statuses: readonly number[]): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof DockerRefused && statuses.includes(error.status)) return undefined;
+    throw error;
+  }
+}
+
+function send(to: { socketPath: string; agent: Agent }, call: DockerCall): Promise<IncomingMessage> {
+  const isTar = call.body !== undefined && "pipe" in call.body;
+  const json = call.body === undefined || isTar ? "" : JSON.stringify(call.body);
+  const headers = {
+    ...(isTar ? { "content-type": "application/x-tar" } : {}),
+    ...(json === "" ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(json) }),
+    ...call.headers,
+  };
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      ...{ ...to, headers, method: call.method ?? "GET", path: `/${dockerApiVersion}${call.path}${queryOf(call)}` },
+      ...(call.signal === undefined ? {} : { signal: call.signal }),
+    });
+    const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
+    const timer =
+      timeoutMs === 0
+        ? undefined
+        : setTimeout(() => sent.destroy(new Error(`the Docker engine did not answer ${call.path}`)), timeoutMs);
+    sent.once("response", (answer) => {
+      clearTimeout(timer);
+      resolve(answer);
+    });
+    sent.once("error", (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    if (!isTar) return void sent.end(json);
+    const tar = call.body as Readable;
+    tar.once("error", (error) => sent.destroy(error));
+    tar.pipe(sent);
+  });
+}
+
+function queryOf({ query = {} }: DockerCall): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) given.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+  return given.size === 0 ? "" : `?${given.toString()}`;
+}
+
+function messageIn(answer: string): string {
+  try {
+    return String((JSON.parse(answer) as { message: unknown }).message);
+  } catch {
+    return answer.slice(0, 1000);
+  }
+}

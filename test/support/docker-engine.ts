@@ -1,0 +1,215 @@
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { openDockerApi, type DockerApi } from "../../src/kit/docker-api.ts";
+import { run, runOk, startDetached, systemPath } from "../../src/kit/exec.ts";
+import { identify, isAlive, processIds, type ProcessIdentity } from "../../src/kit/processes.ts";
+import { until } from "../../src/kit/until.ts";
+
+/** Why tests of a Docker engine are skipped; false where they run. */
+export const withoutDocker = reasonToSkip();
+
+/** A Docker engine of its own for one test file: nothing of it is shared with another engine on this machine, and it leaves iptables alone. */
+export interface TestEngine {
+  readonly socket: string;
+  readonly dir: string;
+  readonly api: DockerApi;
+  /** Ends the engine and starts it again; with `live-restore` its containers go on. SIGKILL is an engine's crash. */
+  restart(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+  /** Ends the engine alone; `begin` starts it again. */
+  end(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+  begin(): Promise<void>;
+  /** Ends it and all of its containers, and takes back its mounts, its bridge and its folder. */
+  close(): Promise<void>;
+}
+
+const prefix = "berth-engine-";
+const startMs = 60_000;
+
+/** Starts one; `settings` go into its daemon.json. */
+export async function startTestEngine(settings: Readonly<Record<string, unknown>> = {}): Promise<TestEngine> {
+  await removeAbandoned();
+  const dir = mkdtempSync(join(tmpdir(), prefix));
+  writeFileSync(join(dir, "owner.json"), JSON.stringify(identify(process.pid)));
+  const network = networkOf(dir);
+  const socket = join(dir, "docker.sock");
+  const config = {
+    ...{ "data-root": join(dir, "data"), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
+    ...{ "deprecated-key-path": join(dir, "key.json"), hosts: [`unix://${socket}`], bridge: network.bridge },
+    ...{ iptables: false, ip6tables: false, "userland-proxy": false, "live-restore": true, "log-level": "warn" },
+    ...settings,
+  };
+  writeFileSync(join(dir, "daemon.json"), JSON.stringify(config));
+  const api = openDockerApi(socket);
+  const begin = async () => {
+    await openNetwork(network);
+    await rm(join(dir, "docker.pid"), { force: true });
+    await startDetached({ file: "dockerd", args: ["--config-file", join(dir, "daemon.json")] }, join(dir, "log"), {
+      env: { PATH: systemPath, HOME: dir },
+    });
+    const isUp = () =>
+      api.call({ path: "/info" }).then(
+        () => true as const,
+        () => undefined,
+      );
+    if (!(await until(isUp, { timeoutMs: startMs })))
+      throw new Error(`dockerd did not start: ${(await readFile(join(dir, "log"), "utf8")).slice(-2000)}`);
+  };
+  const end = (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => endEngine(dir, signal);
+  const engine: TestEngine = {
+    ...{ socket, dir, api, begin, end },
+    async restart(signal) {
+      await end(signal);
+      await begin();
+    },
+    async close() {
+      api.close();
+      await removeEngine(dir);
+    },
+  };
+  await begin().catch(async (error: unknown) => {
+    await engine.close();
+    throw error;
+  });
+  return engine;
+}
+
+/**
+ * A minimal image out of files of this machine: Node.js with its libraries and busybox with its commands. Tests that build real images use
+ * the base image of tools/base-image instead.
+ */
+export async function importMinimalImage(api: DockerApi, changes: readonly string[] = []): Promise<string> {
+  const root = mkdtempSync(join(tmpdir(), "berth-root-"));
+  try {
+    await fillRoot(root);
+    const tar = join(root, "..", `${basename(root)}.tar`);
+    await runOk({ file: "tar", args: ["-C", root, "--numeric-owner", "--owner=0", "--group=0", "-cf", tar, "."] });
+    const answer = await api.call<{ status: string }>({
+      method: "POST",
+      path: "/images/create",
+      query: { fromSrc: "-", changes: ["ENV PATH=/usr/local/bin:/bin:/usr/bin", ...changes].join("\n") },
+      body: createReadStream(tar),
+    });
+    await rm(tar);
+    return answer.status;
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function fillRoot(root: string): Promise<void> {
+  for (const folder of ["bin", "usr/bin", "usr/local/bin", "tmp", "etc", "app"])
+    await mkdir(join(root, folder), { recursive: true });
+  const { stdout } = await runOk({ file: "ldd", args: [process.execPath] });
+  const libraries = [...stdout.matchAll(/(?:=> )?(\/\S+) \(0x/g)].map(([, path = ""]) => path);
+  await runOk({ file: "cp", args: ["--parents", "-L", ...libraries, root] });
+  await runOk({ file: "cp", args: ["-L", process.execPath, join(root, "usr/local/bin/node")] });
+  await runOk({ file: "cp", args: ["-L", findBusybox(), join(root, "bin/busybox")] });
+  const { stdout: names } = await runOk({ file: findBusybox(), args: ["--list"] });
+  const script = 'cd "$0/bin" && for name in "$@"; do [ -e "$name" ] || ln -s busybox "$name"; done';
+  await runOk({ file: "/bin/sh", args: ["-c", script, root, ...names.trim().split("\n")] });
+  writeFileSync(join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
+  await runOk({ file: "chmod", args: ["1777", join(root, "tmp")] });
+}
+
+function findBusybox(): string {
+  return existsSync("/usr/bin/busybox") ? "/usr/bin/busybox" : "/bin/busybox";
+}
+
+function reasonToSkip(): string | false {
+  if (process.geteuid?.() !== 0) return "SKIPPED: a Docker engine needs root";
+  if (!["/usr/sbin/dockerd", "/usr/bin/dockerd"].some((path) => existsSync(path)))
+    return "SKIPPED: Debian's package docker.io is not installed";
+  return existsSync(findBusybox()) ? false : "SKIPPED: Debian's package busybox-static is not installed";
+}
+
+/** An engine whose test was killed. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith(prefix))) {
+    const owner = join(tmpdir(), name, "owner.json");
+    if (!existsSync(owner)) continue;
+    if (!isAlive(JSON.parse(readFileSync(owner, "utf8")) as ProcessIdentity)) await removeEngine(join(tmpdir(), name));
+  }
+}
+
+async function endEngine(dir: string, signal: NodeJS.Signals): Promise<void> {
+  const pid = Number(existsSync(join(dir, "docker.pid")) ? readFileSync(join(dir, "docker.pid"), "utf8") : Number.NaN);
+  const engine = Number.isInteger(pid) && commandLine(pid).includes(dir) ? identify(pid) : undefined;
+  if (!engine) return;
+  process.kill(pid, signal);
+  const isGone = await until(() => !isAlive(engine) || undefined, { timeoutMs: 30_000 });
+  if (!isGone) process.kill(pid, "SIGKILL");
+  await until(() => !isAlive(engine) || undefined, { timeoutMs: 5000 });
+  // Its containerd dies with it, but a new engine takes a process that is not yet reaped for one that it can use.
+  await rm(join(dir, "exec", "containerd", "containerd.pid"), { force: true });
+}
+
+async function removeEngine(dir: string): Promise<void> {
+  await endEngine(dir, "SIGTERM");
+  // With live-restore the containers and their shims go on, and after SIGKILL containerd does, too.
+  const left = processIds().filter((pid) => commandLine(pid).includes(`${dir}/`));
+  for (const pid of [...left.flatMap(childrenOf), ...left]) signalQuietly(pid);
+  await until(() => left.every((pid) => identify(pid) === undefined || commandLine(pid) === "") || undefined, {
+    timeoutMs: 10_000,
+  });
+  const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
+  const own = mounts.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${dir}/`));
+  for (const path of own.toReversed()) await run({ file: "umount", args: ["-l", path] });
+  await closeNetwork(networkOf(dir));
+  await rm(dir, { recursive: true, force: true });
+}
+
+function signalQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended already.
+  }
+}
+
+const commandLine = (pid: number): string => readQuietly(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
+const childrenOf = (pid: number): number[] =>
+  readQuietly(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+
+function readQuietly(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+interface EngineNetwork {
+  readonly bridge: string;
+  readonly subnet: string;
+  readonly address: string;
+}
+
+/** A bridge for what has no network of its own, such as builds: below 10.212.0.0/16, which neither Berth nor podman uses. */
+function networkOf(dir: string): EngineNetwork {
+  const tag = createHash("sha256").update(dir).digest();
+  const third = tag.readUInt8(0);
+  return {
+    bridge: `bte${tag.toString("hex").slice(0, 8)}`,
+    subnet: `10.212.${third}.0/24`,
+    address: `10.212.${third}.1`,
+  };
+}
+
+/** The engine leaves iptables alone, whose chains all engines of a machine share, so the test translates addresses itself. */
+async function openNetwork({ bridge, subnet, address }: EngineNetwork): Promise<void> {
+  if (existsSync(`/sys/class/net/${bridge}`)) return;
+  writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
+  await runOk({ file: "ip", args: ["link", "add", bridge, "type", "bridge"] });
+  await runOk({ file: "ip", args: ["address", "add", `${address}/24`, "dev", bridge] });
+  await runOk({ file: "ip", args: ["link", "set", bridge, "up"] });
+  const chain = `chain out { type nat hook postrouting priority srcnat; ip saddr ${subnet} oifname != "${bridge}" masquerade; }`;
+  await runOk({ file: "nft", args: ["-f", "-"] }, { stdin: `table ip ${bridge} {\n${chain}\n}\n` });
+}
+
+async function closeNetwork({ bridge }: EngineNetwork): Promise<void> {
+  if (existsSync(`/sys/class/net/${bridge}`)) await run({ file: "ip", args: ["link", "del", bridge] });
+  await run({ file: "nft", args: ["delete", "table", "ip", bridge] });
+}
