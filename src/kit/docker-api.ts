@@ -26,16 +26,6 @@ export interface DockerCall {
   readonly timeoutMs?: number;
 }
 
-/** The engine answered with an error: `status` is that of HTTP, the message is the engine's. */
-export class DockerRefused extends Error {
-  readonly status: number;
-  constructor(call: DockerCall, status: number, message: string) {
-    super(`Docker engine: ${call.method ?? "GET"} ${call.path}: ${status} ${message}`);
-    this.name = "DockerRefused";
-    this.status = status;
-  }
-}
-
 /** The oldest version that has all that Berth needs: Docker 20.10. */
 const apiVersion = "v1.41";
 const defaultTimeoutMs = 60_000;
@@ -57,6 +47,16 @@ export function openDockerApi(socketPath: string): DockerApi {
     },
     close: () => agent.destroy(),
   };
+}
+
+/** The engine answered with an error: `status` is that of HTTP, the message is the engine's. */
+export class DockerRefused extends Error {
+  readonly status: number;
+  constructor(call: DockerCall, status: number, message: string) {
+    super(`Docker engine: ${call.method ?? "GET"} ${call.path}: ${status} ${message}`);
+    this.name = "DockerRefused";
+    this.status = status;
+  }
 }
 
 /** Resolves with undefined where the engine answers with one of these states: what was to be removed is gone already. */
