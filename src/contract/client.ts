@@ -3,7 +3,7 @@ import { errors, type ErrorCode } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { dryRun } from "./dry-run.ts";
 import { routes, type RouteName, type RouteNamed } from "./routes.ts";
-import type { Row } from "./table.ts";
+import { changes, type Row } from "./table.ts";
 
 /**
  * Makes a typed client of the API from its rows. It uses `fetch` alone, so it loads in a browser as well as in Node.js.
@@ -143,7 +143,7 @@ async function exchange(options: ClientOptions, row: Row, input: AnyInput): Prom
   const url = options.baseUrl + pathOf(row, input.params ?? {}) + queryOf(input.query ?? {});
   try {
     const response = await (options.fetch ?? fetch)(url, { ...requestOf(options, row, input), signal });
-    const shape = String(input.query?.["dry_run"]) === "true" && row.method !== "GET" ? dryRun : row.result;
+    const shape = String(input.query?.["dry_run"]) === "true" && changes(row) ? dryRun : row.result;
     return await readAnswer(response, shape, options.baseUrl);
   } catch (fault) {
     if (fault instanceof ApiError || fault instanceof ConnectionError) throw fault;

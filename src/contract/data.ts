@@ -111,6 +111,39 @@ export const rows = [
     summary: "Read a table's columns and a page of its rows",
   }),
   row({
+    name: "data.query",
+    method: "POST",
+    path: "/v1/projects/:slug/database/query",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "data:read",
+    params: slugParam,
+    body: z.strictObject({
+      /** One statement that reads. */
+      sql: z
+        .string()
+        .min(1)
+        .max(limits.query_characters)
+        .regex(/^[^\0]*$/, "must not hold the character NUL"),
+      database,
+    }),
+    result: z.object({
+      columns: z.array(z.object({ name: z.string(), type: z.string() })),
+      /** Lists of cells, in the order of the columns. */
+      rows: z.array(z.array(z.unknown())),
+      /** Cells cut at 4 KiB, by the row's place and those of its columns. */
+      cut: z.array(z.object({ row: z.number().int(), columns: z.array(z.number().int()) })),
+      /** There are rows that are not shown. */
+      more: z.boolean(),
+    }),
+    success: [200],
+    errors: ["no_database", "conflict", "query_timeout"],
+    waits: true,
+    large: true,
+    summary: "Run one SQL statement that reads: 5 s and 500 rows at most",
+  }),
+  row({
     name: "data.insert",
     method: "POST",
     path: "/v1/projects/:slug/data/tables/:schema/:table/rows",

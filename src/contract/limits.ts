@@ -28,6 +28,7 @@ export const limits = {
   large_reads_per_token: 16,
   entries_listed: 500,
   table_rows: 500,
+  query_characters: 65_536,
   variable_value_bytes: 32 * 1024,
   variables_bytes: 64 * 1024,
   cron_jobs_per_project: 10_000,

@@ -114,9 +114,12 @@ export function namesOrganization({ params }: Pick<Row, "params">): boolean {
   return "org" in params.shape;
 }
 
-/** Whether a row changes something: it counts as a write, and takes an Idempotency-Key and `?dry_run=true`. */
-export function changes(row: Pick<Row, "method">): boolean {
-  return row.method !== "GET";
+/**
+ * Whether a row changes something: it counts as a write, and takes an Idempotency-Key and `?dry_run=true`. One that asks for a reading
+ * scope changes nothing: it is a POST only because of what it is sent.
+ */
+export function changes(row: Pick<Row, "method" | "scope">): boolean {
+  return row.method !== "GET" && row.scope?.endsWith(":read") !== true;
 }
 
 /** Errors that any row may answer, whatever it does. */
@@ -130,7 +133,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
     "unavailable",
   ];
   // A body is read before anybody asks whether the row takes one.
-  if (changes(row)) always.push("unsupported_media_type");
+  if (row.method !== "GET") always.push("unsupported_media_type");
   if (row.access === "public") return always;
   always.push("unauthorized", "org_suspended");
   if (row.access === "owner") always.push("owner_only");

@@ -28,6 +28,11 @@ export interface PostgresHost {
   dropDatabase(spec: DatabaseSpec, name: string): Promise<void>;
   /** Ends one session of the project's role by its process id, whatever it is doing; another role's is left alone. Idempotent. */
   endSession(spec: DatabaseSpec, processId: number): Promise<void>;
+  /**
+   * The login of a role that reads what the project's role may read, in this database, and can neither change anything nor end
+   * the application's sessions. Idempotent. Rejects with `DatabaseWorkFailed` when the database does not exist.
+   */
+  readerLogin(spec: DatabaseSpec, database: string): Promise<RoleLogin>;
   /** The names of all databases of the instance but PostgreSQL's own. */
   listDatabases(spec: DatabaseSpec): Promise<readonly string[]>;
   /**
@@ -44,6 +49,9 @@ export interface PostgresHost {
   /** Counts the rows of a database's tables, as `dump` does. */
   countRows(spec: DatabaseSpec, name: string, options: CountOptions): Promise<readonly TableCount[]>;
 }
+
+/** A role of an instance beside the project's own. Holds a secret. */
+export type RoleLogin = Pick<DatabaseSpec, "role_name" | "password">;
 
 export interface DumpOptions extends CountOptions {
   /** Takes the archive as it comes; the dump is done when this resolves. */

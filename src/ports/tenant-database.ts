@@ -12,6 +12,11 @@ export interface TenantDatabase {
   listTables(login: TenantLogin, query: TablesQuery): Promise<Looked<TablesPage>>;
   /** A page of rows. Two calls in a row give the same order as long as the table has a key or is sorted. */
   readRows(login: TenantLogin, table: TableName, query: RowsQuery): Promise<Looked<RowsPage>>;
+  /**
+   * Runs one statement that reads, and nothing else: in a read-only transaction that is never committed. The login should be one
+   * that cannot write anyway (`readerLogin`).
+   */
+  query(login: TenantLogin, statement: string): Promise<Looked<QueryResult>>;
   /** Adds one row of column names and JSON values and returns it as it was stored. */
   insertRow(login: TenantLogin, table: TableName, values: JsonObject): Promise<Looked<ShownRow>>;
   /** Whether such a key names exactly one row, as `deleteRow` would find it. Changes nothing. */
@@ -98,6 +103,16 @@ export interface RowsPage {
   /** All rows that fit `q`; null when nothing is known. */
   readonly total: number | null;
   readonly estimated: boolean;
+}
+
+/** Rows as lists, because a statement may give two columns the same name. */
+export interface QueryResult {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+  /** Cells whose text was cut at 4 KiB. */
+  readonly cut: readonly { readonly row: number; readonly columns: readonly number[] }[];
+  /** There were more rows than are shown: 500, or 2 MiB of them. */
+  readonly more: boolean;
 }
 
 export type Looked<T> = { readonly outcome: "done"; readonly found: T } | Unable;

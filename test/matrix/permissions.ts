@@ -257,6 +257,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: inProject("/data/tables/public/notes"),
     allowed: 200,
   },
+  "data.query": {
+    ...ofProject,
+    scope: "data:read",
+    method: "POST",
+    path: inProject("/database/query"),
+    body: () => ({ sql: "select 1" }),
+    allowed: 200,
+  },
   "data.insert": {
     ...ofProject,
     access: "owner",

@@ -18,6 +18,7 @@ export const emptyTables: TenantDatabase = {
       estimated: false,
     },
   }),
+  query: async () => ({ outcome: "done", found: { columns: [], rows: [], cut: [], more: false } }),
   insertRow: async () => ({ outcome: "done", found: nothing }),
   findRow: async () => ({ outcome: "done", found: null }),
   deleteRow: async () => ({ outcome: "done", found: null }),

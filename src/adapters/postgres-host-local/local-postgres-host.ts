@@ -10,6 +10,7 @@ import type {
   DumpSummary,
   PostgresHost,
   RestoreOptions,
+  RoleLogin,
 } from "../../ports/postgres-host.ts";
 import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
 import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
@@ -20,6 +21,7 @@ import { withFolderLock } from "./folder-lock.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases, measureDatabases } from "./grants.ts";
 import { endSession } from "./end-session.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
+import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
 import { restoreDatabase } from "./restore.ts";
 import { applyRole, grantsVersion, isRoleIntact, resetSettings, setConnectionLimit } from "./role.ts";
 import { runFolder } from "../../kit/run-folder.ts";
@@ -73,6 +75,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     createDatabase: (spec, name) => createDatabase(options, spec, name),
     dropDatabase: (spec, name) => removeDatabase(options, spec, name),
     endSession: (spec, processId) => endRoleSession(options, spec, processId),
+    readerLogin: (spec, database) => readerLogin(runningInstance(options, spec.id), spec, database),
     listDatabases: (spec) => databasesOf(options, spec),
     dump: (spec, dump) => dumpOwn(options, spec, dump),
     restore: (spec, name, restore) => restoreInto(options, spec, { name, ...restore }),
@@ -238,6 +241,18 @@ async function backupLogin(instance: Instance, spec: DatabaseSpec, database: str
     throw failureOfQuery(error as Error);
   }
   return { ...server.superuserConnection(database), user: backupRoleOf(spec), password };
+}
+
+async function readerLogin({ server, dir }: Instance, spec: DatabaseSpec, database: string): Promise<RoleLogin> {
+  const password = ensureSecret(join(dir, "reader-secret"));
+  try {
+    await withConnection(server.superuserConnection(), (client) =>
+      applyReaderRole(client, spec, { password, database }),
+    );
+  } catch (error) {
+    throw failureOfQuery(error as Error);
+  }
+  return { role_name: readerRoleOf(spec), password };
 }
 
 async function clientPrograms(options: LocalPostgresHostOptions, { dir, uid }: Instance): Promise<ClientPrograms> {

@@ -26,14 +26,22 @@ export function cellExpression(alias: string, column: Column): string {
 export function presentRow(columns: readonly Column[], texts: readonly (string | null)[]): ShownRow {
   const cut: string[] = [];
   const entries = columns.map((column, index) => {
-    const text = texts[index] ?? null;
-    const shown = text === null ? null : cutText(text);
-    if (shown === null || text === null) return [column.name, null] as const;
-    if (shown.length < text.length) cut.push(column.name);
-    return [column.name, shown.length < text.length ? shown : valueOf(column, text)] as const;
+    const cell = presentCell(column.base_type, texts[index] ?? null);
+    if (cell.cut) cut.push(column.name);
+    return [column.name, cell.value] as const;
   });
   // Object.fromEntries defines properties, so that a column may be called __proto__.
   return { row: Object.fromEntries(entries), cut };
+}
+
+/** A text as PostgreSQL wrote it, as it is shown. */
+export function presentCell(
+  baseType: string | null,
+  text: string | null,
+): { readonly value: unknown; readonly cut: boolean } {
+  if (text === null) return { value: null, cut: false };
+  const shown = cutText(text);
+  return shown.length < text.length ? { value: shown, cut: true } : { value: valueOf(baseType, text), cut: false };
 }
 
 function cutText(text: string): string {
@@ -44,8 +52,8 @@ function cutText(text: string): string {
   return new TextDecoder().decode(bytes.subarray(0, mostCellBytes), { stream: true });
 }
 
-function valueOf(column: Column, text: string): unknown {
-  switch (column.base_type) {
+function valueOf(baseType: string | null, text: string): unknown {
+  switch (baseType) {
     case "bool":
       return text === "t";
     case "int2":

@@ -2,6 +2,7 @@ import type { TenantDatabase } from "../../ports/tenant-database.ts";
 import { findTable } from "./catalogue.ts";
 import { listTables } from "./list-tables.ts";
 import { readRows } from "./read-rows.ts";
+import { runQuery } from "./run-query.ts";
 import { inSession, type SessionOptions } from "./session.ts";
 import { createSlots } from "./slots.ts";
 import { deleteRow, findRow, insertRow } from "./write-rows.ts";
@@ -26,6 +27,8 @@ export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOpti
       inSession(session, { login, mode: "READ ONLY" }, async (open) =>
         readRows(open, await findTable(open, name), query),
       ),
+    query: (login, statement) =>
+      inSession(session, { login, mode: "READ ONLY", search_path: "public" }, (open) => runQuery(open, statement)),
     insertRow: (login, name, values) =>
       inSession(session, { login, mode: "READ WRITE" }, async (open) =>
         insertRow(open, await findTable(open, name), values),

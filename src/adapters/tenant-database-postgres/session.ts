@@ -8,6 +8,8 @@ import { Stopped, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
 
 /** One connection as the project's role, for one call. */
 export interface Session {
+  /** Rows of a single statement of a user's as lists of text, `most` of them at most; what is behind them is not read. */
+  limited(statement: string, most: number): Promise<LimitedResult>;
   /** The rows of a statement, by column. */
   query<T extends object>(text: string, values?: readonly (string | null)[]): Promise<T[]>;
   /** How many rows a statement changed. */
@@ -18,6 +20,12 @@ export interface Session {
     values: readonly (string | null)[],
     take: (row: readonly (string | null)[]) => boolean,
   ): Promise<boolean>;
+}
+
+export interface LimitedResult {
+  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
+  readonly rows: readonly (readonly (string | null)[])[];
+  readonly more: boolean;
 }
 
 export interface SessionOptions {
@@ -36,12 +44,12 @@ const mostBytes = 64 * 1024 * 1024;
 /** Logs in, works in a transaction and leaves. Whatever goes wrong on the owner's or the user's side becomes an outcome. */
 export async function inSession<T>(
   options: SessionOptions,
-  access: { readonly login: TenantLogin; readonly mode: "READ ONLY" | "READ WRITE" },
+  access: { readonly login: TenantLogin; readonly mode: "READ ONLY" | "READ WRITE"; readonly search_path?: string },
   work: (session: Session) => Promise<T>,
 ): Promise<Looked<T>> {
   try {
     const release = await options.slots.take(access.login.spec.id);
-    const connection = new TenantConnection(options, access.login);
+    const connection = new TenantConnection(options, access);
     try {
       return { outcome: "done", found: await connection.run(access.mode, work) };
     } finally {
@@ -60,17 +68,20 @@ class TenantConnection implements Session {
   readonly #client: pg.Client;
   readonly #socket: Socket;
   #isLate = false;
+  #isFlooded = false;
   #processId: number | null = null;
 
-  constructor(options: SessionOptions, login: TenantLogin) {
+  constructor(options: SessionOptions, { login, search_path = "" }: { login: TenantLogin; search_path?: string }) {
     this.#options = options;
     this.#login = login;
     this.#socket = new Socket();
-    this.#client = new pg.Client({ ...clientConfig(login), stream: () => this.#socket });
+    this.#client = new pg.Client({ ...clientConfig(login, search_path), stream: () => this.#socket });
     // What breaks shows as an error of the query under way.
     this.#client.on("error", () => {});
     this.#socket.on("data", () => {
-      if (this.#socket.bytesRead > mostBytes) this.#socket.destroy();
+      if (this.#socket.bytesRead <= mostBytes) return;
+      this.#isFlooded = true;
+      this.#socket.destroy();
     });
   }
 
@@ -99,6 +110,7 @@ class TenantConnection implements Session {
       return { found };
     } catch (error) {
       if (error instanceof Stopped) throw error;
+      if (this.#isFlooded) throw new Stopped(tooLarge);
       return stop(error as Error, whyNot(error as ServerError & Error));
     }
   }
@@ -111,6 +123,16 @@ class TenantConnection implements Session {
   async change(text: string, values: readonly (string | null)[]): Promise<number> {
     const { rowCount } = await this.#client.query(text, [...values]);
     return rowCount ?? 0;
+  }
+
+  limited(statement: string, most: number): Promise<LimitedResult> {
+    return new Promise((resolve, reject) => {
+      const query = this.#client.query(new LimitedQuery(statement, most + 1));
+      const present = ({ fields, rows }: pg.QueryArrayResult) =>
+        resolve({ fields, rows: rows.slice(0, most), more: rows.length > most });
+      query.on("end", present as never);
+      query.on("error", reject);
+    });
   }
 
   each(
@@ -150,12 +172,30 @@ class TenantConnection implements Session {
   }
 }
 
+const tooLarge = {
+  outcome: "conflict",
+  problem: "The answer is larger than 64 MiB.",
+  hint: "Select fewer rows and columns, or parts of large values: left(value, 1000).",
+} as const;
+
+// `rows` makes node-postgres use the extended protocol, in which PostgreSQL takes one statement only, and fetch so many rows.
+class LimitedQuery extends pg.Query<(string | null)[]> {
+  constructor(text: string, rows: number) {
+    super({ text, rows, rowMode: "array", types: { getTypeParser: () => String } } as unknown as pg.QueryConfig);
+  }
+
+  // node-postgres would fetch the next rows here.
+  handlePortalSuspended(connection: { sync(): void }): void {
+    connection.sync();
+  }
+}
+
 function stop(error: Error, why: ReturnType<typeof whyNot>): never {
   if (why === undefined) throw error;
   throw new Stopped(why);
 }
 
-function clientConfig(login: TenantLogin): pg.ClientConfig {
+function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
   return {
     host: dirname(login.socket_path),
     port: login.port,
@@ -164,7 +204,7 @@ function clientConfig(login: TenantLogin): pg.ClientConfig {
     database: login.database ?? login.spec.database_name,
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: "berth browser",
-    options: Object.entries(settings)
+    options: Object.entries({ ...settings, search_path: searchPath })
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(" "),
   };
@@ -176,7 +216,6 @@ const settings = {
   local_preload_libraries: "",
   role: "none",
   idle_session_timeout: 0,
-  search_path: "",
   default_transaction_read_only: "on",
   statement_timeout: statementTimeoutMs,
   lock_timeout: 2000,

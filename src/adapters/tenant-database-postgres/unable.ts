@@ -61,6 +61,25 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   P0001: () => conflict("A function or trigger of the database refused it."),
 };
 
+/**
+ * Turns what PostgreSQL says of a user's own statement into what to mend. Its message is handed on: the user may read
+ * everything that it can hold.
+ */
+export function refuseStatement(error: ServerError & Error & { readonly position?: string }): never {
+  const { code = "", message, position } = error;
+  if (code === "25006" || code === "25001")
+    throw new Stopped(conflict("The statement writes, and only reading is possible here."));
+  if (!/^(?:0A|2[0-9A-Z]|3[0-9DF]|42|44|54|P0|XX)/.test(code)) throw error;
+  const place = position === undefined ? "" : `, at character ${position}`;
+  const problem = `${quotedText(message)} (SQLSTATE ${code}${place})`;
+  throw new Stopped({ outcome: "invalid", field: "sql", problem });
+}
+
+function quotedText(message: string): string {
+  if (message.includes("multiple commands")) return "holds more than one statement";
+  return message.replace(/\p{Cc}/gu, " ").slice(0, 300);
+}
+
 function constraintBroken({ code = "", constraint, column }: ServerError): Unable | undefined {
   const named = constraint === undefined ? "" : ` ${quoted(constraint)}`;
   switch (code) {

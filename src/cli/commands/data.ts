@@ -94,7 +94,8 @@ function rowsTable(paint: Paint, { columns, rows }: Answer<"data.rows">): string
   return table(paint, head, lines, `No rows. Columns: ${columns.map(({ name }) => oneLine(name)).join(", ")}`);
 }
 
-function cellText(paint: Paint, value: unknown): string {
+/** A cell of a table, on one line. */
+export function cellText(paint: Paint, value: unknown): string {
   if (value === null) return paint.dim("null");
   const text = typeof value === "string" ? value : JSON.stringify(value);
   // A line break would only show the first line.

@@ -7,6 +7,7 @@ import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
+import { addQuery } from "./database-query.ts";
 
 /** `berth db`: the project's PostgreSQL database. */
 export function addDatabase(program: Command, ctx: CliContext): void {
@@ -35,6 +36,7 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     );
     ctx.output.note(() => "The application finds it in DATABASE_URL.");
   });
+  addQuery(database, ctx);
 }
 
 function show(ctx: CliContext, database: Answer<"database.get">): void {

@@ -1,5 +1,5 @@
 import type { AnyInput } from "../../contract/client.ts";
-import type { Row } from "../../contract/table.ts";
+import { changes, type Row } from "../../contract/table.ts";
 import { usageError } from "../failures.ts";
 import { ApiError } from "../../contract/client.ts";
 import { prepareOutcome } from "./prepare-outcome.ts";
@@ -74,7 +74,7 @@ function inputOf({ offer }: Session, row: Row, spelled: Arguments): AnyInput {
   const { dry_run, idempotency_key } = args;
   return {
     params: textsOf(part("params")),
-    query: { ...textsOf(part("query")), ...(row.method === "GET" || dry_run !== true ? {} : { dry_run: true }) },
+    query: { ...textsOf(part("query")), ...(!changes(row) || dry_run !== true ? {} : { dry_run: true }) },
     ...(row.body === null ? {} : { body: part("body") }),
     ...(typeof idempotency_key === "string" ? { idempotencyKey: idempotency_key } : {}),
   };

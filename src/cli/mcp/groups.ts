@@ -82,6 +82,7 @@ export const groups: readonly Group[] = [
       get: "database.get",
       tables: "data.tables",
       rows: "data.rows",
+      query: "data.query",
       create: "database.create",
       insert_row: "data.insert",
       delete_row: "data.delete",

@@ -227,6 +227,163 @@ describe("the table browser on a project's own instance", { skip: missingPart, t
     await host.dropDatabase(spec, "restored_1");
   });
 
+  const query = (sql: string, token = org.member) =>
+    api.call("POST", "/v1/projects/demo/database/query", { token, body: { sql } });
+
+  test("a member reads with a statement of their own, and so does a token that may only read", async () => {
+    const reader = await testToken(api.database.db, org.id, { role: "member", scopes: ["data:read"] });
+    const sql = `select id as x, body as x, id::bigint, '{"a": 1.50}'::jsonb, null, repeat('x', 5000), '\\x00ff'::bytea, id > 1
+      from notes where id < 3 order by id`;
+    const { status, body, text } = await query(sql, reader.text);
+    assert.equal(status, 200, text);
+    const columns = body["columns"] as { name: string; type: string }[];
+    assert.deepEqual(
+      columns.map(({ name, type }) => `${name} ${type}`),
+      [
+        "x integer",
+        "x text",
+        "id bigint",
+        "jsonb jsonb",
+        "?column? text",
+        "repeat text",
+        "bytea bytea",
+        "?column? boolean",
+      ],
+    );
+    const rows = body["rows"] as unknown[][];
+    assert.deepEqual(rows[1], [2, "note 2", "2", { a: 1.5 }, null, "x".repeat(4096), "\\x00ff", true]);
+    assert.ok(text.includes('{"a":1.50}'));
+    assert.deepEqual(
+      body["cut"],
+      [0, 1].map((row) => ({ row, columns: [5] })),
+    );
+    assert.equal(body["more"], false);
+  });
+
+  test("explain, show, values and with are statements, and a result has 500 rows at most", async () => {
+    for (const sql of [
+      "explain select * from notes",
+      "show work_mem",
+      "values (1)",
+      "with a as (select 1) select * from a;",
+    ])
+      assert.equal((await query(sql)).status, 200, sql);
+    const { body } = await query("select generate_series(1, 100000000)");
+    assert.deepEqual([(body["rows"] as unknown[]).length, body["more"]], [500, true]);
+    const exact = await query("select * from generate_series(1, 500)");
+    assert.deepEqual([(exact.body["rows"] as unknown[]).length, exact.body["more"]], [500, false]);
+    const wide = await query("select repeat('w', 4000) from generate_series(1, 1000), generate_series(1, 2)");
+    assert.equal(wide.body["more"], true);
+    const wider = await query(
+      "select repeat('w', 4000), repeat('w', 4000), repeat('w', 4000) from generate_series(1, 400)",
+    );
+    assert.ok(wider.body["more"] === true && wider.text.length < 3 * 1024 * 1024);
+  });
+
+  test("what is wrong with a statement is said, with its SQLSTATE and place", async () => {
+    const cases = [
+      ["selec 1", /syntax error at or near "selec" \(SQLSTATE 42601, at character 1\)/],
+      ["select nope from notes", /column "nope" does not exist \(SQLSTATE 42703/],
+      ["select 1 / 0", /22012/],
+      ["select 1; select 2", /more than one statement/],
+      ["commit; delete from notes", /more than one statement/],
+    ] as const;
+    for (const [sql, expected] of cases) {
+      const { status, body } = await query(sql);
+      assert.deepEqual([status, body["code"]], [400, "invalid_request"], sql);
+      assert.match(String(body["error"]), expected);
+    }
+    assert.equal((await query("")).status, 400);
+    assert.equal((await query("select 1 -- ".padEnd(70_000, "x"))).status, 400);
+  });
+
+  // As the application's own role each of these would change or end something.
+  const hostile = [
+    "delete from notes",
+    "with gone as (delete from notes returning *) select * from gone",
+    "update notes set body = 'x'",
+    "truncate notes",
+    "drop table notes",
+    "create table loot (a int)",
+    "create temporary table loot (a int)",
+    "create function loot() returns int language sql as 'select 1'",
+    "select * into loot from notes",
+    "select * from notes for update",
+    "select write_note()",
+    "select write_note_as_owner()",
+    "call write_and_commit()",
+    "do $$ begin set transaction read write; delete from notes; end $$",
+    "do $$ begin perform set_config('transaction_read_only', 'off', false); delete from notes; end $$",
+    "do $$ begin commit; delete from notes; end $$",
+    "do $$ begin rollback; set transaction read write; delete from notes; commit; end $$",
+    "set transaction read write",
+    "select set_config('transaction_read_only', 'off', false), write_note()",
+    "select setval('numbers', 99)",
+    "select nextval('numbers')",
+    "copy notes to program 'touch /tmp/loot'",
+    "copy notes to '/tmp/loot'",
+    "copy notes from stdin",
+    "copy (select 1) to stdout",
+    "select * from dblink('', 'delete from notes') as t(a int)",
+    "create extension dblink",
+    "select pg_read_file('/etc/passwd')",
+    "select lo_import('/etc/passwd')",
+    "select lo_from_bytea(4711, 'x')",
+    "lock table notes in access exclusive mode",
+    "select pg_terminate_backend(pid) from pg_stat_activity where usename <> current_user",
+    "alter role current_user set default_transaction_read_only = off",
+    "set session authorization default",
+    "set session characteristics as transaction read write",
+    "prepare transaction 'loot'",
+    "commit and chain",
+    "rollback",
+    "notify loot",
+    "select query_to_xml('delete from notes', true, true, '')",
+    "grant all on notes to public",
+    "security label on table notes is 'x'",
+    "vacuum notes",
+    "analyze notes",
+    "refresh materialized view nothing",
+    "reindex table notes",
+    "checkpoint",
+    "load 'auto_explain'",
+  ];
+
+  test("no statement changes anything, whatever it is", async () => {
+    await application.query(`CREATE SEQUENCE numbers; CREATE EXTENSION IF NOT EXISTS plpgsql;
+      CREATE FUNCTION write_note() RETURNS int LANGUAGE sql AS 'INSERT INTO public.notes VALUES (-1) RETURNING id';
+      CREATE FUNCTION write_note_as_owner() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'INSERT INTO public.notes VALUES (-2) RETURNING id';
+      CREATE PROCEDURE write_and_commit() LANGUAGE plpgsql AS $$ BEGIN COMMIT; INSERT INTO public.notes VALUES (-3); COMMIT; END $$`);
+    const state = async () =>
+      (
+        await application.query(`SELECT (SELECT md5(string_agg(n::text, ',' ORDER BY id)) FROM notes n) AS notes, (SELECT last_value FROM numbers) AS last,
+          (SELECT count(*) FROM pg_class) AS relations, (SELECT count(*) FROM pg_proc) AS functions, (SELECT count(*) FROM pg_largeobject_metadata) AS large,
+          (SELECT string_agg(rolname || coalesce(rolconfig::text, ''), ',' ORDER BY rolname) FROM pg_roles) AS roles`)
+      ).rows as unknown[];
+    await query("select 1");
+    const before = await state();
+    for (const sql of hostile) {
+      const { status, text } = await query(sql);
+      assert.ok(status < 500, `${sql}: ${text}`);
+      assert.deepEqual(await state(), before, sql);
+    }
+  });
+
+  test("a statement keeps no lock, ends with its time, and sends no more than it may", async () => {
+    await query("select pg_advisory_lock(7)");
+    const { rows } = await application.query("SELECT pg_try_advisory_lock(7) AS free");
+    assert.deepEqual(rows, [{ free: true }]);
+    const [slept, deaf, huge] = await Promise.all([
+      query("select set_config('statement_timeout', '0', false), pg_sleep(60)"),
+      query("select public.deaf()"),
+      query("select repeat('x', 1000000) from generate_series(1, 300)"),
+    ]);
+    assert.deepEqual([slept.status, slept.body["code"]], [504, "query_timeout"]);
+    assert.deepEqual([deaf.status, deaf.body["code"]], [504, "query_timeout"]);
+    assert.deepEqual([huge.status, huge.body["code"]], [409, "conflict"]);
+    assert.match(String(huge.body["error"]), /larger than 64 MiB/);
+  });
+
   test("without a database there is nothing to browse", async () => {
     await testProject(api.platform, org, "bare");
     const { status, body } = await api.call("GET", "/v1/projects/bare/data/tables", { token: org.member });

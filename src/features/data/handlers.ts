@@ -1,3 +1,4 @@
+import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
 import type { TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
@@ -50,6 +51,29 @@ export const data: Handlers<"data"> = {
     };
   },
 
+  async query(ctx, { body }) {
+    const login = await enter(ctx, body.database);
+    const { postgresHost, tenantDatabase } = ctx.platform.ports;
+    return {
+      async outcome() {
+        const database = login.database ?? login.spec.database_name;
+        const reader = await postgresHost.readerLogin(login.spec, database).catch((error: unknown) => {
+          if (!(error instanceof DatabaseWorkFailed)) throw error;
+          if (error.reason === "refused") return ctx.fail("not_found");
+          return ctx.fail("unavailable", { error: error.message });
+        });
+        const looked = await tenantDatabase.query({ ...login, spec: { ...login.spec, ...reader } }, body.sql);
+        const { columns, rows, cut, more } = foundIn(ctx, looked, "query");
+        return {
+          columns: [...columns],
+          rows: rows.map((row) => [...row]),
+          cut: cut.map((each) => ({ row: each.row, columns: [...each.columns] })),
+          more,
+        };
+      },
+    };
+  },
+
   async insert(ctx, { params, body }) {
     const login = await enter(ctx);
     await requireRoomInDatabase(ctx);
@@ -85,7 +109,12 @@ export const data: Handlers<"data"> = {
   },
 };
 
-type DataContext = Context<"data.tables"> | Context<"data.rows"> | Context<"data.insert"> | Context<"data.delete">;
+type DataContext =
+  | Context<"data.tables">
+  | Context<"data.rows">
+  | Context<"data.query">
+  | Context<"data.insert">
+  | Context<"data.delete">;
 
 /** The way into the project's database, or into a further one of its instance: what the role may not enter is missing. */
 async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> {

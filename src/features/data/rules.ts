@@ -9,12 +9,12 @@ interface Asking {
 }
 
 /** What was found; refuses when there is nothing. */
-export function foundIn<T>(asking: Asking, looked: Looked<T>, did: "read" | "write"): T {
+export function foundIn<T>(asking: Asking, looked: Looked<T>, did: keyof typeof hints): T {
   if (looked.outcome === "done") return looked.found;
   return refuse(asking, looked, did);
 }
 
-function refuse({ fail }: Asking, unable: Unable, did: "read" | "write"): never {
+function refuse({ fail }: Asking, unable: Unable, did: keyof typeof hints): never {
   switch (unable.outcome) {
     case "missing":
       return fail("not_found");
@@ -33,6 +33,7 @@ function refuse({ fail }: Asking, unable: Unable, did: "read" | "write"): never 
 
 const hints = {
   read: "Sort by a column with an index, search less, or skip fewer rows.",
+  query: "Read less: fewer rows, a condition on a column with an index, EXPLAIN to see the plan.",
   write: "Look whether the change was made before you try again.",
 } as const;
 
