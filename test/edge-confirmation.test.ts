@@ -1,125 +1,129 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
-import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import { after, before, beforeEach, describe, test } from "node:test";
 import { removeEdge } from "../src/features/deployments/deployments.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
 import type { CertificateTable, Edge, RouteTable } from "../src/ports/edge.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
 import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
+import { createTestEdge, drawEdges, edgeLacks, edgePid, servingPid } from "./support/edges.ts";
+import { seededRandom } from "./support/seeded-random.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
 // A real edge process that fails at the instant of the switch. Applications answer with the id of their deployment.
 const agreeWithinMs = 30_000;
 let folder: string;
 let port: number;
-let edge: BuiltinEdge;
+let edge: Edge;
 let platform: ReleasePlatform;
 let project: ReleaseProject;
 let hostname: string;
 let targets = "";
 let atSwitch: (() => Promise<void>) | undefined;
 
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "berth-edge-confirmation-"));
-  port = await freePort();
-  edge = createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: port, stateDir: folder, log: silentLog });
-  platform = await startReleasePlatform({ edge: trapped(edge) });
-});
-after(async () => {
-  await platform.close();
-  await edge.stop(0);
-  await rm(folder, { recursive: true, force: true });
-});
-beforeEach(async () => {
-  project = await platform.servingProject();
-  const row = await platform.platform.db
-    .selectFrom("project")
-    .select("hostname")
-    .where("id", "=", project.owner.project_id)
-    .executeTakeFirstOrThrow();
-  hostname = row.hostname;
-  await agrees();
-});
+for (const kind of drawEdges(seededRandom())) {
+  describe(`on the edge ${kind}`, { skip: edgeLacks(kind) }, () => {
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), "berth-edge-confirmation-"));
+      port = await freePort();
+      edge = createTestEdge(kind, { listenPort: port, stateDir: folder });
+      platform = await startReleasePlatform({ edge: trapped(edge) });
+    });
+    after(async () => {
+      await platform.close();
+      await edge.stop(0);
+      await rm(folder, { recursive: true, force: true });
+    });
+    beforeEach(async () => {
+      project = await platform.servingProject();
+      const row = await platform.platform.db
+        .selectFrom("project")
+        .select("hostname")
+        .where("id", "=", project.owner.project_id)
+        .executeTakeFirstOrThrow();
+      hostname = row.hostname;
+      await agrees();
+    });
 
-/** Runs `atSwitch` when a table is about to reach the edge that moves the project's requests to other replicas. */
-function trapped(real: BuiltinEdge): Edge {
-  return Object.assign(Object.create(real) as Edge, {
-    async apply(table: RouteTable) {
-      const now = JSON.stringify(table.routes.find((route) => route.hostname === hostname)?.targets ?? []);
-      const moves = now !== "[]" && targets !== "[]" && now !== targets;
-      targets = now;
-      const trap = atSwitch;
-      if (moves && trap !== undefined) {
-        atSwitch = undefined;
-        await trap();
+    /** Runs `atSwitch` when a table is about to reach the edge that moves the project's requests to other replicas. */
+    function trapped(real: Edge): Edge {
+      return Object.assign(Object.create(real) as Edge, {
+        async apply(table: RouteTable) {
+          const now = JSON.stringify(table.routes.find((route) => route.hostname === hostname)?.targets ?? []);
+          const moves = now !== "[]" && targets !== "[]" && now !== targets;
+          targets = now;
+          const trap = atSwitch;
+          if (moves && trap !== undefined) {
+            atSwitch = undefined;
+            await trap();
+          }
+          return real.apply(table);
+        },
+        applyCertificates: (table: CertificateTable) => real.applyCertificates(table),
+        openRequests: () => real.openRequests(),
+        measure: () => real.measure(),
+      });
+    }
+
+    test("a frozen edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
+      atSwitch = async () => void process.kill(servingPid(kind, folder), "SIGSTOP");
+      await pushAndCompare();
+    });
+
+    test("a killed edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
+      atSwitch = async () => void process.kill(edgePid(folder), "SIGKILL");
+      await pushAndCompare();
+    });
+
+    test("an edge that cannot start: the push fails with edge_unavailable, the deployment before it stays active and is served again", async () => {
+      const squatter = createServer((socket) => socket.destroy());
+      atSwitch = async () => {
+        process.kill(edgePid(folder), "SIGKILL");
+        const listening = await until(() => listen(squatter), { timeoutMs: 60_000, atMostMs: 5 });
+        assert.ok(listening, "the port could not be taken");
+      };
+      const { accepted } = await project.push();
+      assert.equal(accepted, false);
+      const [failed, kept] = await project.deployments();
+      assert.deepEqual([failed?.status, failed?.failure?.code, kept?.status], ["failed", "edge_unavailable", "active"]);
+      await new Promise<void>((resolve) => squatter.close(() => resolve()));
+      assert.equal(await agrees(), kept?.id);
+      assert.equal((await project.push()).accepted, true);
+      assert.equal(await visit(), (await project.deployments())[0]?.id);
+    });
+
+    test("two edges on one database: a push fails while one of them is behind, and is live when both serve it", async () => {
+      const secondFolder = await mkdtemp(join(tmpdir(), "berth-second-edge-"));
+      const secondPort = await freePort();
+      const second = createTestEdge(kind, { listenPort: secondPort, stateDir: secondFolder });
+      const rows = platform.platform;
+      const world = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
+      const newDriver = () => createDriver({ tasks: [edgeTask(world)], wakeups: rows.wakeups, log: silentLog });
+      const [absent, present] = [newDriver(), newDriver()];
+      try {
+        await absent.start();
+        await absent.stop();
+        assert.equal((await project.push()).accepted, false, "the second edge did not confirm");
+        const [failed, kept] = await project.deployments();
+        assert.deepEqual([failed?.failure?.code, kept?.status], ["edge_unavailable", "active"]);
+        await present.start();
+        assert.equal((await project.push()).accepted, true);
+        const [live] = await project.deployments();
+        assert.deepEqual([await visit(), await visit(secondPort)], [live?.id, live?.id]);
+      } finally {
+        await present.stop();
+        await second.stop(0);
+        await removeEdge(rows.db, edgeId("second", second));
+        await rm(secondFolder, { recursive: true, force: true });
       }
-      return real.apply(table);
-    },
-    applyCertificates: (table: CertificateTable) => real.applyCertificates(table),
-    openRequests: () => real.openRequests(),
-    measure: () => real.measure(),
+    });
   });
 }
-
-test("a frozen edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
-  atSwitch = async () => void process.kill(await edgePid(), "SIGSTOP");
-  await pushAndCompare();
-});
-
-test("a killed edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
-  atSwitch = async () => void process.kill(await edgePid(), "SIGKILL");
-  await pushAndCompare();
-});
-
-test("an edge that cannot start: the push fails with edge_unavailable, the deployment before it stays active and is served again", async () => {
-  const squatter = createServer((socket) => socket.destroy());
-  atSwitch = async () => {
-    process.kill(await edgePid(), "SIGKILL");
-    const listening = await until(() => listen(squatter), { timeoutMs: 60_000, atMostMs: 5 });
-    assert.ok(listening, "the port could not be taken");
-  };
-  const { accepted } = await project.push();
-  assert.equal(accepted, false);
-  const [failed, kept] = await project.deployments();
-  assert.deepEqual([failed?.status, failed?.failure?.code, kept?.status], ["failed", "edge_unavailable", "active"]);
-  await new Promise<void>((resolve) => squatter.close(() => resolve()));
-  assert.equal(await agrees(), kept?.id);
-  assert.equal((await project.push()).accepted, true);
-  assert.equal(await visit(), (await project.deployments())[0]?.id);
-});
-
-test("two edges on one database: a push fails while one of them is behind, and is live when both serve it", async () => {
-  const secondFolder = await mkdtemp(join(tmpdir(), "berth-second-edge-"));
-  const secondPort = await freePort();
-  const settings = { listenHost: "127.0.0.1", listenPort: secondPort, stateDir: secondFolder, log: silentLog };
-  const second = createBuiltinEdge(settings);
-  const rows = platform.platform;
-  const world = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
-  const newDriver = () => createDriver({ tasks: [edgeTask(world)], wakeups: rows.wakeups, log: silentLog });
-  const [absent, present] = [newDriver(), newDriver()];
-  try {
-    await absent.start();
-    await absent.stop();
-    assert.equal((await project.push()).accepted, false, "the second edge did not confirm");
-    const [failed, kept] = await project.deployments();
-    assert.deepEqual([failed?.failure?.code, kept?.status], ["edge_unavailable", "active"]);
-    await present.start();
-    assert.equal((await project.push()).accepted, true);
-    const [live] = await project.deployments();
-    assert.deepEqual([await visit(), await visit(secondPort)], [live?.id, live?.id]);
-  } finally {
-    await present.stop();
-    await second.stop(0);
-    await removeEdge(rows.db, edgeId("second", second));
-    await rm(secondFolder, { recursive: true, force: true });
-  }
-});
 
 async function pushAndCompare(): Promise<void> {
   const { accepted } = await project.push();
@@ -153,11 +157,6 @@ function visit(at = port): Promise<string> {
     asking.on("timeout", () => asking.destroy(new Error("no answer")));
     asking.on("error", reject).end();
   });
-}
-
-async function edgePid(): Promise<number> {
-  const record = JSON.parse(await readFile(join(folder, "current.json"), "utf8")) as { identity: { pid: number } };
-  return record.identity.pid;
 }
 
 async function listen(server: ReturnType<typeof createServer>): Promise<true | undefined> {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { hasHttps } from "./certificate-settings.ts";
 import { pathsIn, type Config } from "./config.ts";
 import type { RunningPlatform } from "./start.ts";
 
@@ -14,6 +15,7 @@ export async function banner(running: RunningPlatform): Promise<string> {
     `  dashboard        ${await dashboardAddress(running)}`,
     `  API              http://${config.host}:${config.httpPort}/v1`,
     `  applications     ${platform.appUrl(`<project>.${config.domain}`)}`,
+    `  edge             ${edgeNames[platform.ports.edge.kind]} on ${config.listen}, port ${ports(config)}`,
     `  git over HTTP    http://${config.host}:${config.httpPort}/git/<organization>/<project>.git`,
     `  git over SSH     ssh://git@${config.host}:${git.port}/<organization>/<project>.git`,
     `  SSH host key     ${git.fingerprint}`,
@@ -27,6 +29,12 @@ export async function banner(running: RunningPlatform): Promise<string> {
   lines.push("", "Next, in a second terminal:", ...nextSteps(config).map((step) => `  ${step}`));
   lines.push("Stop with Ctrl-C.", "");
   return lines.join("\n");
+}
+
+const edgeNames = { builtin: "built in", haproxy: "HAProxy" } as const;
+
+function ports(config: Config): string {
+  return hasHttps(config) ? `${config.edgePort} and ${config.edgeTlsPort} (HTTPS)` : `${config.edgePort}`;
 }
 
 /** With the first token a link that signs in, else where to sign in with another one. */

