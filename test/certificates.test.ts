@@ -9,6 +9,7 @@ import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import { createRfc2136DnsProvider } from "../src/adapters/dns-provider-rfc2136/rfc2136-dns-provider.ts";
 import { createAcmeIssuer } from "../src/adapters/issuer-acme/acme-issuer.ts";
 import { HttpsNames, openAccount } from "../src/features/certificates/certificates.ts";
 import acme from "acme-client";
@@ -23,6 +24,7 @@ import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type DnsRecord, type TestDnsServer } from "./support/dns-server.ts";
 import { freePort } from "./support/free-port.ts";
 import { startLimitedAuthority } from "./support/limited-authority.ts";
+import { nsupdateBin, startKnot, withoutKnot } from "./support/knot.ts";
 import { startPebble, withoutPebble, type Pebble } from "./support/pebble.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
@@ -152,8 +154,8 @@ describe("certificates", { skip: withoutPebble }, () => {
   }
 
   /** What a visitor gets who trusts the authority alone. */
-  async function visit(servername: string): Promise<string> {
-    const ca = await pebble.roots();
+  async function visit(servername: string, authority = pebble): Promise<string> {
+    const ca = await authority.roots();
     return new Promise((resolve, reject) => {
       const asking = request(
         { host: "127.0.0.1", port: ports.tls, servername, ca, headers: { host: servername } },
@@ -179,6 +181,41 @@ describe("certificates", { skip: withoutPebble }, () => {
     const days = (Date.parse(ssl_next_attempt_at ?? "") - Date.now()) / 86_400_000;
     assert.ok(Math.abs(days - 60) < 1, `renewed after ${days} days`);
   });
+
+  test(
+    "all applications' names get one certificate, proven in their zone by a signed update",
+    { skip: withoutKnot },
+    async () => {
+      const knot = await startKnot("example.org");
+      const authority = await startPebble({ dnsServer: `127.0.0.1:${knot.port}`, httpPort: ports.plain });
+      const order = async (keyFile: string) => {
+        const base = platformWith(authority);
+        const at = { host: "127.0.0.1", port: knot.port, nsupdateBin, spreadMs: 0 };
+        const dnsProvider = createRfc2136DnsProvider({ ...at, keyFile });
+        const certificates = { ...base.certificates, directory: authority.directory, appsDomain: "apps.example.org" };
+        await sql`update certificate set next_attempt_at = case when challenge = 'dns-01' then now() else '2100-01-01' end`.execute(
+          platform.db,
+        );
+        await run(certificatesTask({ ...base, certificates, ports: { ...base.ports, dnsProvider } }, () => {}));
+        platformWith(pebble);
+        const query = platform.db.selectFrom("certificate").select(["status", "detail"]);
+        return query.where("hostname", "=", "*.apps.example.org").executeTakeFirstOrThrow();
+      };
+      const refused = await order(knot.wrongKeyFile);
+      assert.equal(refused.status, "failed");
+      assert.match(
+        refused.detail,
+        /^The proof .* could not be published: the DNS server 127\.0\.0\.1, port \d+, did not take/,
+      );
+      const { status, detail } = await order(knot.keyFile);
+      assert.equal(status, "active", detail);
+      await run(tasks.edge);
+      assert.match(await visit("anything.apps.example.org", authority), /anything\.apps\.example\.org|not|Not/);
+      assert.deepEqual(await knot.texts("_acme-challenge.apps.example.org"), []);
+      await authority.stop();
+      await knot.close();
+    },
+  );
 
   const wrong: readonly (readonly [what: string, records: readonly DnsRecord[], detail: RegExp])[] = [
     ["no record", [], /no A or AAAA record/],

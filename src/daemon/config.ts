@@ -6,6 +6,7 @@ import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
 import { edgeSettings } from "./edge-settings.ts";
 import { httpsSettings } from "./https-settings.ts";
+import { faultOfDnsServer } from "./dns-servers.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 import { toolEnvironment } from "./tool-environment.ts";
 
@@ -34,7 +35,7 @@ export const settings = {
   ),
   dnsServers: list(
     "BERTH_DNS_SERVERS",
-    faultOfServer,
+    faultOfDnsServer,
     "The DNS servers that users' hostnames are looked up with, such as `192.0.2.1` or `192.0.2.1:5353`; the machine's when unset.",
   ),
   domainGraceHours: wholeNumber(
@@ -365,11 +366,4 @@ function emptyIsUnset(value: string | undefined): string | undefined {
 /** Bytes of a setting in MiB. */
 export function mibToBytes(count: number): number {
   return count * mib;
-}
-
-function faultOfServer(value: string): string | undefined {
-  const [, address = "", port = "53"] = /^\[?(.+?)\]?(?::(\d+))?$/.exec(isIP(value) === 6 ? `[${value}]` : value) ?? [];
-  return isIP(address) > 0 && Number(port) >= 1 && Number(port) <= 65_535
-    ? undefined
-    : "is not an IP address with or without a port";
 }

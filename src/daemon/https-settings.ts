@@ -33,6 +33,20 @@ export const httpsSettings = {
     true,
     "Request each name over HTTP before a certificate is ordered; switch it off where the machine does not reach its own public address.",
   ),
+  dnsUpdateServer: optionalText(
+    "BERTH_DNS_UPDATE_SERVER",
+    "The primary DNS server of the zone that holds `BERTH_DOMAIN`, such as `192.0.2.1` or `192.0.2.1:5353`: one certificate for `*.<BERTH_DOMAIN>` is ordered, and proven there by signed updates (RFC 2136).",
+  ),
+  dnsUpdateKeyFile: optionalText(
+    "BERTH_DNS_UPDATE_KEY_FILE",
+    "The TSIG key of those updates, as `tsig-keygen` writes it. Only Berth's user may read the file.",
+  ),
+  dnsUpdateWaitSeconds: wholeNumber(
+    "BERTH_DNS_UPDATE_WAIT_SECONDS",
+    5,
+    [0, 3600],
+    "How long the other DNS servers of that zone may take to copy a record.",
+  ),
   certificateFiles: list(
     "BERTH_CERTIFICATE_FILES",
     () => undefined,

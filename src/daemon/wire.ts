@@ -26,6 +26,7 @@ import { openVault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import { certificateIssuerOf, certificateSettingsOf } from "./certificate-settings.ts";
 import { machineName } from "./data-folder.ts";
+import { dnsProviderOf } from "./dns-provider.ts";
 import { createEdge } from "./edge.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
@@ -67,7 +68,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       dataDisk: dataDiskOf(config),
       edge: await createEdge(foundation),
       certificateIssuer: certificateIssuerOf(config),
-      dnsProvider: null,
+      dnsProvider: dnsProviderOf(config),
       postgresHost: instances,
       tenantDatabase: createPostgresTenantDatabase({
         connections: config.browserConnections,

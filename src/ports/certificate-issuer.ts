@@ -50,5 +50,8 @@ export type OrderOutcome =
       readonly not_before: Date | null;
     };
 
-/** `account`: it is unknown, deactivated or revoked, and another one must be registered. `challenge`: the authority did not see its answer. */
-export type OrderRefusal = "unreachable" | "rate_limited" | "account" | "challenge" | "caa" | "rejected";
+/**
+ * `account`: it is unknown, deactivated or revoked, and another one must be registered. `publish`: the answer to a challenge could not
+ * be published. `challenge`: the authority did not see its answer.
+ */
+export type OrderRefusal = "unreachable" | "publish" | "rate_limited" | "account" | "challenge" | "caa" | "rejected";

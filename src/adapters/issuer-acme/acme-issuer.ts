@@ -128,7 +128,9 @@ async function prove(client: acme.Client, { authorization, kind, challenges, obs
   const text = await client.getChallengeKeyAuthorization(offered);
   const challenge: Challenge = { hostname: authorization.identifier.value, token: offered.token, text };
   try {
+    observed.isPublishing = true;
     await challenges.publish(challenge);
+    observed.isPublishing = false;
     observed.isProving = true;
     await client.completeChallenge(offered);
     await client.waitForValidStatus(offered);

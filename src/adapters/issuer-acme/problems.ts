@@ -4,6 +4,8 @@ import type { OrderOutcome, OrderRefusal } from "../../ports/certificate-issuer.
 
 /** What an authority said during one order; acme-client's errors carry its text alone. */
 export interface Observed {
+  /** The answer to a challenge is being published. */
+  isPublishing?: boolean;
   /** A challenge is being answered. */
   isProving?: boolean;
   /** RFC 8555 §6.7, without its prefix. */
@@ -42,7 +44,8 @@ export function observeProblems<T>(work: (observed: Observed) => Promise<T>): Pr
 
 /** What a failed order means. */
 export function refusalOf(error: unknown, observed: Observed): OrderOutcome {
-  const detail = (observed.detail || (error as Error).message || String(error)).slice(0, 500);
+  const said = observed.isPublishing === true ? "" : observed.detail;
+  const detail = (said || (error as Error).message || String(error)).slice(0, 500);
   const not_before = laterThan(observed.retryAfter ?? "", detail);
   return { outcome: "refused", reason: reasonOf(observed), detail, not_before };
 }
@@ -54,7 +57,8 @@ const reasons: Readonly<Record<string, OrderRefusal>> = {
   serverInternal: "unreachable",
 };
 
-function reasonOf({ type, isProving = false, status = 0 }: Observed): OrderRefusal {
+function reasonOf({ type, isPublishing = false, isProving = false, status = 0 }: Observed): OrderRefusal {
+  if (isPublishing) return "publish";
   const known = reasons[type ?? ""];
   if (known !== undefined) return known;
   if (type === undefined) return status === 0 || status >= 500 || status < 400 ? "unreachable" : "rejected";

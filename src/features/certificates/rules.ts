@@ -18,7 +18,7 @@ export function evaluateRefusal(refused: Refused, failures: number, nowMs: numbe
 // Let's Encrypt: 5 failed validations of a name in an hour, so at most 3 in the first one. An authority that was not reached counted nothing.
 function pauseMs(reason: Refused["reason"], failures: number): number {
   const doubled = 2 ** Math.min(failures, 10);
-  if (reason === "unreachable") return Math.min(hourMs, minuteMs * doubled);
+  if (reason === "unreachable" || reason === "publish") return Math.min(hourMs, minuteMs * doubled);
   if (reason === "rate_limited") return Math.min(dayMs, hourMs * doubled);
   if (reason === "account") return failures === 0 ? 5000 : Math.min(dayMs, 15 * minuteMs * doubled);
   return Math.min(dayMs, 15 * minuteMs * doubled);
@@ -29,6 +29,7 @@ const openings: Readonly<Record<Refused["reason"], string>> = {
   rate_limited: "The certificate authority's rate limit is reached.",
   account:
     "The certificate authority does not accept the platform's account any more; the next attempt registers a new one.",
+  publish: "The proof for the certificate authority could not be published:",
   challenge: "The certificate authority could not verify the name.",
   caa: "A CAA record forbids this certificate authority to issue for the name.",
   rejected: "The certificate authority refused the order.",

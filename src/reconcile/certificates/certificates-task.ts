@@ -139,12 +139,16 @@ function overHttp({ db }: Platform): ChallengePublisher {
   };
 }
 
-function overDns({ ports }: Platform): ChallengePublisher {
+function overDns({ ports, log }: Platform): ChallengePublisher {
   const provider = ports.dnsProvider;
   if (provider === null) throw new Error("no DNS provider is set");
   const record = (hostname: string, value: string) => ({ name: `_acme-challenge.${hostname}`, value });
   return {
     publish: ({ hostname, text }) => provider.addText(record(hostname, text)),
-    withdraw: ({ hostname, text }) => provider.removeText(record(hostname, text)),
+    // A record that stays is harmless; the certificate must not be lost for it.
+    withdraw: ({ hostname, text }) =>
+      provider.removeText(record(hostname, text)).catch((error: Error) => {
+        log.warn({ name: `_acme-challenge.${hostname}`, error: error.message }, "A TXT record could not be removed.");
+      }),
   };
 }
