@@ -98,6 +98,7 @@ export async function startPlatform(
       },
     ],
     dashboard: { bundle, links },
+    edgeHeaders: async () => (await platform.ports.edge.entrance())?.headers ?? null,
     operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
   });

@@ -7,7 +7,8 @@ let api: TestApi;
 let org: TestOrganization;
 
 before(async () => {
-  api = await testApi({ http: { limits: { readsPerMinute: 5, writesPerMinute: 3, refusedPerMinute: 4 } } });
+  const limits = { readsPerMinute: 5, writesPerMinute: 3, refusedPerMinute: 4 };
+  api = await testApi({ http: { limits, edgeHeaders: async () => ({ "x-edge-key": "of the edge" }) } });
   org = await testOrganization(api.database.db, "acme");
 });
 after(() => api.close());
@@ -41,6 +42,19 @@ test("guessing is limited by address, and locks nobody out who has a token", asy
   assert.equal(guesses.filter(({ status }) => status === 401).length, 4);
   assert.equal(guesses.filter(({ status }) => status === 429).length, 6);
   assert.equal((await read(org.operator)).status, 200);
+});
+
+test("guesses over the platform's own edge count for the client that the edge names, and a stranger names nobody", async () => {
+  const guess = async (client: string, key: string) => {
+    const headers = { authorization: "Bearer berth_o_wrong", "x-forwarded-for": client, "x-edge-key": key };
+    const answer = await fetch(`${api.baseUrl}/v1/projects`, { headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  for (const status of [401, 401, 401, 401, 429]) assert.equal(await guess("203.0.113.1", "of the edge"), status);
+  assert.equal(await guess("203.0.113.2", "of the edge"), 401);
+  // This address has no guesses left since the test before.
+  for (const key of ["", "wrong", "of the edgf"]) assert.equal(await guess("203.0.113.3", key), 429);
 });
 
 test("what needs no token is limited by address", async () => {

@@ -9,6 +9,7 @@ import type { Row } from "../contract/table.ts";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { createAuthenticator } from "./authenticator.ts";
+import { addClientAddress, type EdgeHeaders } from "./client-address.ts";
 import { addDashboard, type BundleState, type ServePage } from "./dashboard.ts";
 import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
@@ -37,6 +38,8 @@ export interface HttpOptions {
   /** Beside the API, for the operator's tools. */
   readonly operatorTexts?: readonly OperatorText[];
   readonly limits?: Partial<HttpLimits>;
+  /** How requests are told that come over the platform's own edge; left out: every client's address is the connection's. */
+  readonly edgeHeaders?: EdgeHeaders;
   /** The dashboard, which answers every path that nothing else has. */
   readonly dashboard?: { readonly bundle: () => BundleState; readonly links: SignInLinks };
 }
@@ -85,6 +88,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     recordUse: (id) => recordUse(platform.db, id),
   });
   const app = createApp(options, limits);
+  addClientAddress(app, options.edgeHeaders ?? (() => Promise.resolve(null)));
   addBodyReading(app);
   addHealth(app, options.checks);
   const closing = new AbortController();
@@ -234,7 +238,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
     // The framework's own limit, which is a setting, may be the larger one.
     ...(row.body_bytes === null ? {} : { bodyLimit: Math.max(row.body_bytes, app.initialConfig.bodyLimit ?? 0) }),
     async handler(request, reply) {
-      const { params, query, body, headers, id, ip } = request;
+      const { params, query, body, headers, id, clientAddress } = request;
       const done = await runPipeline(options, row, {
         params,
         query,
@@ -242,7 +246,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
         token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
         lastEventId: headers["last-event-id"]?.toString(),
         idempotencyKey: headers["idempotency-key"]?.toString(),
-        address: ip,
+        address: clientAddress,
         requestId: id,
         gone: () => goneSignal(reply.raw),
         whenOver: (call) => whenOver(reply.raw, call),

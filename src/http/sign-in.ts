@@ -89,8 +89,8 @@ async function requireToken(signIn: SignIn, request: FastifyRequest, token: stri
   if (found === undefined) throw refusedSignIn(signIn, request, "This token is not valid here, or no longer.");
 }
 
-function refusedSignIn({ limiter }: SignIn, { ip }: FastifyRequest, error: string): Refused {
-  return limiter.count("refusedPerMinute", addressKey(ip)).refused ?? new Refused("unauthorized", { error });
+function refusedSignIn({ limiter }: SignIn, { clientAddress }: FastifyRequest, error: string): Refused {
+  return limiter.count("refusedPerMinute", addressKey(clientAddress)).refused ?? new Refused("unauthorized", { error });
 }
 
 function startSession({ vault }: SignIn, request: FastifyRequest, reply: FastifyReply, token: string): FastifyReply {

@@ -172,6 +172,22 @@ function forwarding(stage: Stage): void {
     assert.ok(!answer.body.includes("6.6.6.6") && !answer.body.includes("evil") && !("x-secret" in seen));
   });
 
+  test("only requests for the control plane carry the headers that the edge and the platform alone know", async () => {
+    const showHeaders = await stage.app((req, res) => res.end(JSON.stringify(req.headers)));
+    const control = { ...route("control.test", [showHeaders]), is_control: true };
+    await stage.serveRoutes([control, route("app.test", [showHeaders])]);
+    const { headers = {} } = (await (await stage.edge()).entrance()) ?? {};
+    const forged = Object.fromEntries(Object.keys(headers).map((name) => [name, "forged"]));
+    const seen = async (host: string) =>
+      JSON.parse((await stage.ask({ host, headers: forged })).body) as Record<string, string>;
+    const [atControl, atApp] = [await seen("control.test"), await seen("app.test")];
+    assert.ok(Object.keys(headers).length > 0);
+    for (const [name, value] of Object.entries(headers)) {
+      assert.equal(atControl[name], value);
+      assert.ok(!(name in atApp));
+    }
+  });
+
   test("a client's request id is kept", async () => {
     await stage.serve({ "id.test": [await stage.app((req, res) => res.end(req.headers["x-request-id"] as string))] });
     assert.equal((await stage.ask({ host: "id.test", headers: { "x-request-id": "abc-123" } })).body, "abc-123");

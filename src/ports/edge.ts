@@ -49,6 +49,11 @@ export interface Route {
   readonly https: RouteHttps;
   /** Answers over HTTPS carry `Strict-Transport-Security: max-age=31536000`, unless the application sets that field itself. */
   readonly hsts: boolean;
+  /**
+   * Its target is the control plane: requests carry the headers of `entrance`, which nobody else knows, so that it believes their forwarding
+   * fields. Left out: false.
+   */
+  readonly is_control?: boolean;
 }
 
 /**
@@ -81,7 +86,7 @@ export interface EdgeCertificate {
   readonly key_pem: string;
 }
 
-/** Where the platform's own requests go; they carry these headers beside their `Host`. */
+/** Where the platform's own requests go; they carry these headers beside their `Host`. The headers stay the same as long as the state folder. */
 export interface EdgeEntrance {
   readonly host: string;
   readonly port: number;

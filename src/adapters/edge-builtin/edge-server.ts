@@ -165,7 +165,7 @@ export class EdgeServer {
     if (route.hsts && isEncrypted(request.socket)) response.setHeader("strict-transport-security", hsts);
     const page = this.#pageFor(route);
     if (page !== undefined) return route.usage.count(this.#sendPage(request, response, page), 0);
-    const headers = requestHeaders(request, target, this.#client(request.socket));
+    const headers = this.#headers(request, found);
     const { path } = target;
     this.#start(new Exchange({ request, response, route, headers, path, expectsContinue, ...this.#common }));
   }
@@ -191,8 +191,14 @@ export class EdgeServer {
       route.usage.count(pageStatus(page), 0);
       return refuse(socket, rawPage(page, accept));
     }
-    const headers = requestHeaders(request, target, this.#client(socket));
+    const headers = this.#headers(request, found);
     this.#start(new Tunnel({ request, socket, early, route, headers, path: target.path, ...this.#common }));
+  }
+
+  #headers(request: IncomingMessage, { route, target }: Found): string[] {
+    const headers = requestHeaders(request, target, this.#client(request.socket));
+    if (route.isControl) headers.push(probeHeader, this.#settings.probe_key);
+    return headers;
   }
 
   #start(one: Exchange | Tunnel): void {

@@ -9,6 +9,7 @@ export interface LiveRoute {
   readonly state: RouteState;
   readonly https: RouteHttps;
   readonly hsts: boolean;
+  readonly isControl: boolean;
   readonly targets: readonly EdgeTarget[];
   readonly usage: ProjectUsage;
   readonly load: ProjectLoad;
@@ -49,6 +50,7 @@ export class LiveRoutes {
         state: route.state,
         https: route.https,
         hsts: route.hsts,
+        isControl: route.is_control ?? false,
         targets,
         usage: this.#usage.of(route.project_id),
         load,
@@ -93,7 +95,7 @@ export class LiveRoutes {
   #challengeRoute({ host, port }: Target, named: Set<string>): LiveRoute {
     const targets = [this.#target(host, port, named)];
     const uncounted = { usage: new ProjectUsage(""), load: this.challenge?.load ?? new ProjectLoad() };
-    return { state: "serving", https: "on", hsts: false, targets, turn: 0, ...uncounted };
+    return { state: "serving", https: "on", hsts: false, isControl: false, targets, turn: 0, ...uncounted };
   }
 
   #turn(route: Route): number {

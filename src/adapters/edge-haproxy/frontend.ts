@@ -100,6 +100,7 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
   return [
     "http-request lua.drop_named_fields if { req.fhdr(connection) -m found } !{ req.fhdr(connection) -m str -i keep-alive close upgrade }",
     `http-request del-header ${replacedFields} -m reg`,
+    `http-request set-header ${probeHeader} ${settings.probe_key} if { var(txn.route),field(2,/) -m sub C }`,
     "http-request set-header X-Request-Id %[uuid()] if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
     "http-request add-header X-Forwarded-For %[src]",
     `http-request add-header X-Forwarded-Proto ${proto}`,

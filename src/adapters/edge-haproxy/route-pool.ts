@@ -110,7 +110,7 @@ export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
 
 /** What the host map holds for a route: backend, flags, page, project. HAProxy reads the parts with `field(n,/)`. */
 function hostValue(route: Route, backend: string): string {
-  const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}`;
+  const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}${route.is_control ? "C" : ""}`;
   return [backend, flags || "-", pageOf(route) ?? "", route.project_id].join("/");
 }
 

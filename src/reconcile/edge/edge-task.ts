@@ -17,6 +17,8 @@ export function edgeTask(platform: Platform): Task {
   const { db, wakeups, machine, ports, certificates } = platform;
   const known = new Map<string, ProjectRoutes["routes"]>();
   const syncCertificates = certificateSync(platform);
+  const toHttps = overHttps(platform);
+  const control = controlRoutes(platform);
   let snapshot: string | null = null;
   return {
     name: "edge",
@@ -29,7 +31,7 @@ export function edgeTask(platform: Platform): Task {
       const changes = await changedRoutes(db, snapshot);
       for (const { project_id, routes } of changes.projects) known.set(project_id, routes);
       snapshot = changes.snapshot;
-      const routes = [...known.values()].flat().concat(controlRoutes(platform)).map(overHttps(platform));
+      const routes = [...known.values()].flat().concat(control).map(toHttps);
       await ports.edge.apply({ version, routes, challenge: certificates.control });
       const { kind } = ports.edge;
       const id = edgeId(machine, ports.edge);
@@ -60,14 +62,21 @@ function certificateSync({ db, vault, ports, certificates, httpsNames }: Platfor
   };
 }
 
+/** Gives the same object for the same route, because edges look at routes by identity first. */
 function overHttps({ httpsNames, certificates: { hsts } }: Platform): (route: Route) => Route {
-  return (route) => (httpsNames.has(route.hostname) ? { ...route, https: "redirect", hsts } : route);
+  const encrypted = new WeakMap<Route, Route>();
+  return (route) => {
+    if (!httpsNames.has(route.hostname)) return route;
+    const known = encrypted.get(route) ?? { ...route, https: "redirect", hsts };
+    encrypted.set(route, known);
+    return known;
+  };
 }
 
 /** The control plane's own: the API, git over HTTP and pages. */
 function controlRoutes({ certificates: { control, controlHost } }: Platform): readonly Route[] {
   if (control === null || controlHost === null) return [];
-  const plain = { state: "serving", https: "off", hsts: false } as const;
+  const plain = { state: "serving", https: "off", hsts: false, is_control: true } as const;
   return [{ hostname: controlHost, project_id: "platform", targets: [control], ...plain }];
 }
 
