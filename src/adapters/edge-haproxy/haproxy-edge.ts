@@ -26,11 +26,13 @@ import { HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
 import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
 import {
   backendsOf,
+  backendsToGrow,
   certificateVersionKey,
   changePool,
   emptyPool,
   knownPart,
   versionOf,
+  type PoolChange,
   type RoutePool,
 } from "./route-pool.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
@@ -46,6 +48,9 @@ export interface HaproxyEdge extends Edge {
 }
 
 const watchEveryMs = 250;
+// One answer about all backends is quicker than so many about one each.
+const mostAsked = 20;
+const saveAfterMs = 100;
 
 /** An edge made of HAProxy 2.6 or later, in processes that outlive this one. Starts nothing until the first `apply`. */
 export function createHaproxyEdge(options: HaproxyEdgeOptions): HaproxyEdge {
@@ -63,7 +68,7 @@ class ControlledHaproxy implements HaproxyEdge {
   #table: RouteTable | undefined;
   #certificates: CertificateTable | undefined;
   #saved: readonly Route[] = [];
-  #saving: NodeJS.Immediate | undefined;
+  #saving: NodeJS.Timeout | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
   #current: HaproxyRecord | undefined;
@@ -219,10 +224,10 @@ class ControlledHaproxy implements HaproxyEdge {
     }
     // Clients that kept their connection to a replaced worker send one more request there.
     await Promise.all(old.map((worker) => this.#change(worker, 0, table).catch(() => {})));
-    // Not before the change is confirmed: thousands of routes take a while to write.
+    // Not before the change is confirmed, and once for several changes: thousands of routes take a while to write.
     const isSaved =
       table.routes.length === this.#saved.length && table.routes.every((route, i) => route === this.#saved[i]);
-    if (!isSaved) this.#saving ??= setImmediate(() => this.#save());
+    if (!isSaved) this.#saving ??= setTimeout(() => this.#save(), saveAfterMs).unref();
   }
 
   async #changeOrRestart(haproxy: HaproxyProcess, worker: Worker, record: HaproxyRecord, table: RouteTable) {
@@ -247,7 +252,7 @@ class ControlledHaproxy implements HaproxyEdge {
       return true;
     }
     const wanted = size === 0 ? knownPart(pool, table) : table;
-    const change = changePool(pool, wanted, await this.#busy(worker, pool, wanted));
+    const change = await this.#changeOf(worker, pool, wanted);
     if (change === undefined) return false;
     // Until all is done the state is unknown: after a failure the next call reads it from the worker.
     this.#pools.delete(worker.pid);
@@ -256,15 +261,15 @@ class ControlledHaproxy implements HaproxyEdge {
     return true;
   }
 
-  /** Servers that something is open to, where one has to be found for another target. */
-  async #busy(worker: Worker, pool: RoutePool, table: RouteTable): Promise<ReadonlySet<string>> {
-    const all = new Set(
-      [...pool.servers].flatMap(([backend, servers]) => servers.map(({ name }) => `${backend}/${name}`)),
-    );
-    const addsServers = changePool(pool, table, all)?.commands.some((command) => command.startsWith("add server"));
-    if (addsServers !== true || all.size === 0) return all;
-    const open = (await connectionsOf(worker)).filter(({ used, idle }) => used + idle > 0);
-    return new Set(open.map(({ server }) => server));
+  /** What has to be done for this table. Only backends that get a server are asked for one that nothing is open to. */
+  async #changeOf(worker: Worker, pool: RoutePool, table: RouteTable): Promise<PoolChange | undefined> {
+    const change = changePool(pool, table, { has: () => true });
+    const growing = backendsToGrow(change?.commands ?? []).filter((backend) => pool.servers.has(backend));
+    if (growing.length === 0) return change;
+    const backends = growing.length > mostAsked ? [""] : growing;
+    const connections = await Promise.all(backends.map((backend) => connectionsOf(worker, backend)));
+    const open = connections.flat().filter(({ used, idle }) => used + idle > 0);
+    return changePool(pool, table, new Set(open.map(({ server }) => server)));
   }
 
   async #start(table: RouteTable): Promise<void> {
@@ -359,7 +364,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   /** Saves the table in force: HAProxy is started with it when the database is away. */
   #save(): void {
-    clearImmediate(this.#saving);
+    clearTimeout(this.#saving);
     this.#saving = undefined;
     try {
       writeState(this.#options.stateDir, "routes.json", JSON.stringify(this.#table));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain } from "../../ports/edge-stage.suite.ts";
 import type { Route, RouteTable } from "../../ports/edge.ts";
-import { changePool, emptyPool, versionOf, type RoutePool } from "./route-pool.ts";
+import { backendsToGrow, changePool, emptyPool, versionOf, type RoutePool } from "./route-pool.ts";
 
 const route = (hostname: string, ports: number[], more: Partial<Route> = {}): Route => ({
   hostname,
@@ -76,4 +76,12 @@ test("hosts of one project share a backend; more projects than backends ask for 
   const { next } = change(emptyPool(1), table(1, route("a.test", [81], shared), route("b.test", [81], shared)));
   assert.deepEqual([next.hosts.get("a.test"), next.hosts.get("b.test")], ["b1/-//prj_same", "b1/-//prj_same"]);
   assert.equal(changePool(next, table(2, route("a.test", [81]), route("b.test", [82])), new Set()), undefined);
+});
+
+test("only backends that get a further server must be asked for one that is free", () => {
+  const { next } = change(emptyPool(4), table(1, route("one.test", [81]), route("two.test", [82])));
+  const moved = change(next, table(2, route("one.test", [83]), route("two.test", [82])));
+  assert.deepEqual(backendsToGrow(moved.commands), ["b1"]);
+  const closed = change(moved.next, table(3, route("one.test", [83]), route("two.test", [])));
+  assert.deepEqual(backendsToGrow(closed.commands), []);
 });

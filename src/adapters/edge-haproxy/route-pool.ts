@@ -65,11 +65,20 @@ export function backendsOf(table: RouteTable): number {
   return new Set(table.routes.map((route) => route.project_id)).size;
 }
 
+/** Servers, as `backend/server`, that something is still open to. */
+export type Busy = Pick<ReadonlySet<string>, "has">;
+
+/** The backends that these commands add a server to. */
+export function backendsToGrow(commands: readonly string[]): readonly string[] {
+  const named = commands.map((command) => /^add server ([^/]+)\//.exec(command)?.[1]);
+  return [...new Set(named.filter((backend) => backend !== undefined))];
+}
+
 /**
- * What must be done so that a worker serves `table`; undefined when it has too few backends. `busy` names the servers, as `backend/server`, that
- * something is still open to. Servers are added before the hosts change and closed to new requests afterwards: no request finds neither.
+ * What must be done so that a worker serves `table`; undefined when it has too few backends. Servers are added before the hosts change and
+ * closed to new requests afterwards: no request finds neither.
  */
-export function changePool(pool: RoutePool, table: RouteTable, busy: ReadonlySet<string>): PoolChange | undefined {
+export function changePool(pool: RoutePool, table: RouteTable, busy: Busy): PoolChange | undefined {
   const changed = table.routes.filter((route) => pool.routes.get(route.hostname) !== route);
   const gone = goneHosts(pool, table, changed);
   const affected = new Set(changed.map((route) => route.project_id));
@@ -84,13 +93,30 @@ export function changePool(pool: RoutePool, table: RouteTable, busy: ReadonlySet
     gone,
     changed.map((route) => [route.hostname, hostValue(route, backends.get(route.project_id) as string)]),
   );
-  const kept = new Map(pool.routes);
-  for (const host of gone) kept.delete(host);
-  for (const route of changed) kept.set(route.hostname, route);
+  const byHost = changed.map((route) => [route.hostname, route] as const);
   return {
     commands: [...servers.openings, ...hosts.commands, ...servers.closings],
-    next: { size: pool.size, hosts: hosts.next, servers: servers.next, backends, routes: kept },
+    // Only made when it is asked for: it copies thousands of entries.
+    get next() {
+      return {
+        ...{ size: pool.size, backends },
+        hosts: changedMap(pool.hosts, hosts.changed, gone),
+        servers: changedMap(pool.servers, servers.changed, []),
+        routes: changedMap(pool.routes, byHost, gone),
+      };
+    },
   };
+}
+
+function changedMap<T>(
+  before: ReadonlyMap<string, T>,
+  changed: readonly (readonly [string, T])[],
+  gone: readonly string[],
+): ReadonlyMap<string, T> {
+  const next = new Map(before);
+  for (const key of gone) next.delete(key);
+  for (const [key, value] of changed) next.set(key, value);
+  return next;
 }
 
 /** Hosts that the table does not name any more. */
@@ -171,24 +197,19 @@ function targetsOf(
   return found;
 }
 
-function changeServers(pool: RoutePool, targets: ReadonlyMap<string, readonly Target[]>, busy: ReadonlySet<string>) {
-  const next = new Map(pool.servers);
+function changeServers(pool: RoutePool, targets: ReadonlyMap<string, readonly Target[]>, busy: Busy) {
+  const changed: [string, readonly PoolServer[]][] = [];
   const [openings, closings] = [[] as string[], [] as string[]];
   for (const [backend, wanted] of targets) {
-    const change = changeBackend(backend, next.get(backend) ?? [], wanted, busy);
-    if (change.next.length > 0) next.set(backend, change.next);
+    const change = changeBackend(backend, pool.servers.get(backend) ?? [], wanted, busy);
+    if (change.next.length > 0) changed.push([backend, change.next]);
     openings.push(...change.openings);
     closings.push(...change.closings);
   }
-  return { next, openings, closings };
+  return { changed, openings, closings };
 }
 
-function changeBackend(
-  backend: string,
-  now: readonly PoolServer[],
-  wanted: readonly Target[],
-  busy: ReadonlySet<string>,
-) {
+function changeBackend(backend: string, now: readonly PoolServer[], wanted: readonly Target[], busy: Busy) {
   const next = now.map((server) => ({ ...server, ready: wanted.some((target) => isAt(server, target)) }));
   const openings: string[] = [];
   for (const target of wanted) {
@@ -207,7 +228,7 @@ function changeBackend(
 }
 
 /** Closed to new requests before this change already, and nothing is open to it. */
-function isFree(server: PoolServer, now: readonly PoolServer[], busy: ReadonlySet<string>, backend: string): boolean {
+function isFree(server: PoolServer, now: readonly PoolServer[], busy: Busy, backend: string): boolean {
   const wasClosed = now.some((each) => each.name === server.name && !each.ready);
   return wasClosed && !server.ready && !busy.has(`${backend}/${server.name}`);
 }
@@ -225,19 +246,15 @@ function changeHosts(
   gone: readonly string[],
   values: readonly (readonly [string, string])[],
 ) {
-  const next = new Map(pool.hosts);
+  const changed = [[versionKey, `${version}`] as const, ...values];
   const commands: string[] = [];
-  for (const [host, value] of [[versionKey, `${version}`] as const, ...values]) {
-    const old = next.get(host);
+  for (const [host, value] of changed) {
+    const old = pool.hosts.get(host);
     if (old === undefined) commands.push(`add map ${hostMap} ${host} ${value}`);
     else if (old !== value) commands.push(`set map ${hostMap} ${host} ${value}`);
-    next.set(host, value);
   }
-  for (const host of gone) {
-    next.delete(host);
-    commands.push(`del map ${hostMap} ${host}`);
-  }
-  return { next, commands };
+  for (const host of gone) commands.push(`del map ${hostMap} ${host}`);
+  return { changed, commands };
 }
 
 function isAt(one: Target, other: Target): boolean {

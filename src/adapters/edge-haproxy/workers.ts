@@ -20,7 +20,7 @@ export async function poolOf(worker: Worker, size: number): Promise<RoutePool> {
   return readPool(size, map, await askWorker(worker, "show servers state"));
 }
 
-/** Connections of all servers of a worker. */
-export async function connectionsOf(worker: Worker): Promise<ServerConnections[]> {
-  return readConnections(await askWorker(worker, "show servers conn"));
+/** Connections of the servers of a worker: of all, or of one backend. */
+export async function connectionsOf(worker: Worker, backend = ""): Promise<ServerConnections[]> {
+  return readConnections(await askWorker(worker, `show servers conn ${backend}`.trimEnd()));
 }
