@@ -243,7 +243,7 @@ CREATE TABLE public.build (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     started_at timestamp with time zone,
     finished_at timestamp with time zone,
-    CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'redeploy'::text]))),
+    CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
 
@@ -342,7 +342,7 @@ CREATE TABLE public.deployment (
     switching boolean DEFAULT false NOT NULL,
     taking_over boolean DEFAULT false NOT NULL,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
-    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text, 'restart'::text])))
+    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'upload'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text, 'restart'::text])))
 );
 
 CREATE TABLE public.process_setting (
@@ -988,7 +988,7 @@ CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (proj
 
 CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (project_id) WHERE (status = ANY (ARRAY['pending'::text, 'starting'::text]));
 
-CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = 'push'::text) AND (activated_at IS NOT NULL));
+CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = ANY (ARRAY['push'::text, 'upload'::text])) AND (activated_at IS NOT NULL));
 
 CREATE INDEX deployment_restored_from ON public.deployment USING btree (restored_from) WHERE (restored_from IS NOT NULL);
 

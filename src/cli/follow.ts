@@ -91,7 +91,7 @@ export async function awaitDeployment(
       );
       // Newest first; a rollback to the same build made earlier has a retired or active row too, so only what came after the build counts.
       const found = list.deployments.find(
-        (row) => row.build_id === build.id && (row.trigger === "push" || row.trigger === "redeploy"),
+        (row) => row.build_id === build.id && ["push", "upload", "redeploy"].includes(row.trigger),
       );
       return found !== undefined && isDecided(found) ? found : undefined;
     },

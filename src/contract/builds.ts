@@ -2,6 +2,7 @@ import { z } from "zod";
 import { failure } from "./failure.ts";
 import { id, nextCursor, numberCursor, queryInteger, slugParam, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
+import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 export const build = z.object({
@@ -30,6 +31,28 @@ const buildWithOutcome = build.extend({
 });
 
 const idParam = z.object({ id });
+
+const message = z
+  .string()
+  .max(1000)
+  .regex(/^[^\0]*$/, "must not contain NUL")
+  .optional();
+
+/** The build of a commit that was made of files; `builds.get` and `builds.logs` show what comes of it. */
+const uploaded = z.object({
+  build_id: id,
+  commit: z.string(),
+  /** The commit whose other files stayed; null when all files are new. */
+  base: z.string().nullable(),
+});
+const ofUploads = ["storage_full", "disk_limit_reached", "payload_too_large", "forbidden"] as const;
+
+const file = z.strictObject({
+  path: z.string().min(1).max(4096),
+  text: z.string(),
+  /** Left out: as it was, or else a plain file. */
+  executable: z.boolean().optional(),
+});
 
 export const rows = [
   row({
@@ -91,5 +114,67 @@ export const rows = [
     success: [200],
     large: true,
     summary: "Read a build's log from a byte offset on; `complete` says that no more will come",
+  }),
+  row({
+    name: "builds.source",
+    method: "GET",
+    path: "/v1/projects/:slug/source",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "projects:read",
+    params: slugParam,
+    query: z.object({ path: z.string().min(1).max(4096).optional() }),
+    result: z.object({
+      /** The commit that a change of files begins at; null before the first. */
+      commit: z.string().nullable(),
+      files: z.array(z.object({ path: z.string(), size_bytes: z.number().int(), executable: z.boolean() })),
+      /** The content of the file that `path` names; null for what is no text. */
+      text: z.string().nullable(),
+    }),
+    success: [200],
+    large: true,
+    summary: "List the files of the newest source, or read one text file",
+  }),
+  row({
+    name: "builds.upload",
+    method: "PUT",
+    path: "/v1/projects/:slug/source",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:write",
+    params: slugParam,
+    query: z.object({ message }),
+    upload: true,
+    result: uploaded,
+    success: [201],
+    errors: ofUploads,
+    activity: "build.source_uploaded",
+    waits: true,
+    summary: "Replace the source by a tar archive, gzip or not, then build and deploy it like a push",
+  }),
+  row({
+    name: "builds.change",
+    method: "PATCH",
+    path: "/v1/projects/:slug/source",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:write",
+    params: slugParam,
+    body: z.strictObject({
+      files: z.array(file).max(limits.files_changed).default([]),
+      /** Files and folders that go. */
+      delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
+      message,
+    }),
+    body_bytes: limits.source_body_bytes,
+    result: uploaded,
+    success: [201],
+    errors: ofUploads,
+    activity: "build.source_changed",
+    waits: true,
+    summary: "Write and delete text files of the newest source, then build and deploy it like a push; other files stay",
   }),
 ] as const;

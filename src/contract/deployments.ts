@@ -19,7 +19,7 @@ export const deployment = z.object({
   id,
   number: z.number().int(),
   status,
-  trigger: z.enum(["push", "redeploy", "rollback", "variables", "restart"]),
+  trigger: z.enum(["push", "upload", "redeploy", "rollback", "variables", "restart"]),
   build_id: id,
   commit: z.string(),
   image_ref: z.string(),

@@ -139,6 +139,7 @@ function operation(row: Row, components: Json): Json {
       ...parameters("query", row.query),
       ...(changes(row) ? ofWrites : []),
     ],
+    ...(row.upload ? { requestBody: { required: true, content: archive } } : {}),
     ...(row.body === null
       ? {}
       : {
@@ -153,6 +154,10 @@ function operation(row: Row, components: Json): Json {
     ...(row.further_scopes.length === 0 ? {} : { "x-further-scopes": row.further_scopes }),
   };
 }
+
+const archive = Object.fromEntries(
+  ["application/x-tar", "application/gzip"].map((type) => [type, { schema: { type: "string", format: "binary" } }]),
+);
 
 function rights(row: Row): string {
   const who = {

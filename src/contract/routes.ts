@@ -65,9 +65,11 @@ export type RouteNamed<N extends RouteName> = Extract<Routes, { name: N }>;
 /** What a handler gets, after parsing. */
 export type Params<N extends RouteName> = z.output<RouteNamed<N>["params"]>;
 export type Query<N extends RouteName> = z.output<RouteNamed<N>["query"]>;
-export type Body<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType
-  ? z.output<RouteNamed<N>["body"]>
-  : undefined;
+export type Body<N extends RouteName> = RouteNamed<N>["upload"] extends true
+  ? AsyncIterable<Uint8Array>
+  : RouteNamed<N>["body"] extends z.ZodType
+    ? z.output<RouteNamed<N>["body"]>
+    : undefined;
 /** What a handler returns; undeclared fields are stripped. */
 export type Result<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType
   ? z.input<RouteNamed<N>["result"]>

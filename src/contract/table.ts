@@ -23,6 +23,8 @@ export interface Row {
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodObject | null;
+  /** The body is a file of another kind than JSON, which the handler reads as it comes. */
+  readonly upload: boolean;
   /** How large a body may be; null: as large as any. */
   readonly body_bytes: number | null;
   /** Null when there is no body to answer with (204). Fields that are not declared never leave the server. */
@@ -59,6 +61,7 @@ type Defaults = {
   params: typeof noFields;
   query: typeof noFields;
   body: null;
+  upload: false;
   body_bytes: null;
   result: null;
   secret: null;
@@ -81,6 +84,7 @@ const defaults: Defaults = {
   params: noFields,
   query: noFields,
   body: null,
+  upload: false,
   body_bytes: null,
   result: null,
   secret: null,

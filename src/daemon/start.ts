@@ -85,7 +85,7 @@ export async function startPlatform(
     git.port > 0 ? { host: config.listen, port: git.port } : null,
   );
   const api = createHttpServer({
-    platform: handlerPlatform(config, { ...platform, db: requests.db }),
+    platform: handlerPlatform(config, { ...platform, db: requests.db }, admits),
     log,
     checks: readinessChecks(platform, reconcilers, git),
     hostnames: [hostname(), ...config.hosts],
@@ -180,9 +180,10 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
   });
 }
 
-function handlerPlatform(config: Config, platform: Platform) {
+function handlerPlatform(config: Config, platform: Platform, admitsCode: CodeAdmission) {
   return {
     ...platform,
+    admitsCode,
     addresses: addressesOf(config, platform.httpsNames),
     version: packageJson.version,
     limits: pushLimitsOf(config),

@@ -49,6 +49,8 @@ export interface HandlerPlatform {
   readonly settings: { readonly disk: DiskLimits };
   readonly domains: DomainSettings;
   readonly version: string;
+  /** Whether this machine may run the code of an organization. */
+  readonly admitsCode: (organization: { readonly slug: string }) => boolean;
   /** What this installation limits otherwise than the contract says. */
   readonly limits?: Partial<ApiLimits>;
 }

@@ -21,10 +21,10 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   if (isImpossible(raw.params) || params.error?.issues.some((issue) => issue.path[0] === nameParameter(row)))
     return new Refused("not_found");
   const query = row.query.safeParse(raw.query);
-  const given = withoutOrganization(raw.body);
+  const given = row.upload ? {} : withoutOrganization(raw.body);
   const body: Parsed = (row.body ?? noBody).safeParse(given);
   if (params.success && query.success && body.success)
-    return { params: params.data, query: query.data, body: row.body === null ? undefined : body.data };
+    return { params: params.data, query: query.data, body: row.upload ? (raw.body ?? []) : row.body && body.data };
   return invalid(
     [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues.flatMap(detailsOf))),
   );

@@ -46,7 +46,9 @@ async function changeOnce(
   const key = idempotencyKeyOf(request);
   if (key === undefined) return change();
   const { method, path } = row;
-  const { params, query, body } = request;
+  const { params, query } = request;
+  // A file is read once, by its handler.
+  const body = row.upload ? null : request.body;
   const same = { method, path, params, query, body };
   const outcome = await claimKey(options.platform, {
     key,

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { limits as apiLimits, type ApiLimits } from "../contract/limits.ts";
 import { routes } from "../contract/routes.ts";
@@ -96,17 +98,18 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const limiter = createRateLimiter(limits);
   const streams = createOpenCount(limits.streamsPerToken, "streams");
   const large = createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs");
-  for (const row of routes)
-    addRoute(app, row, {
-      platform,
-      authenticator,
-      limiter,
-      streams,
-      large,
-      closing: closing.signal,
-      outcomeDeadlineMs,
-      log,
-    });
+  const pipeline = {
+    platform,
+    authenticator,
+    limiter,
+    streams,
+    large,
+    closing: closing.signal,
+    outcomeDeadlineMs,
+    log,
+  };
+  for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
+  addUploads(app, pipeline, limits.requestTimeoutMs);
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
   const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));
@@ -174,7 +177,8 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
       return answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
       throw new Refused("payload_too_large", { error: "The URL is too long." });
-    if (hasBody(request)) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
+    const isUpload = (request.routeOptions.config as { upload?: boolean }).upload === true;
+    if (hasBody(request) && !isUpload) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
   });
   app.addHook("onSend", async (_, reply, payload) => {
     if (typeof payload === "string") limitStall(reply.raw, limits.stalledAnswerTimeoutMs);
@@ -231,10 +235,35 @@ function addBodyReading(app: FastifyInstance): void {
   );
 }
 
+/** Rows whose body is a file: it is handed on as it comes, without a limit of size or time but that something must come. */
+function addUploads(app: FastifyInstance, options: PipelineOptions, silenceMs: number): void {
+  void app.register(async (uploads) => {
+    uploads.removeAllContentTypeParsers();
+    uploads.addContentTypeParser("*", (_, body, done) => done(null, body));
+    uploads.addHook("onRequest", async ({ raw }, reply) => {
+      reply.header("connection", "close");
+      raw.setTimeout(silenceMs, () => raw.destroy());
+      raw.once("end", () => raw.setTimeout(0));
+    });
+    uploads.addHook("onError", async ({ raw }) => drain(raw));
+    for (const row of routes) if (row.upload) addRoute(uploads, row, options);
+  });
+}
+
+const drainMs = 2000;
+
+/** Reads on for a moment after a refusal: a client that is still sending would lose the answer with its connection. */
+async function drain(request: IncomingMessage): Promise<void> {
+  if (request.readableEnded || request.destroyed) return;
+  request.resume();
+  await Promise.race([once(request, "close"), sleep(drainMs, undefined, { ref: false })]).catch(() => {});
+}
+
 function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): void {
   app.route({
     method: row.method,
     url: row.path,
+    config: { upload: row.upload },
     // The framework's own limit, which is a setting, may be the larger one.
     ...(row.body_bytes === null ? {} : { bodyLimit: Math.max(row.body_bytes, app.initialConfig.bodyLimit ?? 0) }),
     async handler(request, reply) {

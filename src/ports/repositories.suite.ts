@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import type { Quarantine, Repositories } from "./repositories.ts";
+import { gzipSync } from "node:zlib";
+import { tarOf } from "../../test/support/tar.ts";
+import type { NewCommit, Quarantine, Repositories } from "./repositories.ts";
 
 /** What an adapter's test gives the suite: fresh repositories, and real git to put commits into them. */
 export interface RepositoriesSubject {
@@ -184,6 +187,147 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       await repositories.sweep();
       await subject.git(dir, ["fsck", "--strict", id]);
       assert.ok(await readdir(pushed.GIT_QUARANTINE_PATH));
+    });
+
+    /** A commit made of files that came without git; `more` says otherwise. */
+    const write = (content: NewCommit["content"], more: Partial<NewCommit> = {}) =>
+      repositories.write(project, {
+        ...{ parent: null, base: null, removed: [], message: "Uploaded", author: "ada" },
+        ...more,
+        content,
+        limits: { ...limits, archiveBytes: 10 * 1024 * 1024, ...more.limits },
+      });
+    const archived = (...members: Parameters<typeof tarOf>) => ({ archive: Readable.from([tarOf(...members)]) });
+    async function written(...given: Parameters<typeof write>): Promise<string> {
+      const made = await write(...given);
+      assert.ok(made.outcome === "written", JSON.stringify(made));
+      await repositories.pin(project, "upload", made.commit, made.quarantine);
+      await repositories.discard(project, made.quarantine);
+      return made.commit;
+    }
+    const listed = async (id: string) =>
+      (await git(["ls-tree", "-r", id])).split("\n").map((line) => line.replace(/ blob \w+\t/, " "));
+
+    test("an archive becomes a commit: bytes, executable files and links inside of it as they are", async () => {
+      const bytes = Buffer.from([0, 255, 10, 13]);
+      const members = archived(
+        { path: "./", type: "Directory", mode: 0o755 },
+        { path: "./bin/start", text: "#!/bin/sh\n", mode: 0o755 },
+        { path: "./picture.bin", text: bytes },
+        { path: "lib/current", type: "SymbolicLink", linkpath: "../bin/start" },
+        { path: "again.bin", type: "Link", linkpath: "./picture.bin" },
+      );
+      const id = await written(members);
+      assert.deepEqual(await listed(id), [
+        "100644 again.bin",
+        "100755 bin/start",
+        "120000 lib/current",
+        "100644 picture.bin",
+      ]);
+      assert.deepEqual(await repositories.read(project, id, { path: "picture.bin", maxBytes: 4 }), bytes);
+      assert.equal(await repositories.read(project, id, { path: "picture.bin", maxBytes: 3 }), null);
+      assert.equal(await repositories.read(project, id, { path: "lib/current", maxBytes: 99 }), null);
+      assert.deepEqual((await repositories.files(project, id, 2))[1], {
+        path: "bin/start",
+        size_bytes: 10,
+        executable: true,
+      });
+      assert.equal(await git(["log", "-1", "--format=%an %cn %s", id]), "ada ada Uploaded");
+      assert.equal(await repositories.pinned(project, "upload"), id);
+    });
+
+    test("a gzip archive is read like a plain one, and may stand on a parent", async () => {
+      const parent = await written(archived({ path: "a", text: "a" }));
+      const id = await written({ archive: Readable.from([gzipSync(tarOf({ path: "b", text: "b" }))]) }, { parent });
+      assert.deepEqual(await listed(id), ["100644 b"]);
+      assert.equal(await repositories.parentOf(project, id), parent);
+      assert.equal(await repositories.parentOf(project, parent), null);
+    });
+
+    test("named files change, named files and folders go, and the rest of the base stays", async () => {
+      const text = (path: string, content: string) => ({ path, content: Buffer.from(content) });
+      const base = await written(
+        archived(
+          { path: "run", text: "1", mode: 0o755 },
+          { path: "old/a", text: "a" },
+          { path: "old/b", text: "b" },
+          { path: "kept", text: "k" },
+        ),
+      );
+      const id = await written(
+        { files: [text("run", "2"), text("kept/now-a-folder", "x")] },
+        { base, parent: base, removed: ["old"] },
+      );
+      assert.deepEqual(await listed(id), ["100644 kept/now-a-folder", "100755 run"]);
+      const missing = await write({ files: [] }, { base, removed: ["never-there"] });
+      assert.ok(missing.outcome === "refused" && missing.summary.includes("never-there"), JSON.stringify(missing));
+    });
+
+    test("a commit that was not pinned leaves nothing", async () => {
+      const made = await write(archived({ path: "a", text: "not kept" }));
+      assert.ok(made.outcome === "written");
+      await repositories.discard(project, made.quarantine);
+      assert.equal(await repositories.parentOf(project, made.commit), null);
+      await assert.rejects(git(["cat-file", "-e", made.commit]));
+      assert.deepEqual(
+        (await readdir(join(dir, "objects"))).filter((name) => name.startsWith("incoming-upload-")),
+        [],
+      );
+    });
+
+    const gitmodules = '[submodule "../../x"]\n\tpath = x\n\turl = --upload-pack=touch\n';
+    const hostile: readonly (readonly [string, Parameters<typeof tarOf>, RegExp])[] = [
+      ["an absolute path", [{ path: "/etc/passwd", text: "x" }], /is absolute/],
+      ["a path that leads out", [{ path: "a/../../b", text: "x" }], /leads out/],
+      ["git's own folder", [{ path: "a/.GIT/config", text: "x" }], /git's own folder/],
+      ["a disguise of git's own folder", [{ path: "git~1/config", text: "x" }], /does not take the path/],
+      [
+        "a link that leads out",
+        [{ path: "l", type: "SymbolicLink", linkpath: "../../etc" }],
+        /leads out of the source/,
+      ],
+      ["an absolute link", [{ path: "l", type: "SymbolicLink", linkpath: "/etc" }], /leads out of the source/],
+      ["a hard link to what is not there", [{ path: "l", type: "Link", linkpath: "etc/passwd" }], /does not hold/],
+      ["a device", [{ path: "d", type: "CharacterDevice", devmaj: 1, devmin: 3 }], /no file, folder or link/],
+      ["a pipe", [{ path: "d", type: "FIFO" }], /no file, folder or link/],
+      ["a .gitmodules that attacks who clones", [{ path: ".gitmodules", text: gitmodules }], /git refuses/],
+      ["an empty archive", [], /no file|not a readable/],
+    ];
+    for (const [what, members, expected] of hostile) {
+      test(`an archive with ${what} is refused and leaves nothing`, async () => {
+        const made = await write(archived(...members));
+        assert.ok(made.outcome === "refused", `${what} was taken`);
+        assert.equal(made.code, "invalid");
+        assert.match(made.summary, expected);
+        assert.deepEqual(
+          (await readdir(join(dir, "objects"))).filter((name) => name.startsWith("incoming-upload-")),
+          [],
+        );
+      });
+    }
+
+    test("what is too large is refused: as it comes, unpacked, or by its number of files", async () => {
+      const bomb = () =>
+        Readable.from([gzipSync(Buffer.concat([tarOf({ path: "a", text: Buffer.alloc(4_000_000) })]))]);
+      const files = Array.from({ length: 12 }, (_, index) => ({ path: `f${index}`, text: "x" }));
+      const cases = [
+        [{ archive: bomb() }, { ...limits, bytes: 1_000_000, archiveBytes: 10_000_000 }],
+        [archived({ path: "a", text: Buffer.alloc(50_000) }), { ...limits, archiveBytes: 10_000 }],
+        [archived(...files), { ...limits, entries: 10, archiveBytes: 100_000 }],
+      ] as const;
+      for (const [content, within] of cases) {
+        const made = await write(content, { limits: within });
+        assert.ok(made.outcome === "refused" && made.code === "too_large", JSON.stringify(made));
+      }
+    });
+
+    test("what is no archive, or ends in its middle, is refused", async () => {
+      const whole = tarOf({ path: "a", text: Buffer.alloc(5000) });
+      const damaged = [Buffer.from("{}"), Buffer.alloc(0), whole.subarray(0, 3000), gzipSync(whole).subarray(0, 20)];
+      for (const bytes of damaged) {
+        const made = await write({ archive: Readable.from([bytes], { objectMode: false }) });
+        assert.ok(made.outcome === "refused" && made.code === "invalid", `${bytes.length}: ${JSON.stringify(made)}`);
+      }
     });
   });
 }

@@ -18,6 +18,21 @@ export interface Repositories {
   pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void>;
   /** Lets a pinned commit go. Idempotent. */
   unpin(projectId: string, buildId: string): Promise<void>;
+  /**
+   * Makes a commit out of files that came without git, in a quarantine: it lasts only when it is pinned. Refuses what git or a build could
+   * not take: paths and links that leave the tree, `.git`, devices, and more than the limits allow.
+   */
+  write(projectId: string, commit: NewCommit): Promise<Written>;
+  /** Removes a quarantine that `write` made, and with it what was not pinned. Idempotent. */
+  discard(projectId: string, quarantine: Quarantine): Promise<void>;
+  /** The commit that is pinned under this name, or null. */
+  pinned(projectId: string, name: string): Promise<string | null>;
+  /** The first parent of a commit, or null. */
+  parentOf(projectId: string, commit: string): Promise<string | null>;
+  /** The files of a commit, at most `limit` of them. */
+  files(projectId: string, commit: string, limit: number): Promise<readonly StoredFile[]>;
+  /** One file's content; null when there is no such file, or it is larger than `maxBytes`. */
+  read(projectId: string, commit: string, file: { path: string; maxBytes: number }): Promise<Buffer | null>;
   /** The tree of a commit as a tar stream; errors destroy the stream. */
   archive(projectId: string, commit: string): Readable;
   /** The commit a full ref name such as `refs/heads/main` points at, or null. */
@@ -35,6 +50,36 @@ export interface Repositories {
   remove(projectId: string): Promise<void>;
   /** Deletes what crashed pushes left behind and packs what many pushes scattered. */
   sweep(): Promise<void>;
+}
+
+export interface NewCommit {
+  readonly parent: string | null;
+  /** The commit whose files stay unless they are named; null: only the given files. */
+  readonly base: string | null;
+  /** Files and folders of `base` that go. */
+  readonly removed: readonly string[];
+  /** A tar archive, gzip or not, or files as they are. */
+  readonly content: { readonly archive: AsyncIterable<Uint8Array> } | { readonly files: readonly NewFile[] };
+  readonly message: string;
+  readonly author: string;
+  readonly limits: TreeLimits & { readonly archiveBytes: number };
+}
+
+export interface NewFile {
+  readonly path: string;
+  readonly content: Uint8Array;
+  /** Left out: as it was, or else a plain file. */
+  readonly executable?: boolean | undefined;
+}
+
+export type Written =
+  | { readonly outcome: "written"; readonly commit: string; readonly quarantine: Quarantine }
+  | { readonly outcome: "refused"; readonly code: "invalid" | "too_large"; readonly summary: string };
+
+export interface StoredFile {
+  readonly path: string;
+  readonly size_bytes: number;
+  readonly executable: boolean;
 }
 
 /** git's own variables of a push in progress (git-receive-pack(1), "Quarantine environment"). */

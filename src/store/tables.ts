@@ -198,7 +198,7 @@ export interface BuildTable {
   project_id: string;
   number: number;
   status: Generated<"queued" | "running" | "succeeded" | "failed" | "cancelled" | "superseded">;
-  origin: "push" | "redeploy";
+  origin: "push" | "upload" | "redeploy";
   commit: string;
   branch: string;
   message: string;
@@ -281,7 +281,7 @@ export interface DeploymentTable {
   project_id: string;
   number: number;
   status: Generated<"pending" | "starting" | "active" | "retired" | "failed" | "superseded">;
-  trigger: "push" | "redeploy" | "rollback" | "variables" | "restart";
+  trigger: "push" | "upload" | "redeploy" | "rollback" | "variables" | "restart";
   build_id: string;
   commit: string;
   image_ref: string;

@@ -75,3 +75,55 @@ test("an agent gets from nothing to live with database, cron job and verified ba
   assert.equal((await platform.visit(slug)).body, "good morning with database");
   assert.ok(calls <= mostCalls, `${calls} calls`);
 });
+
+test("an agent without git gets from nothing to live with database and worker, breaks it and mends it, in few calls", async () => {
+  const callsBefore = calls;
+  const slug = "bare";
+  const write = async (files: readonly { path: string; text: string }[]) => {
+    const { build, deployment } = await tool("deployments_change", { action: "write_files", slug, files, wait: true });
+    return { build, deployment } as { build: Outcome; deployment?: Outcome };
+  };
+  const server = (body: string) => ({
+    path: "server.js",
+    text: `require("http").createServer((req, res) => ${body}).listen(process.env.PORT);`,
+  });
+  await tool("projects_change", { action: "create", slug, name: "Bare" });
+  await tool("database_change", { action: "create", slug });
+  const live = await write([
+    { path: "package.json", text: JSON.stringify({ name: "bare" }) },
+    { path: "Procfile", text: "web: node server.js\nworker: node worker.js\n" },
+    {
+      path: "worker.js",
+      text: `console.log("works with", (process.env.DATABASE_URL || "").split(":")[0]); setInterval(() => {}, 1e6);`,
+    },
+    server(`res.end("first")`),
+  ]);
+  assert.equal(live.deployment?.status, "active", JSON.stringify(live));
+  const { processes } = await tool("deployments", { action: "processes", slug });
+  const running = (processes as { type: string; running: { state: string }[] }[]).map((each) => [
+    each.type,
+    each.running[0]?.state,
+  ]);
+  assert.deepEqual(running.sort(), [
+    ["web", "up"],
+    ["worker", "up"],
+  ]);
+  const broken = await write([{ path: "server.js", text: "process.exit(1);" }]);
+  assert.equal(broken.deployment?.status, "failed", JSON.stringify(broken));
+  assert.equal((await platform.visit(slug)).body, "first");
+  const { findings } = await tool("diagnose", { slug });
+  assert.ok((findings as unknown[]).length > 0);
+  const { text } = await tool("deployments", { action: "files", slug, path: "server.js" });
+  assert.equal(text, "process.exit(1);");
+  const mended = await write([server(`res.end("second")`)]);
+  assert.equal(mended.deployment?.status, "active", JSON.stringify(mended));
+  assert.equal((await platform.visit(slug)).body, "second");
+  calls += 1;
+  const logs = await agent.callTool({ name: "logs", arguments: { slug, process: "worker" } });
+  assert.match(JSON.stringify(logs.content), /works with postgres/);
+  assert.ok(calls - callsBefore <= 12, `${calls - callsBefore} calls`);
+});
+
+interface Outcome {
+  readonly status: string;
+}

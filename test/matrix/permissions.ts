@@ -1,3 +1,4 @@
+import { tarOf } from "../support/tar.ts";
 import type { Things } from "../support/things.ts";
 
 /** What a row ought to allow, written down a second time and on purpose: a row that changes alone turns the matrix red. */
@@ -171,6 +172,29 @@ export const permissions: Readonly<Record<string, Permission>> = {
     method: "POST",
     path: ({ build }) => `/v1/builds/${build}/cancel`,
     allowed: 409,
+  },
+  "builds.source": {
+    ...ofProject,
+    scope: "projects:read",
+    method: "GET",
+    path: inProject("/source"),
+    allowed: 200,
+  },
+  "builds.upload": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "PUT",
+    path: inProject("/source"),
+    body: () => tarOf({ path: "index.html", text: "hello" }),
+    allowed: 201,
+  },
+  "builds.change": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "PATCH",
+    path: inProject("/source"),
+    body: () => ({ files: [{ path: "index.html", text: "hello" }] }),
+    allowed: 201,
   },
   "builds.logs": {
     ...member,

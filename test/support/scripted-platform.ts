@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import type { ErrorCode } from "../../src/contract/errors.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { route, routes, type Result, type RouteName } from "../../src/contract/routes.ts";
@@ -11,6 +11,7 @@ export interface SeenRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: unknown;
+  readonly bytes: Buffer;
   readonly authorization: string | undefined;
 }
 
@@ -67,7 +68,7 @@ async function answer(
 
 async function read(incoming: IncomingMessage): Promise<SeenRequest | undefined> {
   const url = new URL(incoming.url ?? "/", "http://platform");
-  const body = await text(incoming);
+  const bytes = await buffer(incoming);
   for (const row of routes) {
     const pattern = new RegExp(`^${row.path.replaceAll(".", "\\.").replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
     const match = row.method === incoming.method ? pattern.exec(url.pathname) : null;
@@ -79,7 +80,8 @@ async function read(incoming: IncomingMessage): Promise<SeenRequest | undefined>
       name: row.name,
       params,
       query: url.searchParams,
-      body: body === "" ? undefined : JSON.parse(body),
+      body: row.upload || bytes.length === 0 ? undefined : JSON.parse(bytes.toString()),
+      bytes,
       authorization: incoming.headers.authorization,
     };
   }

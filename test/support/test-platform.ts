@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Scope } from "../../src/contract/access.ts";
 import { scopes } from "../../src/contract/access.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
@@ -7,6 +8,7 @@ import { createHttpServer, type HttpOptions } from "../../src/http/server.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { DomainSettings } from "../../src/features/domains/domains.ts";
+import type { NewCommit, Repositories } from "../../src/ports/repositories.ts";
 import type { DataDisk } from "../../src/ports/data-disk.ts";
 import type { Dns } from "../../src/ports/dns.ts";
 import type { LogStore } from "../../src/ports/log-store.ts";
@@ -95,7 +97,7 @@ async function makeWorld(
       runtime: describing(),
       dataDisk: emptyDisk,
       postgresHost: absent("postgresHost"),
-      repositories: absent("repositories"),
+      repositories: emptyRepositories,
       logStore: emptyLogs,
       tenantDatabase: emptyTables,
       dns: emptyDns,
@@ -112,6 +114,7 @@ async function makeWorld(
       gitHttp: (org, slug) => `http://git.test/git/${org}/${slug}.git`,
     },
     version: "0.0.0-test",
+    admitsCode: () => true,
   };
 }
 
@@ -163,6 +166,21 @@ const testDomains: DomainSettings = {
   isPublic: true,
   graceMs: 3_600_000,
 };
+
+/** Takes every source, and keeps nothing of it. */
+const emptyRepositories = {
+  ensure: async () => "",
+  resolve: async () => null,
+  pinned: async () => null,
+  parentOf: async () => null,
+  write: async (_: string, { content }: NewCommit) => {
+    if ("archive" in content) for await (const part of content.archive) assert.ok(part.length > 0);
+    return { outcome: "written", commit: "c".repeat(40), quarantine: {} };
+  },
+  inspect: async () => ({ outcome: "fine", message: "", author: "" }),
+  pin: async () => {},
+  discard: async () => {},
+} as unknown as Repositories;
 
 const emptyLogs = {
   readBuild: async (_: string, offset: number) => ({ text: "", next_offset: offset }),

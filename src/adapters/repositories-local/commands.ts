@@ -35,6 +35,19 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
     deleteRef: (ref: string) => git("update-ref", "--no-deref", "-d", ref),
     setHead: (ref: string) => git("symbolic-ref", "HEAD", ref),
     pack: () => git("gc", "--auto", "--quiet"),
+    /** Stores blobs that come as a stream, in one pack, and prints the id of each that is asked for. */
+    importBlobs: () => git("fast-import", "--quiet", "--done"),
+    readTree: (commit: string) => git("read-tree", commit),
+    /** Changes the index by records `<mode> <oid>`, a tab and the path, ended by NUL. git itself refuses `..`, `.git` and its disguises. */
+    updateIndex: () =>
+      git("-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "update-index", "-z", "--index-info"),
+    writeTree: () => git("write-tree"),
+    /** With the message on stdin. */
+    commitTree: (tree: string, parent: string | null) =>
+      git("commit-tree", ...(parent === null ? [] : ["-p", parent]), "-F", "-", tree),
+    /** Checks a commit and all it reaches as a push is checked. */
+    check: (commit: string) => git("fsck", "--no-dangling", "--no-progress", commit),
+    blob: (oid: string) => git("cat-file", "blob", oid),
   };
 };
 

@@ -9,7 +9,15 @@ import { findPrlimit } from "../../kit/bounded-command.ts";
 import { run, runOk, start } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { readSmallFile } from "../../kit/open-folder.ts";
-import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import type {
+  Inspection,
+  NewCommit,
+  Quarantine,
+  Repositories,
+  StoredFile,
+  TreeLimits,
+  Written,
+} from "../../ports/repositories.ts";
 import { unconfined, type Confinement } from "../../sandbox/confine.ts";
 import { writeAttributes } from "./attributes.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
@@ -18,7 +26,9 @@ import { removeDeadLocks } from "./dead-locks.ts";
 import { writeGlobalConfig } from "./global-config.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
+import { SourceRefused } from "./source-path.ts";
 import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
+import { entriesOf, writeCommit } from "./write-commit.ts";
 
 export interface LocalRepositoriesOptions {
   /** The folder that holds one bare repository per project, named by the project's id. Made when missing. */
@@ -138,6 +148,64 @@ class LocalRepositories implements Repositories {
     if (!existsSync(this.#folder(projectId))) return;
     if (await removeDamagedRef(this.#folder(projectId), pinRef(buildId))) return;
     await runOk(this.#gitIn(this.#folder(projectId)).deleteRef(pinRef(buildId)), this.#limited(projectId));
+  }
+
+  async write(projectId: string, commit: NewCommit): Promise<Written> {
+    const dir = await this.ensure(projectId);
+    const folder = join(dir, "objects", `incoming-upload-${randomBytes(6).toString("hex")}`);
+    await mkdir(folder, { mode: 0o700 });
+    await this.#confinement.ownOne(folder);
+    const quarantine: Quarantine = {
+      GIT_OBJECT_DIRECTORY: folder,
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: join(dir, "objects"),
+      GIT_QUARANTINE_PATH: folder,
+    };
+    const place = this.#place(projectId, quarantine);
+    const { GIT_QUARANTINE_PATH: _, ...env } = place.env as Readonly<Record<string, string>>;
+    // fast-import opens an empty change of refs at its end, which git forbids where it knows of a quarantine.
+    const withIndex = { ...place, env: { ...env, GIT_INDEX_FILE: join(folder, "index") } };
+    try {
+      const id = await writeCommit(this.#gitIn(dir), { ...withIndex, timeoutMs: packTimeoutMs }, commit);
+      return { outcome: "written", commit: id, quarantine };
+    } catch (error) {
+      await this.discard(projectId, quarantine);
+      if (!(error instanceof SourceRefused)) throw error;
+      return { outcome: "refused", code: error.code, summary: error.message };
+    }
+  }
+
+  async discard(projectId: string, { GIT_QUARANTINE_PATH: folder }: Quarantine): Promise<void> {
+    const objects = join(this.#folder(projectId), "objects");
+    if (dirname(resolve(folder)) !== objects) throw new Error("A quarantine lies outside of its repository.");
+    await runOk({ file: "rm", args: ["--recursive", "--force", "--", basename(folder)] }, { cwd: objects });
+  }
+
+  async pinned(projectId: string, name: string): Promise<string | null> {
+    return this.#parse(projectId, pinRef(name));
+  }
+
+  async parentOf(projectId: string, commit: string): Promise<string | null> {
+    return this.#parse(projectId, `${commitId(commit)}^`);
+  }
+
+  async files(projectId: string, commit: string, limit: number): Promise<readonly StoredFile[]> {
+    const entries = await entriesOf(this.#gitIn(this.#folder(projectId)), this.#limited(projectId), commitId(commit));
+    return entries.slice(0, limit).map(({ path, mode, sizeBytes }) => ({
+      path,
+      size_bytes: sizeBytes,
+      executable: mode === "100755",
+    }));
+  }
+
+  async read(projectId: string, commit: string, { path, maxBytes }: { path: string; maxBytes: number }) {
+    const git = this.#gitIn(this.#folder(projectId));
+    const entries = await entriesOf(git, this.#limited(projectId), commitId(commit));
+    const found = entries.find((entry) => entry.path === path);
+    if (found === undefined || !found.mode.startsWith("100") || found.sizeBytes > maxBytes) return null;
+    const parts: Buffer[] = [];
+    const onStdout = (chunk: Buffer) => void parts.push(chunk);
+    await runOk(git.blob(found.oid), { ...this.#limited(projectId), onStdout });
+    return Buffer.concat(parts);
   }
 
   archive(projectId: string, commit: string): Readable {

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { routes } from "../../contract/routes.ts";
 import type { AnyInput } from "../../contract/client.ts";
@@ -89,6 +90,7 @@ async function readCall(ctx: CliContext, row: Row, options: ApiOptions): Promise
   ]);
   const missing = Object.keys(row.params.shape).find((name) => params[name] === undefined);
   if (missing !== undefined) throw usageError(`${row.name} needs --param ${missing}=…`);
+  if (row.upload) return { params, query, upload: await readFileToUpload(row, options.body) };
   const body = await readBody(ctx, row, options.body);
   const key = options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey };
   return { params, query, ...(body === undefined ? {} : { body }), ...key };
@@ -103,6 +105,14 @@ function pairs(given: readonly string[] = [], option: string, known: readonly st
         throw usageError(`${option} takes name=value with ${known.length === 0 ? "no name here" : known.join(", ")}.`);
       return [name, pair.slice(at + 1)];
     }),
+  );
+}
+
+async function readFileToUpload(row: Row, given: string | undefined): Promise<Uint8Array<ArrayBuffer>> {
+  if (given?.startsWith("@") === true) return new Uint8Array(await readFile(given.slice(1)));
+  throw usageError(
+    `${row.name} takes a tar archive: --body @archive.tar.gz`,
+    "`berth deploy --dir .` makes and sends one.",
   );
 }
 

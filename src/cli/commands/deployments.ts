@@ -1,14 +1,17 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
+import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
+import { archiveOf, sourceFiles } from "../source-files.ts";
 
 /** `berth deployments`, `deploy` and `rollback`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
@@ -54,16 +57,18 @@ function addDeploy(program: Command, ctx: CliContext): void {
   const examples = [
     "berth deploy",
     "berth deploy -p demo --commit 0123456789abcdef0123456789abcdef01234567",
+    "berth deploy --dir .                   # this folder's files, without git",
     "berth deploy --no-wait --json",
   ];
-  addCommand(program, { usage: "deploy", summary: "Build and deploy again without a push", examples })
+  addCommand(program, { usage: "deploy", summary: "Build and deploy again, or deploy a folder without git", examples })
+    .option("--dir <folder>", "deploy this folder's files; .gitignore and .berthignore leave files out")
+    .option("-m, --message <text>", "what the commit of the folder's files says")
     .option("--commit <hash>", "a full commit hash that was pushed; the newest one if left out")
     .option("--no-wait", "don't wait for the outcome")
-    .action(async (options: { commit?: string; wait: boolean }) => {
+    .action(async (options: DeployOptions) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
-      const body = options.commit === undefined ? {} : { commit: options.commit };
-      const begun = await client.call("deployments.create", { params: { slug }, body, signal: ctx.signal });
+      const begun = await beginDeploy(ctx, client, { slug, options });
       if (!options.wait)
         return ctx.output.result(
           begun,
@@ -76,6 +81,36 @@ function addDeploy(program: Command, ctx: CliContext): void {
         (paint) => `${paint.green("Live:")} deployment #${deployment.number} of ${slug}`,
       );
     });
+}
+
+interface DeployOptions {
+  readonly commit?: string;
+  readonly dir?: string;
+  readonly message?: string;
+  readonly wait: boolean;
+}
+
+async function beginDeploy(
+  ctx: CliContext,
+  client: Client,
+  { slug, options }: { slug: string; options: DeployOptions },
+) {
+  const { commit, dir, message } = options;
+  const params = { slug };
+  if (dir === undefined) {
+    if (message !== undefined) throw usageError("--message goes with --dir.");
+    const body = commit === undefined ? {} : { commit };
+    return client.call("deployments.create", { params, body, signal: ctx.signal });
+  }
+  if (commit !== undefined) throw usageError("Give either --dir or --commit.");
+  const folder = resolve(ctx.environment.cwd, dir);
+  const files = await sourceFiles(ctx.environment, folder);
+  const upload = () =>
+    client.call("builds.upload", {
+      ...{ params, signal: ctx.signal, upload: archiveOf(folder, files) },
+      ...(message === undefined ? {} : { query: { message } }),
+    });
+  return withProgress(ctx, `Sending ${files.length} ${files.length === 1 ? "file" : "files"}`, upload);
 }
 
 // With --json the log stays unprinted: stdout then carries one document.

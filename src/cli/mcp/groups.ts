@@ -29,12 +29,14 @@ export const groups: readonly Group[] = [
   },
   {
     name: "deployments",
-    about: "Deployments, builds and their logs. A git push deploys by itself.",
+    about: "Deployments, builds and their logs. A git push deploys by itself, and so does write_files, without git.",
     actions: {
       list: "deployments.list",
       builds: "builds.list",
       build: "builds.get",
       build_log: "builds.logs",
+      files: "builds.source",
+      write_files: "builds.change",
       cancel: "builds.cancel",
       deploy: "deployments.create",
       rollback: "deployments.rollback",

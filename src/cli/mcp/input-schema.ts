@@ -57,6 +57,7 @@ export function argumentsOf(row: Row): readonly Argument[] {
 /** Rows whose end a call may wait for. */
 export const awaitedRows: readonly string[] = [
   "deployments.create",
+  "builds.change",
   "backups.create",
   "env.set",
   "env.delete",

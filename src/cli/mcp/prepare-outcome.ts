@@ -71,5 +71,5 @@ function deploymentEnd(session: Session, { document, params }: Begun): () => Pro
 
 async function deploymentOf(client: Client, slug: string, buildId: string) {
   const { deployments } = await client.call("deployments.list", { params: { slug } });
-  return deployments.find((one) => one.build_id === buildId && (one.trigger === "push" || one.trigger === "redeploy"));
+  return deployments.find((one) => one.build_id === buildId && ["push", "upload", "redeploy"].includes(one.trigger));
 }

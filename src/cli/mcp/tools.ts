@@ -39,10 +39,10 @@ export function offeredTools(offer: Offer): readonly Tool[] {
   return [diagnoseTool(offer), ...grouped, apiRoutesTool, apiCallTool(offer)];
 }
 
-/** The row of this name. Undefined when there is none, or none for this offer: a model's context is no place for a secret. */
+/** The row of this name. Undefined when there is none, or none for this offer: a model's context is no place for a secret or an archive. */
 export function offeredRow(offer: Offer, name: string): Row | undefined {
   const row = rows.get(name);
-  return row === undefined || row.secret !== null || (offer.readOnly && changes(row)) ? undefined : row;
+  return row === undefined || row.secret !== null || row.upload || (offer.readOnly && changes(row)) ? undefined : row;
 }
 
 function groupTool({ name, about, actions }: Group, offer: Offer, changing: boolean): readonly Tool[] {

@@ -3,6 +3,7 @@ import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelled, cancelWork } from "./cancel.ts";
+import { buildUpload, placeOf, requireUpload } from "./source.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
@@ -32,6 +33,38 @@ export const builds: Handlers<"builds"> = {
     return { ...build, deployment: (await selectOutcome(ctx.tx, org_id, id)) ?? null };
   },
 
+  async source(ctx, { query }) {
+    const { repositories } = ctx.platform.ports;
+    const { base: commit } = await placeOf(ctx.platform, ctx.project);
+    if (commit === null) return query.path === undefined ? { commit, files: [], text: null } : ctx.fail("not_found");
+    if (query.path === undefined)
+      return {
+        commit,
+        files: [...(await repositories.files(ctx.project.id, commit, limits.files_listed))],
+        text: null,
+      };
+    const file = { path: query.path, maxBytes: limits.file_text_bytes };
+    const bytes = await repositories.read(ctx.project.id, commit, file);
+    if (bytes === null) return ctx.fail("not_found");
+    return { commit, files: [], text: textOf(bytes) };
+  },
+
+  async upload(ctx, { query, body }) {
+    await requireUpload(ctx);
+    const { message = "Upload" } = query;
+    const outcome = () => buildUpload(ctx, { content: { archive: body }, removed: [], keepsOthers: false, message });
+    return { changesLate: true, outcome };
+  },
+
+  async change(ctx, { body }) {
+    await requireUpload(ctx);
+    const { files, delete: removed, message = describeChange(files, removed) } = body;
+    if (files.length + removed.length === 0)
+      return ctx.fail("invalid_request", { error: "Name files to write or to delete." });
+    const content = { files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })) };
+    return { changesLate: true, outcome: () => buildUpload(ctx, { content, removed, keepsOthers: true, message }) };
+  },
+
   async logs(ctx, { params, query }) {
     const found = await selectBuild(ctx.tx, ctx.caller.org_id, params.id);
     if (found === undefined) return ctx.fail("not_found");
@@ -42,6 +75,22 @@ export const builds: Handlers<"builds"> = {
     return { build_id: found.id, status: found.status, log: text, next_offset, complete };
   },
 };
+
+function textOf(bytes: Buffer): string | null {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+/** A commit's message where the caller gave none. */
+function describeChange(files: readonly { readonly path: string }[], removed: readonly string[]): string {
+  const names = [...files.map(({ path }) => path), ...removed];
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : "";
+  return `Change ${names.slice(0, 3).join(", ")}${more}`.slice(0, 200);
+}
 
 async function readsToEnd(ctx: Context<"builds.logs">, id: string, offset: number): Promise<boolean> {
   const rest = await ctx.platform.ports.logStore.readBuild(id, offset, mostLogBytes);

@@ -9,7 +9,7 @@ export interface NewBuild {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly origin: "push" | "redeploy";
+  readonly origin: "push" | "upload" | "redeploy";
   readonly commit: string;
   readonly branch: string;
   readonly message: string;
@@ -60,7 +60,7 @@ export async function takeQueued(db: Db, owner: string, underWay: readonly strin
     from project p
     where p.id = b.project_id and b.id = (
       select q.id from build q join organization o on o.id = q.org_id
-      where o.suspended_at is null and q.status = 'queued' and (q.origin = 'redeploy' or q.lease_until > now())
+      where o.suspended_at is null and q.status = 'queued' and (q.origin <> 'push' or q.lease_until > now())
         and ${isNoneOf(underWay, "q.id")}
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       order by q.created_at, q.id for update of q skip locked limit 1)
@@ -74,7 +74,7 @@ export interface TakenBuild {
   readonly org_id: string;
   readonly project_id: string;
   readonly number: number;
-  readonly origin: "push" | "redeploy";
+  readonly origin: "push" | "upload" | "redeploy";
   readonly commit: string;
   readonly old_commit: string | null;
   readonly branch: string;

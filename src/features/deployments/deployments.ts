@@ -28,6 +28,7 @@ import { isOwnFault } from "./rules.ts";
 
 export { endComing } from "./end-coming.ts";
 export {
+  deployedCommit,
   endSwitch,
   othersRun,
   processesOf,
@@ -89,7 +90,7 @@ interface Source {
 }
 
 interface BuiltSource extends Source {
-  readonly trigger: "push" | "redeploy";
+  readonly trigger: "push" | "upload" | "redeploy";
   readonly branch: string;
   readonly old_commit: string | null;
   /** The control plane that a pusher waits at. */
@@ -120,7 +121,7 @@ export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): 
  * the branch would never say so.
  */
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
-  if (source.trigger !== "push") return false;
+  if (source.trigger === "redeploy") return false;
   const commit = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
   return commit !== undefined && commit !== source.old_commit;
 }

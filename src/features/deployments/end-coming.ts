@@ -19,7 +19,7 @@ export async function endComing(
     })
     .where("org_id", "=", build.org_id)
     .where("build_id", "=", build.id)
-    .where("trigger", "in", ["push", "redeploy"])
+    .where("trigger", "in", ["push", "upload", "redeploy"])
     .where("status", "in", ["pending", "starting"])
     .returning(["id", "project_id"])
     .executeTakeFirst();

@@ -73,7 +73,7 @@ export interface DeploymentRow {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly trigger: "push" | "redeploy" | "rollback" | "variables" | "restart";
+  readonly trigger: "push" | "upload" | "redeploy" | "rollback" | "variables" | "restart";
   readonly build_id: string;
   readonly commit: string;
   readonly image: Image;
@@ -115,6 +115,7 @@ export interface TakenDeployment {
   readonly build_id: string;
   readonly commit: string;
   readonly branch: string;
+  readonly old_commit: string | null;
   readonly image: Image;
   readonly port: number | null;
   readonly health_path: string | null;
@@ -143,7 +144,7 @@ export async function takeDeployment(
     from chosen, project p, organization o, build b
     where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
     returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, d.number, d.status, d.trigger,
-      d.build_id, d.commit, b.branch, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
+      d.build_id, d.commit, b.branch, b.old_commit, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
       p.deleted_at, o.suspended_at`.execute(db);
   return taken.rows[0];
 }
@@ -354,7 +355,7 @@ export async function setReplicas(tx: Tx, orgId: string, projectId: string, repl
 
 /** The commit of the newest push to the branch that went live: what git's ref points at. Undefined when there was none. */
 export async function deployedCommit(
-  tx: Tx,
+  tx: Db | Tx,
   orgId: string,
   projectId: string,
   branch: string,
@@ -365,7 +366,7 @@ export async function deployedCommit(
     .select("build.commit")
     .where("deployment.org_id", "=", orgId)
     .where("deployment.project_id", "=", projectId)
-    .where("deployment.trigger", "=", "push")
+    .where("deployment.trigger", "in", ["push", "upload"])
     .where("deployment.activated_at", "is not", null)
     .where("build.branch", "=", branch)
     .orderBy("deployment.number", "desc")

@@ -23,6 +23,7 @@ import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
 import { edgeUnavailable, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
+import { moveBranch } from "../repositories/move-branch.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
@@ -125,12 +126,21 @@ function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switch
 }
 
 /** Followers of the log get the complete log before they learn of the switch. */
-async function announce({ platform, deployment, lease, log }: Release): Promise<void> {
+async function announce(release: Release): Promise<void> {
+  const { platform, deployment, lease, log } = release;
   log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
   await log.flush();
+  // A push moves its branch by itself. Whoever sends the next change of an upload's files finds it where it belongs.
+  if (deployment.trigger === "upload")
+    await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
   await platform.wakeups.send(platform.db, "outcomes", deployment.id);
   await platform.wakeups.send(platform.db, "apps", deployment.project_id);
+}
+
+/** The `repositories` task moves it then. */
+function notMoved({ platform, deployment }: Release, error: unknown): void {
+  platform.log.warn({ err: error, project_id: deployment.project_id }, "an upload's branch could not be moved yet");
 }
 
 /** Shows the pusher the application's last words and what to do, and answers what was said. */
@@ -189,7 +199,7 @@ function readAlong(deployment: TakenDeployment): string | null {
 
 /** Whether it deploys what a build has just made. */
 function isOfBuild({ trigger }: TakenDeployment): boolean {
-  return trigger === "push" || trigger === "redeploy";
+  return trigger === "push" || trigger === "upload" || trigger === "redeploy";
 }
 
 async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {

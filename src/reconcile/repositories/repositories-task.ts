@@ -2,6 +2,7 @@ import { pushedDeployments } from "../../features/deployments/deployments.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
+import { moveBranch } from "./move-branch.ts";
 
 /**
  * Mends what a crash left in repositories: a commit that was activated but whose branch was not moved any more, because git went
@@ -56,13 +57,8 @@ function troubled(platform: Platform, projectId: string, error: unknown): undefi
 }
 
 async function mend(platform: Platform, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {
-  const ref = `refs/heads/${row.branch}`;
   const { repositories } = platform.ports;
-  const wasDamaged = await repositories.repairRef(row.project_id, ref);
-  const now = await repositories.resolve(row.project_id, ref);
-  // Anything but the commit before the push means that a later push has moved it, unless nothing is left of where it was.
-  if (now === row.commit || (now !== row.old_commit && !wasDamaged)) return false;
-  const moved = await repositories.moveRef(row.project_id, ref, now, row.commit);
+  const moved = await moveBranch(platform, row);
   if (moved) {
     platform.log.info({ project_id: row.project_id, commit: row.commit }, "moved a branch to the commit that serves");
     await repositories.unpin(row.project_id, row.build_id);

@@ -90,6 +90,7 @@ function entriesOf(deployments: readonly Deployment[], builds: readonly Build[])
 
 const triggers = {
   push: "push",
+  upload: "upload",
   redeploy: "redeploy",
   rollback: "rollback",
   variables: "variables",

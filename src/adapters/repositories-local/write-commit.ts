@@ -1,0 +1,156 @@
+import { Readable } from "node:stream";
+import { run, runOk, type RunOptions } from "../../kit/exec.ts";
+import type { NewCommit } from "../../ports/repositories.ts";
+import { startBlobImport, type BlobImport } from "./blob-import.ts";
+import type { GitCommands } from "./commands.ts";
+import { readArchive } from "./read-archive.ts";
+import { SourceRefused, sourcePath } from "./source-path.ts";
+
+type Mode = "100644" | "100755" | "120000";
+
+/** What is to be at a path: a mode, and which of the imported blobs. */
+interface Planned {
+  readonly mode: Mode;
+  readonly blob: number;
+}
+
+const importTimeoutMs = 240_000;
+
+/** Makes the commit in the quarantine that `place` names, whose own index it uses. Throws `SourceRefused`. */
+export async function writeCommit(git: GitCommands, place: RunOptions, commit: NewCommit): Promise<string> {
+  const before = commit.base === null ? [] : await entriesOf(git, place, commit.base);
+  const removed = removals(commit.removed, before);
+  const blobs = startBlobImport(git.importBlobs(), place);
+  const timer = setTimeout(blobs.abort, importTimeoutMs);
+  try {
+    const planned = await plan(blobs, commit, new Map(before.map(({ path, mode }) => [path, mode])));
+    const ids = await blobs.finish();
+    await fillIndex(git, place, { base: commit.base, removed, planned, ids });
+  } catch (error) {
+    blobs.abort();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+  const tree = (await runOk(git.writeTree(), place)).stdout.trim();
+  const id = await commitTree(git, place, { ...commit, tree });
+  await check(git, place, id, before);
+  return id;
+}
+
+async function plan(
+  blobs: BlobImport,
+  { content, limits }: NewCommit,
+  modes: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, Planned>> {
+  const planned = new Map<string, Planned>();
+  if ("files" in content) {
+    for (const { path: given, content: bytes, executable } of content.files) {
+      const path = sourcePath(given);
+      const isExecutable = executable ?? modes.get(path) === "100755";
+      const blob = await blobs.add(bytes.length, Readable.from([bytes]));
+      planned.set(path, { mode: isExecutable ? "100755" : "100644", blob });
+    }
+    return planned;
+  }
+  let bytes = 0;
+  await readArchive(content.archive, limits, {
+    async file({ path, mode, sizeBytes, content: parts }) {
+      bytes += sizeBytes;
+      if (bytes > limits.bytes)
+        throw new SourceRefused(
+          "too_large",
+          `The source unpacks to more than ${Math.floor(limits.bytes / 1024 / 1024)} MiB.`,
+        );
+      planned.set(path, { mode, blob: await blobs.add(sizeBytes, parts) });
+    },
+    hardLink(path, target) {
+      const same = planned.get(target);
+      if (same === undefined)
+        throw new SourceRefused(
+          "invalid",
+          `The link ${JSON.stringify(path)} names a file that the archive does not hold.`,
+        );
+      planned.set(path, same);
+    },
+  });
+  if (planned.size === 0) throw new SourceRefused("invalid", "The archive holds no file.");
+  return planned;
+}
+
+/** A file or link of a commit. */
+export interface Entry {
+  readonly mode: string;
+  readonly oid: string;
+  readonly sizeBytes: number;
+  readonly path: string;
+}
+
+/** All files and links of a commit. */
+export async function entriesOf(git: GitCommands, place: RunOptions, commit: string): Promise<Entry[]> {
+  const listed = await runOk(git.listTree(commit), { ...place, maxOutputBytes: 256 * 1024 * 1024 });
+  return listed.stdout.split("\0").flatMap((record) => {
+    const [, mode = "", type = "tree", oid = "", size = "", path = ""] =
+      /^(\d+) (\w+) (\w+) +(\S+)\t([^]+)$/.exec(record) ?? [];
+    return type === "tree" ? [] : [{ mode, oid, path, sizeBytes: size === "-" ? 0 : Number(size) }];
+  });
+}
+
+/** The files that go: those named, and all in a folder that is named. */
+function removals(named: readonly string[], before: readonly Entry[]): readonly string[] {
+  return named.flatMap((given) => {
+    const path = sourcePath(given);
+    const gone = before.filter((entry) => entry.path === path || entry.path.startsWith(`${path}/`));
+    if (gone.length === 0) throw new SourceRefused("invalid", `There is no file ${JSON.stringify(path)} to delete.`);
+    return gone.map((entry) => entry.path);
+  });
+}
+
+interface Filling {
+  readonly base: string | null;
+  readonly removed: readonly string[];
+  readonly planned: ReadonlyMap<string, Planned>;
+  readonly ids: readonly string[];
+}
+
+const nothing = "0".repeat(40);
+
+async function fillIndex(git: GitCommands, place: RunOptions, { base, removed, planned, ids }: Filling): Promise<void> {
+  if (base !== null) await runOk(git.readTree(base), place);
+  const records = function* () {
+    for (const path of removed) yield `0 ${nothing}\t${path}\0`;
+    for (const [path, { mode, blob }] of planned) yield `${mode} ${ids[blob]}\t${path}\0`;
+  };
+  const done = await run(git.updateIndex(), { ...place, stdin: Readable.from(records(), { objectMode: false }) });
+  if (done.exitCode !== 0) throw new Error(`git could not make the index: ${done.stderr.trim().slice(-500)}`);
+  // git leaves out what it does not take, and goes on.
+  const path = /^Ignoring path (.+)/m.exec(done.stderr)?.[1];
+  if (path !== undefined)
+    throw new SourceRefused("invalid", `git does not take the path ${JSON.stringify(path.slice(0, 200))}.`);
+}
+
+async function commitTree(
+  git: GitCommands,
+  place: RunOptions,
+  { tree, parent, message, author }: NewCommit & { readonly tree: string },
+): Promise<string> {
+  const name = author.replace(/[\p{Cc}<>]/gu, " ").trim() || "Berth";
+  const who = { name, email: "source@berth.invalid" };
+  const env = {
+    ...place.env,
+    ...{ GIT_AUTHOR_NAME: who.name, GIT_AUTHOR_EMAIL: who.email },
+    ...{ GIT_COMMITTER_NAME: who.name, GIT_COMMITTER_EMAIL: who.email },
+  };
+  return (await runOk(git.commitTree(tree, parent), { ...place, env, stdin: message })).stdout.trim();
+}
+
+/** git checks every push for files that attack those who clone it; only `.gitmodules` can hold such here. */
+async function check(git: GitCommands, place: RunOptions, commit: string, before: readonly Entry[]): Promise<void> {
+  const known = new Set(before.map(({ path }) => path));
+  const after = await entriesOf(git, place, commit);
+  if (!after.some(({ path }) => /(?:^|\/)\.gitmodules$/i.test(path) && !known.has(path))) return;
+  const checked = await run(git.check(commit), place);
+  if (checked.exitCode === 0) return;
+  const why = checked.stderr.trim().split("\n")[0] ?? "";
+  throw new SourceRefused("invalid", `git refuses these files: ${why.slice(0, 200)}`);
+}

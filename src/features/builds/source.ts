@@ -1,0 +1,97 @@
+import { limits as standard } from "../../contract/limits.ts";
+import type { NewCommit, Written } from "../../ports/repositories.ts";
+import type { Context, HandlerPlatform } from "../context.ts";
+import { deployedCommit } from "../deployments/deployments.ts";
+import { requireRoomForBuild } from "../disk/disk.ts";
+import { addToLog } from "./follow-build.ts";
+import { requestBuild } from "./request.ts";
+import { newId } from "../../kit/ids.ts";
+
+/** Of both rows that take files. */
+type UploadContext = Pick<Context<"builds.upload">, "platform" | "project" | "caller" | "note" | "tx" | "fail">;
+
+/** The last commit that came without git, whatever became of it; kept so that a change can mend one that failed. */
+const uploadPin = "upload";
+
+/** Where a project's next source stands: the branch, its commit, and the commit whose files a change begins with. */
+interface Place {
+  readonly branch: string;
+  readonly head: string | null;
+  readonly base: string | null;
+}
+
+/** Finds it in rows and repository. What was uploaded last counts as long as nothing else has moved the branch since. */
+export async function placeOf(
+  { db, ports }: Pick<HandlerPlatform, "db" | "ports">,
+  project: { readonly org_id: string; readonly id: string; readonly deploy_branch: string | null },
+): Promise<Place> {
+  const { repositories } = ports;
+  const branch = project.deploy_branch ?? "main";
+  await repositories.ensure(project.id);
+  const deployed = await deployedCommit(db, project.org_id, project.id, branch);
+  const head = deployed ?? (await repositories.resolve(project.id, `refs/heads/${branch}`));
+  const upload = await repositories.pinned(project.id, uploadPin);
+  const continues = upload !== null && (await repositories.parentOf(project.id, upload)) === head;
+  return { branch, head, base: continues ? upload : head };
+}
+
+/** Refuses what no upload could pass: foreign code on this machine, a full disk. */
+export async function requireUpload(ctx: UploadContext): Promise<void> {
+  if (!ctx.platform.admitsCode({ slug: ctx.caller.org_slug }))
+    return ctx.fail("forbidden", {
+      error: "This machine cannot isolate applications, so it runs the code of its first organization only.",
+      hint: "The platform's operator can change that.",
+    });
+  await requireRoomForBuild(ctx);
+}
+
+export interface Uploaded {
+  readonly content: NewCommit["content"];
+  readonly removed: readonly string[];
+  /** Files that are not named stay. */
+  readonly keepsOthers: boolean;
+  readonly message: string;
+}
+
+/** Makes a commit of files and queues its build, through the same checks as a push. */
+export async function buildUpload(ctx: UploadContext, { content, removed, keepsOthers, message }: Uploaded) {
+  const { platform, project, caller } = ctx;
+  const { repositories, logStore } = platform.ports;
+  const place = await placeOf(platform, project);
+  const base = keepsOthers ? place.base : null;
+  const limits = treeLimits(platform);
+  const author = caller.token_name;
+  const commit = { parent: place.head, base, removed, content, message, author, limits };
+  const written = requireWritten(ctx, await repositories.write(project.id, commit));
+  const id = newId("bld");
+  let subject = "";
+  try {
+    const inspection = await repositories.inspect(project.id, written.commit, written.quarantine, limits);
+    if (inspection.outcome === "refused")
+      return ctx.fail("payload_too_large", { error: inspection.summary, hint: inspection.hint });
+    subject = inspection.message;
+    await repositories.pin(project.id, uploadPin, written.commit, written.quarantine);
+    const notes = (inspection.notes ?? []).map((note) => `       ${note}`);
+    await addToLog(logStore, id, notes, () => {});
+  } finally {
+    await repositories.discard(project.id, written.quarantine);
+  }
+  await platform.db.transaction().execute((tx) =>
+    requestBuild(tx, platform.wakeups, {
+      ...{ id, ...project.key, origin: "upload" as const, commit: written.commit, branch: place.branch, message: subject },
+      ...{ old_commit: place.head, requested_by: caller.token_name, lease_owner: null },
+    }),
+  );
+  ctx.note({ target: id, detail: { commit: written.commit } });
+  return { build_id: id, commit: written.commit, base };
+}
+
+function requireWritten(ctx: UploadContext, written: Written): Extract<Written, { outcome: "written" }> {
+  if (written.outcome === "written") return written;
+  return ctx.fail(written.code === "too_large" ? "payload_too_large" : "invalid_request", { error: written.summary });
+}
+
+function treeLimits({ limits = {} }: HandlerPlatform) {
+  const { tree_entries, tree_bytes, pack_bytes } = { ...standard, ...limits };
+  return { entries: tree_entries, bytes: tree_bytes, archiveBytes: pack_bytes };
+}
