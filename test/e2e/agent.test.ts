@@ -104,7 +104,7 @@ test("an agent without git gets from nothing to live with database and worker, b
     each.type,
     each.running[0]?.state,
   ]);
-  assert.deepEqual(running.sort(), [
+  assert.deepEqual(running, [
     ["web", "up"],
     ["worker", "up"],
   ]);
