@@ -1,15 +1,5 @@
 import { posix } from "node:path";
 
-/** A file, or what a folder of files cannot have. `summary` says why the source as a whole is refused. */
-export class SourceRefused extends Error {
-  readonly code: "invalid" | "too_large";
-  constructor(code: SourceRefused["code"], summary: string) {
-    super(summary);
-    this.name = "SourceRefused";
-    this.code = code;
-  }
-}
-
 const longestPath = 4096;
 const deepest = 200;
 
@@ -35,6 +25,16 @@ export function requireInside(path: string, target: string): void {
   if (target !== "" && !target.startsWith("/") && !target.includes("\0") && lands !== ".." && !lands.startsWith("../"))
     return;
   throw new SourceRefused("invalid", `The link ${shown(path)} leads out of the source, to ${shown(target)}.`);
+}
+
+/** Thrown for files that can become no commit; the message says which and why. */
+export class SourceRefused extends Error {
+  readonly code: "invalid" | "too_large";
+  constructor(code: SourceRefused["code"], summary: string) {
+    super(summary);
+    this.name = "SourceRefused";
+    this.code = code;
+  }
 }
 
 function shown(text: string): string {

@@ -78,7 +78,14 @@ export async function buildUpload(ctx: UploadContext, { content, removed, keepsO
   }
   await platform.db.transaction().execute((tx) =>
     requestBuild(tx, platform.wakeups, {
-      ...{ id, ...project.key, origin: "upload" as const, commit: written.commit, branch: place.branch, message: subject },
+      ...{
+        id,
+        ...project.key,
+        origin: "upload" as const,
+        commit: written.commit,
+        branch: place.branch,
+        message: subject,
+      },
       ...{ old_commit: place.head, requested_by: caller.token_name, lease_owner: null },
     }),
   );
