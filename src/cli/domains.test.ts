@@ -37,6 +37,36 @@ test("--wait asks until the name is served, and prints one document", async () =
   assert.equal(asked, 2);
 });
 
+test("--wait goes on until the certificate that the platform orders is there, and ends with its reason when it fails", async () => {
+  const served = { dns_status: "ok", serving: true } as const;
+  const next = { ssl_next_attempt_at: "2026-01-01T00:00:00.000Z" };
+  const states = [
+    { ...served, ...next },
+    { ...served, ...next, ssl_status: "issuing", ssl_detail: "The certificate is being ordered." },
+    { ...served, ...next, ssl_status: "active", ssl_detail: "Valid until 2026-03-01." },
+  ] as const;
+  let asked = 0;
+  await using platform = await startScriptedPlatform({
+    "domains.attach": () => sampleDomain(),
+    "domains.list": () => ({ domains: [sampleDomain(states[asked++ % states.length])] }),
+  });
+  await using user = await cliUser(login(platform.url));
+  const added = await user.berth(["domains", "add", "www.example.com", "--wait", "-p", "demo"]);
+  assert.equal(added.exitCode, 0, added.stderr);
+  assert.match(added.stdout, /www\.example\.com is served over HTTPS\./);
+  assert.equal(asked, states.length);
+  await using refusing = await startScriptedPlatform({
+    "domains.attach": () => sampleDomain(),
+    "domains.list": () => ({
+      domains: [sampleDomain({ ...served, ...next, ssl_status: "failed", ssl_detail: "The port is closed." })],
+    }),
+  });
+  await using other = await cliUser(login(refusing.url));
+  const failed = await other.berth(["domains", "add", "www.example.com", "--wait", "-p", "demo"]);
+  assert.equal(failed.exitCode, 1);
+  assert.match(failed.stderr, /no certificate yet: The port is closed\./);
+});
+
 test("a check fails as long as a name does not lead here, and says what is missing", async () => {
   let isReady = false;
   await using platform = await startScriptedPlatform({

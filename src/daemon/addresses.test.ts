@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { HttpsNames } from "../features/certificates/certificates.ts";
 import { domainSettingsOf } from "./addresses.ts";
 import { readConfig } from "./config.ts";
 
 const settings = (environment: Record<string, string>) => {
-  const { publicAddresses, isPublic } = domainSettingsOf(readConfig({ BERTH_DATA: "/tmp/x", ...environment }));
+  const config = readConfig({ BERTH_DATA: "/tmp/x", ...environment });
+  const { publicAddresses, isPublic } = domainSettingsOf(config, new HttpsNames());
   return [publicAddresses, isPublic];
 };
 

@@ -27,12 +27,16 @@ export function addressesOf(config: Config, https: Pick<HttpsNames, "has">): Add
 }
 
 /** What users' hostnames must lead to, and which they cannot be. */
-export function domainSettingsOf(config: Config): DomainSettings {
+export function domainSettingsOf(config: Config, https: Pick<HttpsNames, "has">): DomainSettings {
   const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
   const publicAddresses = config.publicAddresses.length > 0 ? config.publicAddresses : addressesOfListen(config.listen);
   const isPublic = config.publicAddresses.length > 0 || publicAddresses.some((address) => !isLoopback(address));
   const graceMs = config.domainGraceHours * 3_600_000;
-  return { appsDomain: plain(config.domain), controlHost: plain(config.host), publicAddresses, isPublic, graceMs };
+  return {
+    ...{ appsDomain: plain(config.domain), controlHost: plain(config.host), publicAddresses, isPublic, graceMs },
+    ordersCertificates: config.acmeDirectory !== null,
+    servesHttps: (hostname) => https.has(hostname),
+  };
 }
 
 function isLoopback(address: string): boolean {

@@ -86,7 +86,6 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       notifiers: notifiersOf(config, log),
     },
     settings: settingsOf(config),
-    domains: domainSettingsOf(config),
     ...httpsOf(config, log),
   };
   const leaveMachine = async () => {
@@ -111,7 +110,8 @@ interface Wired {
 function httpsOf(config: Config, log: Log) {
   const httpsNames = new HttpsNames();
   const { appUrl } = addressesOf(config, httpsNames);
-  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl };
+  const domains = domainSettingsOf(config, httpsNames);
+  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, domains };
 }
 
 /** git runs as the user below that of the control plane's own database. */

@@ -165,6 +165,8 @@ const testDomains: DomainSettings = {
   publicAddresses: ["192.0.2.1", "2001:db8::1"],
   isPublic: true,
   graceMs: 3_600_000,
+  ordersCertificates: false,
+  servesHttps: () => false,
 };
 
 /** Takes every source, and keeps nothing of it. */

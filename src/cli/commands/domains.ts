@@ -70,10 +70,11 @@ function addAdd(domains: Command, ctx: CliContext): void {
     const domain = await withProgress(ctx, `Attaching ${oneLine(hostname, 80)}`, () =>
       client.call("domains.attach", { params: { slug }, body, signal: ctx.signal }),
     );
-    if (options.wait !== true || domain.serving) return ctx.output.result(domain, (paint) => describe(paint, domain));
+    if (options.wait !== true || isReady(domain)) return ctx.output.result(domain, (paint) => describe(paint, domain));
     ctx.output.note((paint) => describe(paint, domain));
     const served = await awaitServing(ctx, client, { slug, domain, limitMs });
-    return ctx.output.result(served, () => `${served.hostname} is served.`);
+    const how = served.ssl_status === "active" ? "served over HTTPS" : "served";
+    return ctx.output.result(served, () => `${served.hostname} is ${how}.`);
   });
 }
 
@@ -90,7 +91,7 @@ function addCheck(domains: Command, ctx: CliContext): void {
     const client = await ctx.client();
     const checked: Domain[] = [];
     for (const domain of await chosen(client, slug, given)) {
-      const waits = options.wait === true && !domain.serving;
+      const waits = options.wait === true && !isReady(domain);
       checked.push(waits ? await awaitServing(ctx, client, { slug, domain, limitMs }) : domain);
     }
     ctx.output.result({ domains: checked }, (paint) => checked.map((domain) => describe(paint, domain)).join("\n\n"));
@@ -118,6 +119,19 @@ function notHere(wrong: readonly Domain[]): CliError {
   });
 }
 
+/** Served, and with its certificate where the platform orders one. */
+function isReady({ serving, ssl_status, ssl_next_attempt_at }: Domain): boolean {
+  return serving && (ssl_status === "active" || ssl_next_attempt_at === null);
+}
+
+function noCertificate({ hostname, ssl_detail, ssl_next_attempt_at }: Domain): CliError {
+  const next = ssl_next_attempt_at === null ? "" : ` It is tried again at ${ssl_next_attempt_at}.`;
+  return new CliError("refused", "no_certificate", {
+    message: `${hostname} is served over HTTP, but has no certificate yet: ${oneLine(ssl_detail)}`,
+    hint: `\`berth domains check --wait\` waits for it.${next}`,
+  });
+}
+
 // The platform looks names up by itself, a new one every 15 seconds; asking more often shows nothing new.
 const pauseMs = { firstMs: 1000, atMostMs: 5000 };
 
@@ -134,8 +148,9 @@ async function awaitServing(
         const now = (await patiently(ctx, ask)).domains.find((row) => row.hostname === hostname);
         if (now === undefined)
           throw new CliError("notFound", "not_found", { message: `${hostname} was detached meanwhile.` });
-        say(`Waiting for ${hostname}: ${oneLine(now.dns_detail, 100)}`);
-        return now.serving ? now : undefined;
+        say(`Waiting for ${hostname}: ${oneLine(now.serving ? now.ssl_detail : now.dns_detail, 100)}`);
+        if (now.serving && now.ssl_status === "failed") throw noCertificate(now);
+        return isReady(now) ? now : undefined;
       },
       { timeoutMs: limitMs, ...pauseMs, signal: ctx.signal },
     ),
@@ -143,7 +158,7 @@ async function awaitServing(
   ctx.signal.throwIfAborted();
   if (served !== undefined) return served;
   throw new CliError("unavailable", "timeout", {
-    message: `${hostname} does not lead here yet.`,
+    message: `${hostname} does not lead here yet, or has no certificate yet.`,
     hint: "The platform checks again by itself; `berth domains check` shows what is missing.",
   });
 }

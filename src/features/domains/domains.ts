@@ -23,6 +23,10 @@ export interface DomainSettings extends OwnNames {
   readonly isPublic: boolean;
   /** How long a hostname is served after its records were lost. */
   readonly graceMs: number;
+  /** Whether a certificate is ordered for every hostname that is served. */
+  readonly ordersCertificates: boolean;
+  /** Whether the edge has a certificate for a hostname, its own or one that covers it. */
+  readonly servesHttps: (hostname: string) => boolean;
 }
 
 /** What looking up hostnames needs of the world. */

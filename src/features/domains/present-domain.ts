@@ -14,16 +14,26 @@ export function presentDomain(settings: DomainSettings, row: DomainRow): Present
     ...row,
     serving: row.verified_at !== null,
     serving_until: row.lost_at === null ? null : new Date(Date.parse(row.lost_at) + settings.graceMs).toISOString(),
-    ssl_detail: row.ssl_detail ?? certificateText(row),
+    ...certificateOf(settings, row),
     instructions: instructionsFor(settings, row),
   };
 }
 
-// Says what is, not what may come: whether certificates are ordered at all depends on the installation.
-function certificateText({ dns_status }: DomainRow): string {
-  return dns_status === "ok"
-    ? "The name has no certificate; it is served over HTTP."
-    : "The name has no certificate, and its DNS records do not lead here.";
+type CertificateFields = Pick<Presented, "ssl_status" | "ssl_detail" | "ssl_next_attempt_at">;
+
+/** How the name's certificate stands; one that nothing was ordered for may be covered by a certificate of the platform. */
+function certificateOf(settings: DomainSettings, row: DomainRow): CertificateFields {
+  const { ssl_status, ssl_detail, ssl_next_attempt_at, dns_status, hostname } = row;
+  if (ssl_detail !== null) return { ssl_status, ssl_detail, ssl_next_attempt_at };
+  if (settings.servesHttps(hostname))
+    return { ssl_status: "active", ssl_detail: "A certificate of the platform covers the name.", ssl_next_attempt_at };
+  const isHere = dns_status === "ok";
+  if (settings.ordersCertificates) {
+    const text = "The name has no certificate yet; one is ordered as soon as its DNS records lead here.";
+    return { ssl_status, ssl_detail: text, ssl_next_attempt_at: row.created_at };
+  }
+  const way = isHere ? "; it is served over HTTP." : ", and its DNS records do not lead here.";
+  return { ssl_status, ssl_detail: `The name has no certificate${way}`, ssl_next_attempt_at };
 }
 
 function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions {
