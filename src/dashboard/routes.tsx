@@ -37,6 +37,11 @@ const projectRoutes = [
     validateSearch: search<MetricsSearch>(),
     component: page(() => import("./pages/metrics/metrics-page.tsx"), "MetricsPage"),
   }),
+  createRoute({
+    ...within("processes"),
+    component: page(() => import("./pages/processes/processes-page.tsx"), "ProcessesPage"),
+  }),
+  createRoute({ ...within("runs/$number"), component: page(() => import("./pages/runs/run-page.tsx"), "RunPage") }),
   createRoute({ ...within("variables"), component: page(() => import("./pages/env/env-page.tsx"), "EnvPage") }),
   createRoute({
     ...within("domains"),

@@ -120,6 +120,22 @@ test("logs follow, and what an application prints is text", { skip }, async () =
   await isAccessible();
 });
 
+test("a command runs once, and its output follows as text", { skip }, async () => {
+  await page.goto(at("/projects/demo/processes"));
+  await page.getByRole("cell", { name: /web · replica 0/ }).waitFor();
+  await press("Run a command");
+  await page.getByRole("textbox", { name: "Command" }).fill(`echo '${script}'; cat package.json > /dev/null; exit 7`);
+  await press("Run");
+  await heading("Command 1").waitFor();
+  await page.getByRole("log").getByText(script, { exact: true }).waitFor();
+  await page.getByRole("status").getByText("Failed").first().waitFor();
+  await page.getByText("7", { exact: true }).waitFor();
+  await isAccessible();
+  await page.getByRole("link", { name: "Processes" }).click();
+  await page.getByRole("cell", { name: /echo '<img/ }).waitFor();
+  await isAccessible();
+});
+
 test("a variable is set, and a .env pasted; no value comes back", { skip }, async () => {
   await page.goto(at("/projects/demo/variables"));
   await press("Set a variable");

@@ -24,10 +24,12 @@ export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
+  if (seconds < 3600) return twoParts(`${Math.floor(seconds / 60)} min`, seconds % 60, "s");
+  if (seconds < 86_400) return twoParts(`${Math.floor(seconds / 3600)} h`, Math.floor((seconds % 3600) / 60), "min");
+  return twoParts(`${Math.floor(seconds / 86_400)} d`, Math.floor((seconds % 86_400) / 3600), "h");
 }
+
+const twoParts = (first: string, rest: number, unit: string) => (rest === 0 ? first : `${first} ${rest} ${unit}`);
 
 /** `just now`, `3 min ago`, `in 2 h`. */
 export function relative(at: string, nowMs: number): string {

@@ -32,6 +32,7 @@ interface Section {
 export const projectTabs = [
   ["/projects/$slug", "Overview"],
   ["/projects/$slug/deployments", "Deployments"],
+  ["/projects/$slug/processes", "Processes"],
   ["/projects/$slug/logs", "Logs"],
   ["/projects/$slug/metrics", "Metrics"],
   ["/projects/$slug/variables", "Variables"],

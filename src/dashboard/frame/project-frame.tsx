@@ -5,8 +5,8 @@ import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
 import { Page } from "../ui/page.tsx";
-import { Status } from "../ui/status.tsx";
-import { Ago, Mono, Plain } from "../ui/text.tsx";
+import { Dot, Status } from "../ui/status.tsx";
+import { Ago, Mono } from "../ui/text.tsx";
 import { View } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
 import { projectTabs } from "./places.ts";
@@ -92,10 +92,14 @@ function Standing({ project }: { readonly project: Project }) {
           #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
         </span>
       )}
-      {project.name !== project.slug && (
-        <span className="max-w-64 truncate text-faint max-lg:hidden">
-          <Plain>{project.name}</Plain>
-        </span>
+      {seen?.last_deployment?.status === "failed" && seen.active_deployment !== null && (
+        <Link
+          to="/projects/$slug"
+          params={{ slug: project.slug }}
+          className="inline-flex items-center gap-1.5 font-medium text-bad hover:underline"
+        >
+          <Dot tone="bad" />#{seen.last_deployment.number} failed
+        </Link>
       )}
     </div>
   );

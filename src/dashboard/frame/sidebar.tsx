@@ -16,7 +16,9 @@ const mostProjects = 30;
 export function Sidebar() {
   const me = useMe();
   const { data } = useCall("overview.get", {});
-  const projects = data?.projects.filter((project) => project.state === "active") ?? [];
+  const projects = (data?.projects.filter((project) => project.state === "active") ?? []).toSorted((a, b) =>
+    a.slug.localeCompare(b.slug),
+  );
   const shown = sections.filter((section) => section.operator !== true);
   return (
     <div className="flex h-full flex-col">

@@ -27,6 +27,7 @@ interface ChartProps {
 }
 
 const height = 168;
+const labelWidth = 32;
 
 /** Charts of a page share cursor and zoom. What it draws stands in a table behind a button too. */
 export function Chart({ title, times, series, markers, format }: ChartProps) {
@@ -100,7 +101,10 @@ function optionsOf({
     legend: { show: false },
     cursor: { sync: { key: "metrics" }, points: { size: 6 }, y: false },
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, Number.EPSILON)] } },
-    axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map(format), space: 34 }],
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map((tick) => timeAt(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0))) },
+      { ...axis, size: 62, values: (_, ticks) => ticks.map(format), space: 34 },
+    ],
     series: [
       {},
       ...series.map(({ label, colour: name, fill = false }) => ({
@@ -117,6 +121,17 @@ function optionsOf({
       setCursor: [(plot) => showValues(plot, series, format)],
     },
   };
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const daySeconds = 86_400;
+
+/** A tick of the time axis: the hour, and the day where one begins. */
+function timeAt(seconds: number, stepSeconds: number): string {
+  const at = new Date(seconds * 1000);
+  const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
+  return stepSeconds >= daySeconds || isMidnight ? day.format(at) : clock.format(at);
 }
 
 // Canvas knows no custom properties, so the browser resolves them.
@@ -140,13 +155,17 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): v
   ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  for (const { at, label } of markers) {
+  let labelled = Number.POSITIVE_INFINITY;
+  // From the newest on: where two labels would overlap, the newer one is shown.
+  for (const { at, label } of markers.toSorted((a, b) => b.at - a.at)) {
     const x = plot.valToPos(at, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
+    if (labelled - x < labelWidth * devicePixelRatio) continue;
+    labelled = x;
     ctx.fillText(label, x + 3 * devicePixelRatio, bbox.top + 10 * devicePixelRatio);
   }
   ctx.restore();

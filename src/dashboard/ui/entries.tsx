@@ -25,10 +25,12 @@ interface EntriesProps {
   readonly kind: EntryKind | undefined;
   readonly onKind: (kind: EntryKind | undefined) => void;
   readonly empty: string;
+  /** The list is of several projects, so each entry names its own. */
+  readonly namesProjects?: boolean;
 }
 
 /** What happened, newest first, a day after the other. */
-export function Entries({ queryKey, read, kind, onKind, empty }: EntriesProps) {
+export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = false }: EntriesProps) {
   const pages = useInfiniteQuery({
     queryKey,
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
@@ -65,7 +67,7 @@ export function Entries({ queryKey, read, kind, onKind, empty }: EntriesProps) {
           <h2 className="text-xs font-medium text-faint">{day}</h2>
           <ol className="divide-y divide-line rounded-md border border-line">
             {own.map((entry) => (
-              <EntryRow key={entry.id} entry={entry} />
+              <EntryRow key={entry.id} entry={entry} namesProject={namesProjects} />
             ))}
           </ol>
         </section>
@@ -92,13 +94,13 @@ function daysOf(entries: readonly Entry[]): { day: string; entries: Entry[] }[] 
   return [...days].map(([day, own]) => ({ day, entries: own }));
 }
 
-function EntryRow({ entry }: { readonly entry: Entry }) {
+function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly namesProject: boolean }) {
   return (
     <li className="flex min-h-9 items-center gap-3 px-3 py-1.5 text-sm">
       <Dot tone={toneOf(entry.action)} />
       <span className="min-w-0 flex-1 break-words">
         <Plain>{entry.summary}</Plain>
-        {entry.project !== null && (
+        {namesProject && entry.project !== null && (
           <Link
             to="/projects/$slug/timeline"
             params={{ slug: entry.project }}
@@ -108,10 +110,10 @@ function EntryRow({ entry }: { readonly entry: Entry }) {
           </Link>
         )}
       </span>
-      <span className="max-w-40 truncate text-muted max-sm:hidden">
+      <span className="w-36 shrink-0 truncate text-muted max-sm:hidden">
         <Plain>{entry.actor.name}</Plain>
       </span>
-      <span className="max-sm:hidden">
+      <span className="w-24 shrink-0 max-sm:hidden">
         <Tag>{entry.kind}</Tag>
       </span>
       <span className="w-20 shrink-0 text-right text-muted">

@@ -8,6 +8,8 @@ import { Input } from "./field.tsx";
 
 export interface LogLine {
   readonly at: string | null;
+  /** The process type; null in a build's log. */
+  readonly process: string | null;
   readonly replica: number | null;
   readonly text: string;
 }
@@ -127,11 +129,18 @@ export function LogView({ lines, label, fileName, empty, controls, height }: Log
   );
 }
 
+/** A text as lines without times. */
+export function linesOf(text: string): LogLine[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => ({ at: null, process: null, replica: null, text: line }));
+}
+
 const replicaColours = ["text-busy", "text-ok", "text-warn", "text-accent", "text-bad"];
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 function Line({ line, wraps, query }: { readonly line: LogLine; readonly wraps: boolean; readonly query: string }) {
-  const { at, replica, text } = line;
+  const { at, process, replica, text } = line;
   return (
     <>
       {at !== null && (
@@ -141,10 +150,10 @@ function Line({ line, wraps, query }: { readonly line: LogLine; readonly wraps: 
       )}
       {replica !== null && (
         <span
-          title={`Replica ${replica}`}
-          className={`w-4 shrink-0 select-none ${replicaColours[replica % replicaColours.length]}`}
+          title={`${process ?? "web"}, replica ${replica}`}
+          className={`w-[9ch] shrink-0 truncate select-none ${replicaColours[replica % replicaColours.length]}`}
         >
-          r{replica}
+          {process ?? "web"}.{replica}
         </span>
       )}
       <span className={wraps ? "min-w-0 break-all whitespace-pre-wrap" : "whitespace-pre"}>
@@ -208,8 +217,8 @@ function SearchBox({ search, onUse }: { readonly search: ReturnType<typeof useSe
 }
 
 function download(fileName: string, lines: readonly LogLine[]): void {
-  const text = lines.map(({ at, replica, text: line }) =>
-    [at, replica === null ? null : `r${replica}`, line].filter((part) => part !== null).join(" "),
+  const text = lines.map(({ at, process, replica, text: line }) =>
+    [at, replica === null ? null : `${process ?? "web"}.${replica}`, line].filter((part) => part !== null).join(" "),
   );
   const url = URL.createObjectURL(new Blob([`${text.join("\n")}\n`], { type: "text/plain" }));
   const link = document.createElement("a");

@@ -28,6 +28,8 @@ const tones: Record<string, readonly [Tone, string]> = {
   running: ["busy", "Running"],
   succeeded: ["ok", "Succeeded"],
   cancelled: ["off", "Cancelled"],
+  timed_out: ["bad", "Timed out"],
+  interrupted: ["warn", "Interrupted"],
   completed: ["ok", "Completed"],
   verified: ["ok", "Verified"],
   mismatch: ["bad", "Mismatch"],

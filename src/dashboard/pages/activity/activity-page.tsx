@@ -16,6 +16,7 @@ export function ActivityPage() {
       lead="Every change in the organization with who made it. Values of variables and secrets are in none of it."
     >
       <Entries
+        namesProjects
         queryKey={["activity.list", {}, kind]}
         read={async (cursor, signal) => {
           const page = await call(client, "activity.list", { query: { cursor, kind }, signal });

@@ -6,9 +6,9 @@ import { useAction, useCall } from "../../data/api.ts";
 import { duration, firstLine } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
-import { useBuildLog } from "../../data/use-build-log.ts";
+import { useBuildLog } from "../../data/use-output.ts";
 import { Button } from "../../ui/button.tsx";
-import { LogView, type LogLine } from "../../ui/log-view.tsx";
+import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
@@ -75,12 +75,6 @@ function Build({ build }: { readonly build: Build }) {
 /** Of a push as a whole: the deployment's state once there is one. */
 function stateOf({ status, deployment }: Build): string {
   return status === "succeeded" && deployment !== null ? deployment.status : status;
-}
-
-function linesOf(text: string): LogLine[] {
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines.map((line) => ({ at: null, replica: null, text: line }));
 }
 
 function Took({ build, isRunning }: { readonly build: Build; readonly isRunning: boolean }) {

@@ -66,7 +66,7 @@ function Attach({ slug }: { readonly slug: string }) {
             )}
           </Field>
         </div>
-        <Button type="submit" look="primary" className="mt-[26px]" busy={attach.isPending} why={why}>
+        <Button type="submit" look="primary" className="mt-6" busy={attach.isPending} why={why}>
           Attach
         </Button>
       </div>

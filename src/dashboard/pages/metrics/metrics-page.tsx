@@ -1,4 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
+import { ChartSpline } from "lucide-react";
 import { lazy, Suspense, useMemo } from "react";
 import { metricsRanges } from "../../../contract/metrics.ts";
 import type { Answer } from "../../../contract/client.ts";
@@ -9,7 +10,7 @@ import type { Series } from "../../ui/chart.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { Empty, Skeleton, View } from "../../ui/view.tsx";
 
 const Chart = lazy(async () => ({ default: (await import("../../ui/chart.tsx")).Chart }));
 
@@ -55,6 +56,12 @@ function Charts({ data }: { readonly data: Metrics }) {
   );
   const charts = useMemo(() => chartsOf(data), [data]);
   const { total } = data;
+  if (total.requests === 0 && data.deployments.length === 0 && data.replicas.length === 0)
+    return (
+      <Empty icon={<ChartSpline size={24} />} title="Nothing was measured yet">
+        Requests, latency, processors and memory are drawn here as soon as a deployment serves.
+      </Empty>
+    );
   return (
     <>
       <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-5">
@@ -83,7 +90,7 @@ function Charts({ data }: { readonly data: Metrics }) {
         {plural(data.buckets.length, "point")} of {data.bucket_seconds} s. Drag in a chart to zoom, double-click to go
         back.
       </p>
-      <Suspense fallback={<div className="h-[44rem]" />}>
+      <Suspense fallback={<Skeleton rows={4} height={196} />}>
         {charts.map(({ title, series, format }) => (
           <Chart key={title} title={title} times={times} series={series} markers={markers} format={format} />
         ))}
@@ -94,6 +101,7 @@ function Charts({ data }: { readonly data: Metrics }) {
 
 function milliseconds(value: number | null): string {
   if (value === null) return "–";
+  if (value === 0) return "0";
   return value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 

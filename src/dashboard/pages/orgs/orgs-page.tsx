@@ -75,7 +75,7 @@ function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[
     },
     { head: "Projects", end: true, cell: ({ projects, max_projects: most }) => `${projects} of ${most}` },
     {
-      head: "Made",
+      head: "Created",
       end: true,
       wide: true,
       cell: ({ created_at: at }) => (

@@ -1,4 +1,4 @@
-import { Link } from "@tanstack/react-router";
+import { Link, type LinkProps } from "@tanstack/react-router";
 import { ArrowRight, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
@@ -11,20 +11,27 @@ const mostShown = 5;
 export function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
   const { totals, projects } = data;
   const troubled = projects.filter((project) => project.attention.length > 0);
-  const pending = totals.approvals_pending;
-  if (troubled.length === 0 && pending === 0 && (totals.alerts ?? 0) === 0) return null;
+  const [pending, alerts] = [totals.approvals_pending, totals.alerts ?? 0];
+  if (troubled.length === 0 && pending === 0 && alerts === 0) return null;
   return (
     <section
       aria-label="Needs you"
       className="divide-y divide-line overflow-hidden rounded-md border border-warn/40 bg-warn/6"
     >
-      {troubled.slice(0, mostShown).map((project) => (
-        <Link key={project.id} to="/projects/$slug" params={{ slug: project.slug }} className={line}>
-          <Text>
-            <b className="font-medium">{project.slug}</b>:{" "}
-            {project.attention.map((each) => attentionTexts[each]).join(", ")}
-          </Text>
-        </Link>
+      {alerts > 0 && (
+        <Need to="/operator/status" step="Look">
+          {plural(alerts, "open alert")} of the platform
+        </Need>
+      )}
+      {pending > 0 && (
+        <Need to="/approvals" step="Look">
+          {pending === 1 ? "1 request waits for a decision" : `${pending} requests wait for a decision`}
+        </Need>
+      )}
+      {troubled.slice(0, mostShown).map(({ id, slug, attention }) => (
+        <Need key={id} to="/projects/$slug" params={{ slug }} step="See why">
+          <b className="font-medium">{slug}</b>: {attention.map((each) => attentionTexts[each]).join(", ")}
+        </Need>
       ))}
       {troubled.length > mostShown && (
         <p className="px-3 py-2 text-sm text-muted">and {plural(troubled.length - mostShown, "more project")}</p>
@@ -33,18 +40,23 @@ export function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
   );
 }
 
-const line = "group target flex min-h-9 items-center gap-2.5 px-3 py-1.5 text-sm hover:bg-warn/10";
+interface NeedProps extends Pick<LinkProps, "to" | "params"> {
+  readonly step: string;
+  readonly children: ReactNode;
+}
 
-function Text({ children }: { readonly children: ReactNode }) {
+function Need({ step, children, ...link }: NeedProps) {
   return (
-    <>
+    <Link
+      {...link}
+      className="group target flex min-h-9 items-center gap-2.5 px-3 py-1.5 text-sm hover:bg-warn/10 focus-visible:outline-offset-[-2px]"
+    >
       <TriangleAlert aria-hidden size={15} className="shrink-0 text-warn" />
       <span className="min-w-0 flex-1">{children}</span>
-      <ArrowRight
-        aria-hidden
-        size={15}
-        className="shrink-0 text-faint transition-transform group-hover:translate-x-0.5"
-      />
-    </>
+      <span className="inline-flex shrink-0 items-center gap-1 text-muted group-hover:text-text">
+        <span className="max-sm:sr-only">{step}</span>
+        <ArrowRight aria-hidden size={15} className="transition-transform group-hover:translate-x-0.5" />
+      </span>
+    </Link>
   );
 }

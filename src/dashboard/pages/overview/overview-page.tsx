@@ -54,7 +54,9 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
         is live.
       </Empty>
     );
-  const shown = projects.filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()));
+  const shown = projects
+    .filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()))
+    .toSorted((a, b) => a.slug.localeCompare(b.slug));
   return (
     <>
       <Needs data={data} />
@@ -105,7 +107,13 @@ const columns: readonly Column<OverviewProject>[] = [
   { head: "Address", wide: true, cell: (project) => <Address url={project.url} /> },
   { head: "Last deployment", wide: true, cell: (project) => <Last of={project} /> },
   { head: "Last hour", wide: true, cell: (project) => <Sparkline project={project} /> },
-  { head: "Replicas", wide: true, end: true, cell: ({ replicas }) => `${replicas.ready} / ${replicas.wanted}` },
+  {
+    head: "Replicas",
+    wide: true,
+    end: true,
+    cell: ({ replicas: { ready, wanted } }) =>
+      wanted === 0 ? <span className="text-faint">–</span> : `${ready} / ${wanted}`,
+  },
 ];
 
 function Address({ url }: { readonly url: string }) {
@@ -126,7 +134,11 @@ function Last({ of }: { readonly of: OverviewProject }) {
   if (last === null) return <span className="text-faint">none yet</span>;
   return (
     <span className="text-muted">
-      #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+      <span className={last.status === "failed" ? "font-medium text-bad" : ""}>
+        #{last.number}
+        {last.status === "failed" && " failed"}
+      </span>{" "}
+      · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
     </span>
   );
 }

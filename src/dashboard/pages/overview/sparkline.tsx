@@ -13,6 +13,7 @@ export function Sparkline({ project }: { readonly project: OverviewProject }) {
     { params: { slug: project.slug }, query: { range: "1h" } },
     { enabled: requests > 0 },
   );
+  if (requests === 0) return <span className="text-faint">no requests</span>;
   const buckets = data?.buckets ?? [];
   const most = Math.max(1, ...buckets.map((bucket) => bucket.requests));
   const step = width / Math.max(1, buckets.length);

@@ -1,61 +1,79 @@
 import { RefreshCw } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
+import { limits } from "../../../contract/limits.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { Select } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { Empty, View } from "../../ui/view.tsx";
 
 type Process = Answer<"processes.list">["processes"][number];
 type Replica = Process["running"][number];
 
-/** What runs of each process type, and starting it anew. */
+/** What runs of each process type, how many of it, and starting it anew. */
 export function Processes({ slug }: { readonly slug: string }) {
   const processes = useCall("processes.list", { params: { slug } });
   const restart = useAction("processes.restart");
-  const why = useWhyNot("processes.restart");
+  const scale = useAction("processes.set");
+  const mayRestart = useWhyNot("processes.restart");
+  const problem = restart.error ?? scale.error;
+  const all = processes.data?.processes ?? [];
   const action = (
     <Button
       icon={<RefreshCw size={14} />}
-      why={why}
-      busy={restart.isPending}
+      why={all.length === 0 ? "Nothing runs yet." : mayRestart}
+      busy={restart.isPending && restart.variables.body.type === undefined}
       onClick={() => restart.mutate({ params: { slug }, body: {} })}
     >
-      Restart
+      Restart all
     </Button>
   );
   return (
-    <Section title="Processes" actions={action}>
-      {restart.error !== null && <Problem error={restart.error} />}
+    <Section
+      title="Process types"
+      lead="The lines of the Procfile. A restart starts new replicas first, so that no request is lost."
+      actions={action}
+    >
+      {problem !== null && <Problem error={problem} />}
       <View of={processes}>
-        {(data) => (
-          <Table
-            caption="Processes"
-            rows={data.processes.flatMap(rowsOf)}
-            columns={columns}
-            keyOf={({ type, replica }) => `${type} ${replica?.deployment} ${replica?.replica}`}
-          />
-        )}
+        {(data) =>
+          data.processes.length === 0 ? (
+            <Empty title="Nothing runs yet">Each process type of the active deployment is listed here.</Empty>
+          ) : (
+            <Table
+              caption="Processes"
+              rows={data.processes.flatMap(rowsOf)}
+              columns={columnsFor({
+                onScale: (type, replicas) => scale.mutate({ params: { slug, type }, body: { replicas } }),
+                onRestart: (type) => restart.mutate({ params: { slug }, body: { type } }),
+                busy: restart.isPending || scale.isPending,
+              })}
+              keyOf={({ process, replica }) => `${process.type} ${replica?.deployment} ${replica?.replica}`}
+            />
+          )
+        }
       </View>
     </Section>
   );
 }
 
 interface Row {
-  readonly type: string;
-  readonly command: string;
+  readonly process: Process;
   /** Undefined for a type of which nothing runs. */
   readonly replica: Replica | undefined;
+  /** The controls of a type stand in its first row. */
+  readonly isFirst: boolean;
 }
 
-function rowsOf({ type, command, running }: Process): Row[] {
-  if (running.length === 0) return [{ type, command, replica: undefined }];
-  return running.map((replica) => ({ type, command, replica }));
+function rowsOf(process: Process): Row[] {
+  if (process.running.length === 0) return [{ process, replica: undefined, isFirst: true }];
+  return process.running.map((replica, index) => ({ process, replica, isFirst: index === 0 }));
 }
 
 const states: Record<Replica["state"], readonly [Tone, string]> = {
@@ -65,26 +83,83 @@ const states: Record<Replica["state"], readonly [Tone, string]> = {
   crashed: ["bad", "Crashed"],
 };
 
-const columns: readonly Column<Row>[] = [
-  { head: "State", cell: ({ replica }) => <ReplicaState of={replica} /> },
-  {
-    head: "Process",
-    grow: true,
-    cell: ({ type, command, replica }) => (
-      <span className="flex min-w-0 flex-col leading-4.5">
-        <span className="font-medium">
-          {type}
-          {replica !== undefined && <span className="font-normal text-faint"> · replica {replica.replica}</span>}
+interface Controls {
+  readonly onScale: (type: string, replicas: number) => void;
+  readonly onRestart: (type: string) => void;
+  readonly busy: boolean;
+}
+
+function columnsFor(controls: Controls): readonly Column<Row>[] {
+  return [
+    { head: "State", cell: ({ replica }) => <ReplicaState of={replica} /> },
+    {
+      head: "Process",
+      grow: true,
+      cell: ({ process: { type, command }, replica }) => (
+        <span className="flex min-w-0 flex-col leading-4.5">
+          <span className="font-medium">
+            {type}
+            {replica !== undefined && <span className="font-normal text-faint"> · replica {replica.replica}</span>}
+          </span>
+          <Mono className="truncate text-xs text-faint">{command}</Mono>
         </span>
-        <Mono className="truncate text-xs text-faint">{command}</Mono>
-      </span>
-    ),
-  },
-  { head: "Memory", end: true, wide: true, cell: ({ replica }) => bytes(replica?.memory_bytes) },
-  { head: "Processors", end: true, wide: true, cell: ({ replica }) => replica?.cpus?.toFixed(2) ?? "–" },
-  { head: "Restarts", end: true, wide: true, cell: ({ replica }) => replica?.restarts ?? "–" },
-  { head: "Since", end: true, wide: true, cell: ({ replica }) => replica !== undefined && <Ago at={replica.since} /> },
-];
+      ),
+    },
+    {
+      head: "Deployment",
+      end: true,
+      wide: true,
+      cell: ({ replica }) => (replica === undefined ? "–" : `#${replica.deployment}`),
+    },
+    { head: "Memory", end: true, wide: true, cell: ({ replica }) => bytes(replica?.memory_bytes) },
+    { head: "Processors", end: true, wide: true, cell: ({ replica }) => replica?.cpus?.toFixed(2) ?? "–" },
+    { head: "Restarts", end: true, wide: true, cell: ({ replica }) => replica?.restarts ?? "–" },
+    {
+      head: "Since",
+      end: true,
+      wide: true,
+      cell: ({ replica }) =>
+        replica !== undefined && (
+          <span className="text-muted">
+            <Ago at={replica.since} />
+          </span>
+        ),
+    },
+    { head: "Replicas", end: true, cell: (row) => row.isFirst && <TypeControls row={row} {...controls} /> },
+  ];
+}
+
+function TypeControls({ row: { process }, onScale, onRestart, busy }: Controls & { readonly row: Row }) {
+  const { type, replicas } = process;
+  const scaleRefused = useWhyNot("processes.set");
+  const restartRefused = useWhyNot("processes.restart");
+  // Requests always have a replica to go to.
+  const least = type === "web" ? 1 : 0;
+  return (
+    <span className="inline-flex items-center gap-1">
+      <Select
+        aria-label={`Replicas of ${type}`}
+        title={scaleRefused}
+        className="!w-20"
+        value={replicas}
+        disabled={busy || scaleRefused !== undefined}
+        onChange={(event) => onScale(type, Number(event.target.value))}
+      >
+        {Array.from({ length: limits.replicas + 1 - least }, (_, index) => (
+          <option key={index}>{index + least}</option>
+        ))}
+      </Select>
+      <IconButton
+        label={restartRefused ?? `Restart ${type}`}
+        aria-disabled={busy || restartRefused !== undefined}
+        className="max-sm:hidden"
+        onClick={() => (busy || restartRefused !== undefined ? undefined : onRestart(type))}
+      >
+        <RefreshCw size={14} />
+      </IconButton>
+    </span>
+  );
+}
 
 function ReplicaState({ of }: { readonly of: Replica | undefined }) {
   if (of === undefined) return <Status tone="off">None runs</Status>;

@@ -1,16 +1,17 @@
 import { Link } from "@tanstack/react-router";
+import { Trash2 } from "lucide-react";
 import { useCall } from "../../data/api.ts";
-import { count } from "../../data/format.ts";
+import { count, firstLine } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { attentionTexts, type OverviewProject } from "../../frame/stand.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { State, Status } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
-import { Processes } from "../processes/processes.tsx";
+import { Empty, View } from "../../ui/view.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
+import { LastFailure } from "./last-failure.tsx";
 import { Running } from "./running.tsx";
 
 /** A project at a glance; one without a deployment shows how to make the first. */
@@ -20,63 +21,87 @@ export function ProjectPage() {
     <View of={project}>
       {(data) => (
         <Page title={data.name}>
-          {data.state === "deleted" && (
-            <p className="text-muted">This project is deleted; the settings bring it back.</p>
-          )}
-          <Running slug={data.slug} />
-          {data.active_deployment === null && data.state === "active" && <FirstDeployment project={data} />}
-          {data.active_deployment !== null && <Facts project={data} />}
-          {data.active_deployment !== null && data.state === "active" && <Processes slug={data.slug} />}
-          {data.state === "active" && (
-            <Section title="Disk">
-              <DiskUse slug={data.slug} />
-            </Section>
-          )}
-          <Section title="Repository">
-            <ul className="flex flex-col gap-1">
-              <Remote url={data.git.https} />
-              <Remote url={data.git.ssh} />
-            </ul>
-          </Section>
+          {data.state === "deleted" ? <Deleted slug={data.slug} /> : <Active project={data} />}
         </Page>
       )}
     </View>
   );
 }
 
+function Deleted({ slug }: { readonly slug: string }) {
+  return (
+    <Empty icon={<Trash2 size={24} />} title="This project is deleted">
+      It serves nothing, and everything in it is kept.{" "}
+      <Link to="/projects/$slug/settings" params={{ slug }} className="text-accent underline underline-offset-2">
+        Undelete it, or delete it for good
+      </Link>
+    </Empty>
+  );
+}
+
+function Active({ project }: { readonly project: Project }) {
+  const { slug, active_deployment: active } = project;
+  return (
+    <>
+      <Running slug={slug} />
+      <LastFailure project={project} />
+      {active === null ? <FirstDeployment project={project} /> : <Facts project={project} />}
+      <Section title="Disk">
+        <DiskUse slug={slug} />
+      </Section>
+      {active !== null && (
+        <Section title="Repository">
+          <ul className="-mt-1.5 flex flex-col">
+            <Remote url={project.git.https} />
+            <Remote url={project.git.ssh} />
+          </ul>
+        </Section>
+      )}
+    </>
+  );
+}
+
+// The failure itself stands above, with its reason.
+const explained = ["deploy_failed", "build_failed"];
+
 function Facts({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
   const { data } = useCall("overview.get", {});
   const seen = data?.projects.find(({ id }) => id === project.id);
+  const troubles = seen?.attention.filter((each) => !explained.includes(each)) ?? [];
   return (
     <>
-      {seen?.attention.map((each) => (
-        <Status key={each} tone="warn">
-          {attentionTexts[each]}
-        </Status>
-      ))}
+      {troubles.length > 0 && (
+        <ul className="flex flex-col gap-1 text-sm">
+          {troubles.map((each) => (
+            <li key={each}>
+              <Status tone="warn">{attentionTexts[each]}</Status>
+            </li>
+          ))}
+        </ul>
+      )}
       <dl className="grid grid-cols-2 gap-x-6 gap-y-5 rounded-md border border-line p-5 lg:grid-cols-4">
-        <Fact label="Deployment">
-          <Link to="/projects/$slug/deployments" params={{ slug }} className="hover:text-accent">
-            #{active?.number} <Mono>{active?.commit?.slice(0, 7) ?? ""}</Mono>
-          </Link>
+        <div className="col-span-2 min-w-0">
+          <Fact label="Serves">{active !== null && <Serving slug={slug} active={active} />}</Fact>
+        </div>
+        <Fact label="Address">
+          <a href={project.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
+            <Mono className="break-all">{project.url.replace(/^https?:\/\//, "")}</Mono>
+          </a>
+        </Fact>
+        <Fact label="Requests, last hour">
+          {seen === undefined ? "–" : count(seen.last_hour.requests)}
+          {seen !== undefined && seen.last_hour.errors > 0 && (
+            <span className="text-bad"> · {count(seen.last_hour.errors)} failed</span>
+          )}
         </Fact>
         <Fact label="Live since">
           {active?.activated_at === null || active === null ? "–" : <Ago at={active.activated_at} />}
         </Fact>
         <Fact label="Replicas">
-          {seen === undefined ? project.replicas : `${seen.replicas.ready} of ${seen.replicas.wanted} ready`}
-        </Fact>
-        <Fact label="Requests, last hour">
-          {seen === undefined ? "–" : count(seen.last_hour.requests)}
-          {seen !== undefined && seen.last_hour.errors > 0 && (
-            <span className="text-bad"> · {count(seen.last_hour.errors)} errors</span>
-          )}
-        </Fact>
-        <Fact label="Address">
-          <a href={project.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
-            <Mono className="break-all">{project.url.replace(/^https?:\/\//, "")}</Mono>
-          </a>
+          <Link to="/projects/$slug/processes" params={{ slug }} className="hover:text-accent">
+            {seen === undefined ? project.replicas : `${seen.replicas.ready} of ${seen.replicas.wanted} ready`}
+          </Link>
         </Fact>
         <Fact label="Database">
           {(seen?.database ?? null) === null ? (
@@ -88,11 +113,29 @@ function Facts({ project }: { readonly project: Project }) {
         <Fact label="Last backup">
           <LastBackup of={seen?.last_backup ?? null} />
         </Fact>
-        <Fact label="Name">
-          <Plain>{project.name}</Plain>
-        </Fact>
       </dl>
     </>
+  );
+}
+
+interface ServingProps {
+  readonly slug: string;
+  readonly active: NonNullable<Project["active_deployment"]>;
+}
+
+function Serving({ slug, active: { number, commit } }: ServingProps) {
+  const { data } = useCall("builds.list", { params: { slug } });
+  const message = data?.builds.find((build) => build.commit === commit)?.message;
+  return (
+    <Link to="/projects/$slug/deployments" params={{ slug }} className="block truncate hover:text-accent">
+      #{number} · <Mono>{commit?.slice(0, 7) ?? ""}</Mono>
+      {message !== undefined && (
+        <>
+          {" "}
+          · <Plain>{firstLine(message)}</Plain>
+        </>
+      )}
+    </Link>
   );
 }
 

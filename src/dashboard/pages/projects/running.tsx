@@ -10,7 +10,7 @@ export function Running({ slug }: { readonly slug: string }) {
   const { data } = useCall("builds.list", { params: { slug } });
   const build = data?.builds.find(({ status }) => status === "queued" || status === "running");
   return (
-    <div role="status">
+    <div role="status" className="empty:hidden">
       {build !== undefined && (
         <Link
           to="/projects/$slug/builds/$id"

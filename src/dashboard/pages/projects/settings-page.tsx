@@ -4,11 +4,10 @@ import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input, Select } from "../../ui/field.tsx";
+import { Field, Input } from "../../ui/field.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { fieldProblem, Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
-import { DiskUse } from "../disk/disk-use.tsx";
 import { DeleteProject } from "./delete-project.tsx";
 
 export function SettingsPage() {
@@ -18,12 +17,6 @@ export function SettingsPage() {
       {(data) => (
         <Page title="Settings">
           <Health key={data.updated_at} project={data} />
-          <Scale project={data} />
-          {data.state === "active" && (
-            <Section title="Disk">
-              <DiskUse slug={data.slug} />
-            </Section>
-          )}
           <Danger project={data} />
         </Page>
       )}
@@ -79,37 +72,6 @@ function Health({ project }: { readonly project: Project }) {
           </span>
         </div>
       </form>
-    </Section>
-  );
-}
-
-function Scale({ project }: { readonly project: Project }) {
-  const scale = useAction("deployments.scale");
-  const why = useWhyNot("deployments.scale");
-  const [replicas, setReplicas] = useState(project.replicas);
-  return (
-    <Section title="Replicas" lead="How many copies of the application run side by side.">
-      <div className="flex items-center gap-2">
-        <Select
-          aria-label="Replicas"
-          className="max-w-24"
-          value={replicas}
-          disabled={why !== undefined}
-          onChange={(event) => setReplicas(Number(event.target.value))}
-        >
-          {Array.from({ length: 8 }, (_, index) => (
-            <option key={index}>{index + 1}</option>
-          ))}
-        </Select>
-        <Button
-          busy={scale.isPending}
-          why={why ?? (replicas === project.replicas ? "That many run already." : undefined)}
-          onClick={() => scale.mutate({ params: { slug: project.slug }, body: { replicas } })}
-        >
-          Scale
-        </Button>
-      </div>
-      {scale.error !== null && <Problem error={scale.error} />}
     </Section>
   );
 }

@@ -1,0 +1,67 @@
+import { useEffect, useState } from "react";
+import { ApiError, type Answer } from "../../contract/client.ts";
+import { call, useClient } from "./api.ts";
+
+const everyMs = 700;
+
+/** What is there from an offset on. */
+interface Part<S> {
+  readonly text: string;
+  readonly next_offset: number;
+  readonly complete: boolean;
+  readonly subject: S;
+}
+
+interface Output<S> {
+  readonly text: string;
+  readonly complete: boolean;
+  readonly error: Error | null;
+  /** What writes it, as last seen. */
+  readonly subject: S | undefined;
+}
+
+/** What something writes, read on from the last offset until it is complete. The key names what `readPart` closes over. */
+export function useOutput<S>(
+  key: string,
+  readPart: (offset: number, signal: AbortSignal) => Promise<Part<S>>,
+): Output<S> {
+  const [output, setOutput] = useState<Output<S>>({ text: "", complete: false, error: null, subject: undefined });
+  useEffect(() => {
+    const gone = new AbortController();
+    setOutput({ text: "", complete: false, error: null, subject: undefined });
+    const read = async (offset: number): Promise<void> => {
+      try {
+        const { text, complete, subject, next_offset: next } = await readPart(offset, gone.signal);
+        setOutput((before) => ({ text: before.text + text, complete, error: null, subject }));
+        if (!complete) again(next, next > offset ? 0 : everyMs);
+      } catch (error) {
+        if (gone.signal.aborted) return;
+        setOutput((before) => ({ ...before, error: error as Error }));
+        if (!(error instanceof ApiError) || error.status >= 429) again(offset, everyMs);
+      }
+    };
+    const again = (offset: number, ms: number) => setTimeout(() => void (gone.signal.aborted || read(offset)), ms);
+    void read(0);
+    return () => gone.abort();
+  }, [key]);
+  return output;
+}
+
+/** A build's log, read on until it is complete. */
+export function useBuildLog(id: string): Output<undefined> {
+  const client = useClient();
+  return useOutput(id, async (offset, signal) => {
+    const { log: text, ...part } = await call(client, "builds.logs", { params: { id }, query: { offset }, signal });
+    return { ...part, text, subject: undefined };
+  });
+}
+
+/** The output of a one-off command with its state, read on until it has ended. */
+export function useRunOutput(slug: string, number: string): Output<Answer<"runs.get">["run"]> {
+  const client = useClient();
+  return useOutput(`${slug} ${number}`, async (offset, signal) => {
+    const input = { params: { slug, number }, query: { offset }, signal };
+    const { output: text, run: subject, ...part } = await call(client, "runs.get", input);
+    return { ...part, text, subject };
+  });
+}

@@ -1,0 +1,15 @@
+import { useSlug } from "../../data/project.ts";
+import { Page } from "../../ui/page.tsx";
+import { Runs } from "../runs/runs.tsx";
+import { Processes } from "./processes.tsx";
+
+/** What runs for long, and what ran once. */
+export function ProcessesPage() {
+  const slug = useSlug();
+  return (
+    <Page title="Processes">
+      <Processes slug={slug} />
+      <Runs slug={slug} />
+    </Page>
+  );
+}

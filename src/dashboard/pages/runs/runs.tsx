@@ -1,0 +1,112 @@
+import { Link } from "@tanstack/react-router";
+import { SquareTerminal } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { duration } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { useProject } from "../../data/project.ts";
+import { Button } from "../../ui/button.tsx";
+import { Section } from "../../ui/page.tsx";
+import { State } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { StartRun } from "./start-run.tsx";
+
+export type Run = Answer<"runs.list">["runs"][number];
+
+/** Commands that ran once, newest first, and starting another. */
+export function Runs({ slug }: { readonly slug: string }) {
+  const runs = useCall("runs.list", { params: { slug } });
+  const { data: project } = useProject();
+  const [starting, setStarting] = useState(false);
+  const refused = useWhyNot("runs.create");
+  const why = project?.active_deployment === null ? "Deploy a version first." : refused;
+  return (
+    <Section
+      title="One-off commands"
+      lead="Run in the image of a deployment with its variables, database and storage: a migration, an import, a look around."
+      actions={
+        <Button look="primary" icon={<SquareTerminal size={15} />} why={why} onClick={() => setStarting(true)}>
+          Run a command
+        </Button>
+      }
+    >
+      <View of={runs}>
+        {(data) =>
+          data.runs.length === 0 ? (
+            <Empty icon={<SquareTerminal size={24} />} title="No command ran yet">
+              For example node migrate.js. Output and exit code are kept.
+            </Empty>
+          ) : (
+            <Table
+              caption="One-off commands"
+              rows={data.runs}
+              columns={columnsFor(slug)}
+              keyOf={({ number }) => `${number}`}
+            />
+          )
+        }
+      </View>
+      {starting && <StartRun slug={slug} onClose={() => setStarting(false)} />}
+    </Section>
+  );
+}
+
+function columnsFor(slug: string): readonly Column<Run>[] {
+  return [
+    { head: "State", cell: ({ status }) => <State of={status} /> },
+    {
+      head: "Command",
+      grow: true,
+      cell: ({ number, command, requested_by: by }) => (
+        <Link
+          to="/projects/$slug/runs/$number"
+          params={{ slug, number: `${number}` }}
+          className="group flex min-w-0 flex-col leading-4.5"
+        >
+          <Mono className="truncate font-medium group-hover:text-accent">{command}</Mono>
+          <span className="truncate text-xs text-faint">
+            {number} · by <Plain>{by}</Plain>
+          </span>
+        </Link>
+      ),
+    },
+    { head: "Deployment", wide: true, end: true, cell: ({ deployment }) => `#${deployment}` },
+    { head: "Exit code", end: true, cell: (run) => <ExitCode run={run} /> },
+    {
+      head: "Took",
+      wide: true,
+      end: true,
+      cell: (run) => (
+        <span className="text-muted">
+          <RunTime run={run} />
+        </span>
+      ),
+    },
+    {
+      head: "When",
+      wide: true,
+      end: true,
+      cell: ({ created_at: at }) => (
+        <span className="text-muted">
+          <Ago at={at} />
+        </span>
+      ),
+    },
+  ];
+}
+
+/** A dash before the end, and where the platform ended it. */
+export function ExitCode({ run: { exit_code: code } }: { readonly run: Run }) {
+  if (code === null) return <span className="text-faint">–</span>;
+  return <span className={code === 0 ? "" : "font-medium text-bad"}>{code}</span>;
+}
+
+/** From the start to the end, or until now. */
+export function RunTime({ run: { started_at: start, finished_at: end } }: { readonly run: Run }) {
+  const now = useNow();
+  if (start === null) return <>–</>;
+  return <>{duration(Math.max(0, (end === null ? now : Date.parse(end)) - Date.parse(start)))}</>;
+}
