@@ -329,8 +329,8 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     });
 
     it("counts at least a block for each file of a storage folder", async () => {
-      const wanted = workload({ project_id: "prj_small_files", image_ref: image });
-      await fixture.makeImage("prj_small_files", { "server.js": server }, "node server.js");
+      const image_ref = await fixture.makeImage("prj_small_files", { "server.js": server }, "node server.js");
+      const wanted = workload({ project_id: "prj_small_files", image_ref });
       await runtime.runOnce(wanted, task('for i in $(seq 500); do : > "$STORAGE_DIR/$i"; done'));
       assert.ok(((await runtime.storageBytes(wanted)) ?? 0) >= 500 * 4096);
     });

@@ -6,6 +6,8 @@ export interface VethRuleNames {
   readonly interfacePrefix: string;
   /** The addresses of all sandboxes of this data folder. */
   readonly blockNetwork: string;
+  /** Networks that are closed beside those of sandboxes, containers and metadata services. */
+  readonly closed?: readonly string[];
 }
 
 /** What one sandbox may have open to the world, and how many connections a second it may open; a burst has four times as many. */
@@ -20,7 +22,7 @@ export interface ConnectionLimits {
  * host's other tables.
  */
 export function vethRules(
-  { table, interfacePrefix, blockNetwork }: VethRuleNames,
+  { table, interfacePrefix, blockNetwork, closed = [] }: VethRuleNames,
   resolvers: readonly string[],
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
@@ -53,7 +55,7 @@ table inet ${table} {
     iifname ${ours} meta nfproto ipv6 reject
     iifname ${ours} jump limit_connections
     ${names}
-    iifname ${ours} ip daddr { 10.64.0.0/10, ${closedNetworks.join(", ")} } reject
+    iifname ${ours} ip daddr { ${[...closed, "10.64.0.0/10", "10.128.0.0/10", ...closedNetworks].join(", ")} } reject
     iifname != ${ours} oifname ${ours} ct state established,related accept
     oifname ${ours} reject
   }

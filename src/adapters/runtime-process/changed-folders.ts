@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Sandbox } from "../../sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
-import { applicationProcesses, readProcessTree } from "./process-tree.ts";
+import { applicationProcesses, readProcessTree } from "../../kit/process-tree.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
 export interface ChangedFolder {

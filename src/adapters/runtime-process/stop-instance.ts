@@ -2,7 +2,7 @@ import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.t
 import { until } from "../../kit/until.ts";
 import type { Sandbox } from "../../sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
-import { readProcessTree, terminationTargets, type ShimPlace } from "./process-tree.ts";
+import { readProcessTree, terminationTargets, type ShimPlace } from "../../kit/process-tree.ts";
 
 /** SIGTERM to the application, time to finish, then SIGKILL to all of it. Resolves when nothing of it runs. Throws when even that fails. */
 export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, graceMs: number): Promise<void> {

@@ -14,7 +14,7 @@ import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import { toInstance } from "./observe-instance.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
-import { readProcessTree } from "./process-tree.ts";
+import { readProcessTree } from "../../kit/process-tree.ts";
 import { makeGround, type TestGround } from "./test-ground.ts";
 
 const server = `

@@ -9,7 +9,7 @@ import type { InstanceFolder } from "./instance-folder.ts";
 import type { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
-import { applicationProcesses, readProcessTree, type ProcessTree } from "./process-tree.ts";
+import { applicationProcesses, readProcessTree, type ProcessTree } from "../../kit/process-tree.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 

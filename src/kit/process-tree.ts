@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { processIds, readProcessFile } from "../../kit/processes.ts";
+import { processIds, readProcessFile } from "./processes.ts";
 
 export interface TreeProcess {
   readonly pid: number;
@@ -68,7 +68,8 @@ export function terminationTargets(tree: ProcessTree, shim: ShimPlace): readonly
   return mainProcesses(tree, shim).flatMap((process) => behindWrappers(tree, process));
 }
 
-function behindWrappers(tree: ProcessTree, process: TreeProcess): TreeProcess[] {
+/** A process, or what it waits for when it is a shell or a package manager. */
+export function behindWrappers(tree: ProcessTree, process: TreeProcess): TreeProcess[] {
   const children = tree.childrenOf(process.pid);
   if (children.length === 0 || !isWrapper(process)) return [process];
   return children.flatMap((child) => behindWrappers(tree, child));

@@ -1,5 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import type { ListeningPort } from "../../ports/runtime.ts";
+
+/** A TCP port that a process listens on; on `loopback` nobody outside of its network reaches it. */
+export interface ListeningPort {
+  readonly port: number;
+  readonly loopback: boolean;
+}
 
 /** The TCP ports that these processes listen on, each once; what the kernel does not show is left out. */
 export function listeningPorts(pids: readonly number[]): readonly ListeningPort[] {

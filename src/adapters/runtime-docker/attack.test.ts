@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { until } from "../../kit/until.ts";
+import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.ts";
+import { makeContainers, type TestContainers } from "./test-containers.ts";
+
+const waitMs = 30_000;
+const server = `require("node:http").createServer((q, r) => r.end("here")).listen(Number(process.env.PORT));`;
+// Prints for each address whether a connection was made.
+const dial = `
+const net = require("node:net");
+for (const address of process.argv.slice(2)) {
+  const [host, port] = address.split("|");
+  const socket = net.connect({ host, port: Number(port), timeout: 3000 });
+  socket.on("connect", () => { console.log(address, "OPEN"); socket.destroy(); });
+  socket.on("error", () => console.log(address, "closed"));
+  socket.on("timeout", () => { console.log(address, "closed"); socket.destroy(); });
+}`;
+
+/** What hostile code tries from inside of a container. */
+describe("a container of an application", { skip: withoutDocker }, () => {
+  let fixture: TestContainers;
+  let image: string;
+  const listeners: Server[] = [];
+  const project = { project_id: "prj_attack", project_number: 911 };
+  const limits = { memoryBytes: 128 * 1024 * 1024, processes: 48, cpus: 1 };
+  const workload = (more: Partial<Workload> = {}): Workload => ({
+    ...{ id: "dep_attack", ...project, process: "web", image_ref: image, port: 3000, env: {}, limits, reach: [] },
+    ...{ storage_access: "open", ...more },
+  });
+  const runIn = async (command: string, more: Partial<Workload> = {}, task: Partial<OneOffCommand> = {}) => {
+    const output: string[] = [];
+    const result: OneOffResult = await fixture.runtime.runOnce(workload(more), {
+      ...{ command, timeoutMs: waitMs, silenceMs: waitMs, signal: new AbortController().signal },
+      onOutput: (chunk) => void output.push(chunk.toString()),
+      ...task,
+    });
+    return { result, output: output.join("") };
+  };
+  const listen = (target: { readonly host: string; readonly port: number } | { readonly path: string }) =>
+    new Promise<number>((resolve) => {
+      const listener = createServer((socket) => socket.end("database")).listen(target, () => {
+        const address = listener.address();
+        resolve(address !== null && typeof address === "object" ? address.port : 0);
+      });
+      listeners.push(listener);
+    });
+  before(async () => {
+    fixture = await makeContainers({}, { layerBytes: 64 * 1024 * 1024 });
+    image = await fixture.makeImage(project.project_id, { "server.js": server, "dial.js": dial }, "node server.js");
+  });
+  after(async () => {
+    for (const listener of listeners) listener.close();
+    await fixture.close();
+  });
+
+  it("has no capability, no new privileges, a system call filter, a user of its own, and may write to its folder and storage only", async () => {
+    const script = [
+      'grep -E "^(CapEff|CapBnd|CapPrm|NoNewPrivs|Seccomp):" /proc/self/status',
+      "id -u",
+      'for path in / /etc /usr /bin /proc/sys/kernel; do touch "$path/x" 2>/dev/null && echo "wrote to $path"; done',
+      'touch /app/x "$STORAGE_DIR/x" /tmp/x "$HOME/x" && echo wrote',
+      "mount -t tmpfs none /tmp 2>/dev/null && echo mounted",
+      "echo b 2>/dev/null >/proc/sysrq-trigger && echo triggered",
+      "ls /dev | sort | tr '\\n' ' '",
+    ].join("; ");
+    const { output } = await runIn(script);
+    assert.match(output, /CapPrm:\t0+\nCapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\n20911\nwrote\n/);
+    assert.doesNotMatch(output, /wrote to|mounted|triggered|\b(sda|vda|kmsg|mem)\b/);
+  });
+
+  it("reaches no port of the host, no metadata service, no private network, and no other project's container", async () => {
+    const other = { project_id: "prj_victim", project_number: 912 };
+    const image_ref = await fixture.makeImage(other.project_id, { "server.js": server }, "node server.js");
+    const victim = workload({ id: "dep_victim", ...other, image_ref });
+    const { address } = await fixture.runtime.start(victim, { ordinal: 0, attempt: 1 });
+    assert.ok(address);
+    const answer = () => fetch(`http://${address.host}:${address.port}`).then((found) => found.text());
+    assert.equal(await until(() => answer().catch(() => undefined), { timeoutMs: waitMs }), "here");
+    const port = await listen({ host: "0.0.0.0", port: 0 });
+    const hosts = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
+    const own = hosts.filter(({ family, internal }) => family === "IPv4" && !internal).map((each) => each.address);
+    const targets = [
+      ...own.slice(0, 40).map((host) => `${host}|${port}`),
+      `${address.host}|${address.port}`,
+      ...["169.254.169.254|80", "168.63.129.16|80", "192.168.0.1|80", "10.0.0.1|80", "127.0.0.1|5432"],
+    ];
+    const { output } = await runIn(`node dial.js ${targets.map((target) => `'${target}'`).join(" ")}`);
+    assert.doesNotMatch(output, /OPEN/);
+    for (const target of targets) assert.ok(output.includes(`${target} closed`), target);
+    await fixture.runtime.remove(victim.id);
+  });
+
+  it("reaches its project's database at 127.0.0.1", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "berth-reach-"));
+    const socket_path = join(folder, "database.sock");
+    await listen({ path: socket_path });
+    chmodSync(folder, 0o711);
+    chmodSync(socket_path, 0o777);
+    const read = 'node -e \'require("net").connect(5432, "127.0.0.1").pipe(process.stdout)\'';
+    const { output } = await runIn(read, { reach: [{ port: 5432, socket_path }] });
+    assert.equal(output, "database");
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("ends alone when it takes too much memory, and the report says why", async () => {
+    const hog = "node -e 'const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1))'";
+    const { result } = await runIn(hog);
+    assert.deepEqual(result, { outcome: "exited", code: 137, out_of_memory: true });
+  });
+
+  it("starts no more processes than it may, and the machine starts others meanwhile", async () => {
+    const bomb = "i=0; while [ $i -lt 200 ]; do sleep 20 & i=$((i+1)); done; echo all started";
+    const { output } = await runIn(`sh -c '${bomb}' 2>&1 | tail -3`, {}, { timeoutMs: 10_000 });
+    assert.doesNotMatch(output, /all started/);
+    assert.equal((await runIn("echo fine")).output, "fine\n");
+  });
+
+  it("fills its own folder to the limit and no further, and its neighbours have their own", async () => {
+    const { output } = await runIn("head -c 100000000 /dev/zero > /app/big; echo; ls -l /app/big | awk '{print $5}'");
+    const bytes = Number(output.trim().split("\n").at(-1));
+    assert.ok(bytes > 10_000_000 && bytes < 64 * 1024 * 1024, output);
+    assert.equal((await runIn("test ! -e /app/big && echo fine")).output, "fine\n");
+  });
+});

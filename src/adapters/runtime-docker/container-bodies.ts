@@ -1,0 +1,198 @@
+import { existsSync } from "node:fs";
+import { certificateVariables } from "../../sandbox/certificates.ts";
+import type { InstanceKey, LocalService, Workload } from "../../ports/runtime.ts";
+import type { OpenedImage } from "./image-trees.ts";
+
+/** By these labels the runtime finds what it made: rows come and go, containers say themselves what they are. */
+export const labels = {
+  runtime: "berth.runtime",
+  role: "berth.role",
+  workload: "berth.workload",
+  ordinal: "berth.ordinal",
+  attempt: "berth.attempt",
+  project: "berth.project",
+  image: "berth.image",
+  port: "berth.port",
+  started: "berth.started_at",
+} as const;
+
+export type ContainerRole = "app" | "network" | "once" | "tree";
+
+/** The labels of one container of an attempt. */
+export function labelsOf(tag: string, role: ContainerRole, workload: Workload, key: InstanceKey) {
+  return {
+    [labels.runtime]: tag,
+    [labels.role]: role,
+    [labels.workload]: workload.id,
+    [labels.ordinal]: String(key.ordinal),
+    [labels.attempt]: String(key.attempt),
+    [labels.project]: workload.project_id,
+    [labels.image]: workload.image_ref,
+    [labels.port]: workload.port === null ? "" : String(workload.port),
+    [labels.started]: new Date().toISOString(),
+  };
+}
+
+const mib = 1024 * 1024;
+const memoryFolderBytes = 64 * mib;
+const certificatesInside = "/etc/ssl/certs/berth-certificates.pem";
+// Two files of this size are kept, so that a file that is being read is not thrown away while its successor fills.
+const logFileMib = 16;
+
+/** What no container gets, and what every one does. */
+const hardened = {
+  CapDrop: ["ALL"],
+  SecurityOpt: ["no-new-privileges"],
+  ReadonlyRootfs: true,
+  IpcMode: "private",
+  CgroupnsMode: "private",
+  Init: true,
+  OomScoreAdj: 500,
+  RestartPolicy: { Name: "no" },
+  Ulimits: [
+    { Name: "nofile", Soft: 16_384, Hard: 16_384 },
+    { Name: "core", Soft: 0, Hard: 0 },
+  ],
+};
+
+export interface AppContainer {
+  readonly workload: Workload;
+  readonly image: OpenedImage;
+  readonly uid: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The container whose network it shares. */
+  readonly network: string;
+  /** The folder with the private layer; null: the application's folder is read-only. */
+  readonly appDir: string | null;
+  readonly storageDir: string;
+  readonly certificates: string | null;
+  readonly processors: number;
+  readonly ociRuntime: string | null;
+  /** Runs in a shell; null: the image's own command. */
+  readonly command: string | null;
+}
+
+/** The application itself: an unprivileged user in a read-only root, with its folder, its storage and memory for temporary files. */
+export function appBody(app: AppContainer): object {
+  const { workload, image, uid } = app;
+  const memory = `rw,nosuid,nodev,size=${memoryFolderBytes},uid=${uid},gid=${uid}`;
+  const bind = (Source: string, Target: string, ReadOnly: boolean) => ({ Type: "bind", Source, Target, ReadOnly });
+  // A VOLUME of the image would be a folder without a limit.
+  const volumes = image.volumes.filter((path) => path !== "/storage" && path !== image.workingDir);
+  return {
+    Image: image.id,
+    User: `${uid}:${uid}`,
+    WorkingDir: image.workingDir,
+    Env: Object.entries(environment(app)).map(([name, value]) => `${name}=${value}`),
+    Labels: app.labels,
+    ...(app.command === null ? {} : { Entrypoint: ["/bin/sh", "-c"], Cmd: [app.command] }),
+    // Berth probes by itself; a probe of the engine's would run as the application.
+    Healthcheck: { Test: ["NONE"] },
+    HostConfig: {
+      ...hardened,
+      NetworkMode: `container:${app.network}`,
+      Tmpfs: {
+        "/tmp": `${memory},mode=1777`,
+        "/run": `${memory},mode=755`,
+        "/home/app": `${memory},mode=700`,
+        ...Object.fromEntries(volumes.map((path) => [path, `${memory},mode=755`])),
+      },
+      Mounts: [
+        bind(app.storageDir, "/storage", workload.storage_access === "read_only"),
+        ...(app.appDir === null ? [] : [bind(app.appDir, image.workingDir, false)]),
+        ...(app.certificates === null ? [] : [bind(app.certificates, certificatesInside, true)]),
+      ],
+      PidsLimit: workload.limits.processes,
+      Memory: workload.limits.memoryBytes,
+      MemorySwap: workload.limits.memoryBytes,
+      NanoCpus: Math.round(Math.min(workload.limits.cpus, app.processors) * 1e9),
+      LogConfig: { Type: "json-file", Config: { "max-size": `${logFileMib}m`, "max-file": "2" } },
+      ...(app.ociRuntime === null ? {} : { Runtime: app.ociRuntime }),
+    },
+  };
+}
+
+function environment({ workload, image, certificates }: AppContainer): Record<string, string> {
+  return {
+    HOME: "/home/app",
+    LANG: "C.UTF-8",
+    ...(certificates === null ? {} : certificateVariables(certificatesInside)),
+    ...image.env,
+    ...workload.env,
+    STORAGE_DIR: "/storage",
+    ...(workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" }),
+  };
+}
+
+export interface NetworkContainer {
+  readonly image: string;
+  readonly uid: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly network: string;
+  readonly nameServers: readonly string[];
+  readonly reach: readonly LocalService[];
+}
+
+// `exec` for the last one: when it ends, so does the container, and with it the instance.
+const forward = `while [ $# -gt 2 ]; do socat "TCP4-LISTEN:$1,bind=127.0.0.1,reuseaddr,fork,max-children=256" "UNIX-CONNECT:$2" & shift 2; done
+[ $# -eq 0 ] && exec sleep infinity
+exec socat "TCP4-LISTEN:$1,bind=127.0.0.1,reuseaddr,fork,max-children=256" "UNIX-CONNECT:$2"`;
+
+/**
+ * Holds the network of an instance: its address is nobody else's until the instance is removed, also after the application has ended, and
+ * 127.0.0.1:<port> leads to the project's database before the application starts. Runs the host's own programs, none of the project's.
+ */
+export function networkBody(holder: NetworkContainer): object {
+  const sockets = holder.reach.map(({ port, socket_path }) => {
+    const cut = socket_path.lastIndexOf("/");
+    return { port, folder: socket_path.slice(0, cut), inside: `/reach/${port}/${socket_path.slice(cut + 1)}` };
+  });
+  return systemBody({
+    ...holder,
+    entrypoint: ["/bin/sh", "-c", forward, "sh"],
+    words: sockets.flatMap(({ port, inside }) => [String(port), inside]),
+    // The folder, because a database that starts again makes a new socket.
+    binds: sockets.map(({ port, folder }) => ({ source: folder, target: `/reach/${port}`, writable: false })),
+  });
+}
+
+export interface SystemContainer {
+  readonly image: string;
+  readonly uid: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of the engine; `none` for no network. */
+  readonly network: string;
+  readonly nameServers?: readonly string[];
+  readonly entrypoint: readonly string[];
+  readonly words: readonly string[];
+  readonly workingDir?: string;
+  readonly binds: readonly { readonly source: string; readonly target: string; readonly writable: boolean }[];
+}
+
+/** A container of Berth's own: the host's programs, read-only, as the project's user. */
+export function systemBody(container: SystemContainer): object {
+  const system = ["/usr", "/bin", "/lib", "/lib64"].filter((path) => existsSync(path));
+  const binds = [...system.map((path) => ({ source: path, target: path, writable: false })), ...container.binds];
+  return {
+    Image: container.image,
+    Hostname: "app",
+    User: `${container.uid}:${container.uid}`,
+    WorkingDir: container.workingDir ?? "/",
+    Env: ["PATH=/usr/bin:/bin"],
+    Labels: container.labels,
+    Entrypoint: container.entrypoint,
+    Cmd: container.words,
+    HostConfig: {
+      ...hardened,
+      NetworkMode: container.network,
+      Dns: container.nameServers ?? [],
+      Mounts: binds.map(({ source, target, writable }) => ({
+        ...{ Type: "bind", Source: source, Target: target, ReadOnly: !writable },
+      })),
+      PidsLimit: 512,
+      Memory: 128 * mib,
+      MemorySwap: 128 * mib,
+      LogConfig: { Type: "none", Config: {} },
+    },
+  };
+}

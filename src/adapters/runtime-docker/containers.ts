@@ -1,0 +1,144 @@
+import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
+import { processIds } from "../../kit/processes.ts";
+import { behindWrappers, readProcessTree, type TreeProcess } from "../../kit/process-tree.ts";
+import type { Instance, InstanceExit, InstanceKey } from "../../ports/runtime.ts";
+import { labels, type ContainerRole } from "./container-bodies.ts";
+import { OutputLog } from "./output-log.ts";
+import type { DockerContext } from "./settings.ts";
+
+/** A container as the engine lists it. */
+export interface ListedContainer {
+  readonly Id: string;
+  readonly State: string;
+  readonly Labels: Readonly<Record<string, string>>;
+  readonly NetworkSettings: {
+    readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>> | null;
+  } | null;
+}
+
+interface ContainerDetails {
+  readonly State: {
+    readonly Running: boolean;
+    readonly Pid: number;
+    readonly ExitCode: number;
+    readonly OOMKilled: boolean;
+    readonly FinishedAt: string;
+  };
+}
+
+/** The containers of this data folder, one call for all, or those with one more label. */
+export function listContainers({ api, tag }: DockerContext, label?: string): Promise<readonly ListedContainer[]> {
+  const filters = { label: [`${labels.runtime}=${tag}`, ...(label === undefined ? [] : [label])] };
+  return api.call({ path: "/containers/json", query: { all: true, filters } });
+}
+
+export const roleOf = (container: ListedContainer): ContainerRole => container.Labels[labels.role] as ContainerRole;
+
+export const keyOf = ({ Labels: own }: ListedContainer): InstanceKey => ({
+  workload_id: own[labels.workload] ?? "",
+  ordinal: Number(own[labels.ordinal]),
+  attempt: Number(own[labels.attempt]),
+});
+
+export const sameKey = (one: InstanceKey, other: InstanceKey): boolean =>
+  one.workload_id === other.workload_id && one.ordinal === other.ordinal && one.attempt === other.attempt;
+
+/** Created ones never ran: a crash came between two steps, and the attempt is started anew. */
+export const hasStarted = ({ State: state }: ListedContainer): boolean =>
+  ["running", "paused", "restarting", "exited", "dead"].includes(state);
+
+export const isRunning = ({ State: state }: ListedContainer): boolean =>
+  ["running", "paused", "restarting"].includes(state);
+
+export function readContainer(api: DockerApi, id: string): Promise<ContainerDetails> {
+  return api.call({ path: `/containers/${id}/json` });
+}
+
+/** How a container ended; undefined while it runs. */
+export async function readExit(api: DockerApi, id: string): Promise<InstanceExit | undefined> {
+  const { State: state } = await readContainer(api, id);
+  if (state.Running) return undefined;
+  const out_of_memory = state.OOMKilled && state.ExitCode !== 0;
+  return { code: state.ExitCode, out_of_memory, at: new Date(state.FinishedAt) };
+}
+
+/** An instance out of the container of its application and that of its network. */
+export function toInstance(
+  rootDir: string,
+  app: ListedContainer,
+  { network, exit }: { readonly network: ListedContainer | undefined; readonly exit: InstanceExit | null },
+): Instance {
+  const { Labels: own } = app;
+  const host = Object.values(network?.NetworkSettings?.Networks ?? {})[0]?.IPAddress ?? "";
+  const port = own[labels.port] ?? "";
+  return {
+    ...keyOf(app),
+    project_id: own[labels.project] ?? "",
+    image_ref: own[labels.image] ?? "",
+    state: exit === null ? "running" : "exited",
+    address: exit !== null || port === "" || host === "" ? null : { host, port: Number(port) },
+    started_at: new Date(own[labels.started] ?? 0),
+    output_mark: new OutputLog(rootDir, app.Id).mark(),
+    exit,
+  };
+}
+
+export async function startContainer(api: DockerApi, name: string, body: object): Promise<string> {
+  const query = { name };
+  const { Id: id } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", query, body });
+  await api.call({ method: "POST", path: `/containers/${id}/start` });
+  return id;
+}
+
+/** Ends it if it runs, and forgets it with what the engine keeps of it. A missing one is fine. */
+export async function removeContainer(api: DockerApi, idOrName: string): Promise<void> {
+  const call = { method: "DELETE", path: `/containers/${idOrName}`, query: { force: true, v: true } } as const;
+  // 409: the engine removes it already.
+  await unlessStatus(api.call(call), 404, 409);
+}
+
+/**
+ * SIGTERM to the application's main process, up to `graceMs`, then SIGKILL to everything in the container. The engine would signal the init
+ * process, which passes it on to a shell in front of the application; that would end at once and take the application with it.
+ */
+export async function endContainer(api: DockerApi, id: string, graceMs: number): Promise<void> {
+  const details = await unlessStatus(readContainer(api, id), 404);
+  if (!details?.State.Running) return;
+  if (graceMs > 0) {
+    askToEnd(details.State.Pid);
+    if (await hasEnded(api, id, graceMs)) return;
+  }
+  await unlessStatus(api.call({ method: "POST", path: `/containers/${id}/kill` }), 404, 409);
+  if (!(await hasEnded(api, id, 10_000))) throw new Error(`the container ${id.slice(0, 12)} does not end`);
+}
+
+function askToEnd(init: number): void {
+  const tree = readProcessTree();
+  const targets = tree.childrenOf(init).flatMap((main) => behindWrappers(tree, main));
+  // Where the container's processes are not this machine's, as with gVisor, its init process passes the signal on.
+  for (const pid of targets.length > 0 ? targets.map((target) => target.pid) : [init]) {
+    try {
+      process.kill(pid, "SIGTERM");
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}
+
+/** Waits for its end; false when the time is over first. */
+async function hasEnded(api: DockerApi, id: string, timeoutMs: number): Promise<boolean> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const wait = api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0, signal });
+  try {
+    await unlessStatus(wait, 404);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+/** The application's processes, without its init process. */
+export function processesIn(init: number): readonly TreeProcess[] {
+  return processIds().includes(init) ? readProcessTree().descendantsOf(init) : [];
+}

@@ -1,0 +1,322 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
+import { run, runOk } from "../../kit/exec.ts";
+import { folderBytes } from "../../kit/folder-bytes.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { listeningPorts } from "../../kit/listening-ports.ts";
+import { silentLog } from "../../kit/log.ts";
+import { throwTogether } from "../../kit/throw-together.ts";
+import { trustedCertificates } from "../../sandbox/certificates.ts";
+import type {
+  Instance,
+  InstanceExit,
+  InstanceKey,
+  InstanceUsage,
+  ListeningPort,
+  OutputChunk,
+  ProjectImage,
+  ReplicaStart,
+  Runtime,
+  RuntimeDescription,
+  StorageOwner,
+  Workload,
+} from "../../ports/runtime.ts";
+import { labels } from "./container-bodies.ts";
+import {
+  endContainer,
+  hasStarted,
+  isRunning,
+  keyOf,
+  listContainers,
+  processesIn,
+  readContainer,
+  readExit,
+  removeContainer,
+  roleOf,
+  sameKey,
+  toInstance,
+  type ListedContainer,
+} from "./containers.ts";
+import { describeEngine, readEngineFacts } from "./engine-facts.ts";
+import { commandOf, removeImage } from "./image-trees.ts";
+import { OutputLog } from "./output-log.ts";
+import { openPrivateFolders } from "./private-folders.ts";
+import { createProjectNetworks } from "./project-networks.ts";
+import { removeStored } from "./remove-stored.ts";
+import { runOnce } from "./run-once.ts";
+import { containerName, quotaId, tagOf, type DockerRuntimeOptions, type EngineFacts } from "./settings.ts";
+import { removeContainers, startContainers, type DockerParts } from "./start-instance.ts";
+import { watchEvents, type EventWatch } from "./watch-events.ts";
+
+export interface DockerRuntime extends Runtime {
+  /** Stops watching; the containers go on. */
+  close(): void;
+  /** Takes back networks, rules and routes. Once no container is left. */
+  dismantle(): Promise<void>;
+}
+
+/**
+ * The runtime of one machine with a Docker engine: an instance is a container, beside one that holds its network. The engine keeps them over
+ * restarts of Berth and, with live-restore, of itself; what they are stands in their labels. An engine that does not answer is no reason
+ * to fail here: `describe` says so, and every other call is a fault until it answers.
+ */
+export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<DockerRuntime> {
+  mkdirSync(options.stateDir, { recursive: true, mode: 0o711 });
+  const api = openDockerApi(options.socketPath);
+  let facts: EngineFacts | undefined;
+  const context = {
+    ...{ options, api, tag: tagOf(options.stateDir) },
+    certificates: trustedCertificates(options.stateDir, options.caFile),
+    engine: async () => (facts ??= await readEngineFacts(api)),
+    runExclusive: createKeyedMutex(),
+  };
+  const folders = await openPrivateFolders(`${options.stateDir}/layers`, options.layerBytes);
+  const runtime = new Containers({ ...context, folders, networks: createProjectNetworks(context) });
+  await runtime.adopt().catch((error: unknown) => {
+    options.log?.warn({ err: error }, "the Docker engine does not answer; its containers are adopted when it does");
+  });
+  return runtime;
+}
+
+class Containers implements DockerRuntime {
+  readonly #parts: DockerParts;
+  readonly #events: EventWatch;
+  // A container that has ended never starts again.
+  readonly #exits = new Map<string, InstanceExit>();
+
+  constructor(parts: DockerParts) {
+    this.#parts = parts;
+    this.#events = watchEvents(parts, ({ id, status, labels: own }) => {
+      if (status === "die" && own[labels.role] === "network") void this.#endWithoutNetwork(id, own);
+    });
+  }
+
+  /** Removes what a crash left: one-off commands, halves of instances, folders without a container. */
+  async adopt(): Promise<void> {
+    const all = await listContainers(this.#parts);
+    const isHalf = (container: ListedContainer) => roleOf(container) === "app" && !hasStarted(container);
+    const left = all.filter((container) => ["once", "tree"].includes(roleOf(container)) || isHalf(container));
+    await Promise.all(left.map(({ Id }) => removeContainer(this.#parts.api, Id)));
+    const apps = all.filter((container) => roleOf(container) === "app" && !isHalf(container));
+    const kept = new Set(apps.map((container) => containerName(this.#parts.tag, keyOf(container))));
+    const networks = all.filter((container) => roleOf(container) === "network");
+    const lost = networks.filter((container) => !kept.has(containerName(this.#parts.tag, keyOf(container))));
+    await Promise.all(lost.map(({ Id }) => removeContainer(this.#parts.api, Id)));
+    for (const name of this.#parts.folders.names()) if (!kept.has(name)) await this.#parts.folders.close(name);
+    await this.#parts.networks.removeUnused();
+    this.#log.info({ adopted: apps.filter(isRunning).length }, "adopted running containers");
+  }
+
+  async describe(): Promise<RuntimeDescription> {
+    const { engine, folders, options } = this.#parts;
+    // Asked each time: the facts stay, but the engine may not answer now.
+    const found = await this.#parts.api.call({ path: "/version", timeoutMs: 5000 }).then(engine, (e: unknown) => e);
+    const host = { hasLayers: folders.isAvailable, socketPath: options.socketPath };
+    return describeEngine(found as EngineFacts | Error, host);
+  }
+
+  start(workload: Workload, replica: ReplicaStart): Promise<Instance> {
+    return this.#parts.runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
+      const existing = (await this.#listed(workload.id)).filter(({ app }) => keyOf(app).ordinal === replica.ordinal);
+      const newest = existing.find(({ app }) => keyOf(app).attempt >= replica.attempt);
+      if (newest) return this.#toInstance(newest);
+      for (const { app } of existing) await removeContainers(this.#parts, containerName(this.#parts.tag, keyOf(app)));
+      const key = { workload_id: workload.id, ...replica };
+      const command = (image: Parameters<typeof commandOf>[0]) => commandOf(image, workload);
+      const { app } = await startContainers(this.#parts, { workload, key, role: "app", command });
+      const started = (await this.#listed(workload.id)).find((each) => each.app.Id === app);
+      if (!started) throw new Error(`a container of ${workload.id} was removed while it started`);
+      return this.#toInstance(started);
+    });
+  }
+
+  async observe(): Promise<readonly Instance[]> {
+    const listed = newestOf(pairsIn(await listContainers(this.#parts)));
+    const ids = new Set(listed.map(({ app }) => app.Id));
+    for (const id of this.#exits.keys()) if (!ids.has(id)) this.#exits.delete(id);
+    return (await Promise.all(listed.map((each) => this.#toInstance(each)))).filter((each) => each !== null);
+  }
+
+  stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void> {
+    return this.#each(workloadId, ordinals, ({ Id }) => endContainer(this.#parts.api, Id, graceMs));
+  }
+
+  remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
+    return this.#each(workloadId, ordinals, (app) =>
+      removeContainers(this.#parts, containerName(this.#parts.tag, keyOf(app))),
+    );
+  }
+
+  async #each(
+    workloadId: string,
+    ordinals: readonly number[] | undefined,
+    work: (app: ListedContainer) => Promise<void>,
+  ): Promise<void> {
+    const all = await listContainers(this.#parts, `${labels.workload}=${workloadId}`);
+    const apps = all.filter((container) => roleOf(container) === "app");
+    const wanted = apps.filter((app) => ordinals?.includes(keyOf(app).ordinal) ?? true);
+    const works = wanted.map((app) => this.#parts.runExclusive(`${workloadId}/${keyOf(app).ordinal}`, () => work(app)));
+    throwTogether(await Promise.allSettled(works));
+  }
+
+  runOnce: Runtime["runOnce"] = (workload, task) => runOnce(this.#parts, workload, task);
+
+  async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
+    const all = await listContainers(this.#parts, `${labels.workload}=${key.workload_id}`);
+    const app = all.find((container) => roleOf(container) === "app" && sameKey(keyOf(container), key));
+    if (!app) return { lines: [], cursor: cursor ?? ":0", dropped_bytes: 0 };
+    const { rootDir } = await this.#parts.engine();
+    return new OutputLog(rootDir, app.Id).read(cursor, !isRunning(app));
+  }
+
+  /** The engine throws the oldest output away by itself, and the rest with the container. */
+  async discardOutput(): Promise<void> {}
+
+  onChange(listener: (workloadId: string) => void): () => void {
+    return this.#events.listen(listener);
+  }
+
+  async removeImage(image: ProjectImage): Promise<void> {
+    const users = await listContainers(this.#parts, `${labels.image}=${image.image_ref}`);
+    const user = users.find((each) => isRunning(each) && each.Labels[labels.project] === image.project_id);
+    if (user) throw new Error(`the image is in use by ${keyOf(user).workload_id}`);
+    await removeImage(this.#parts, image);
+  }
+
+  async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
+    const living = (await this.#listed(workloadId)).filter(({ app }) => isRunning(app));
+    const usages = await Promise.all(living.map(({ app }) => this.#usage(app)));
+    return usages.filter((usage) => usage !== undefined);
+  }
+
+  async listening(workloadId: string): Promise<readonly ListeningPort[]> {
+    const living = (await this.#listed(workloadId)).filter(({ app }) => isRunning(app));
+    const found = await Promise.all(living.map(({ app }) => readContainer(this.#parts.api, app.Id)));
+    return listeningPorts(found.flatMap(({ State: { Pid: pid } }) => processesIn(pid).map((process) => process.pid)));
+  }
+
+  async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
+    const folder = this.#parts.options.storageDir(project_id, project_number);
+    if (!existsSync(folder)) return;
+    // An application may have closed its folders to its own user.
+    await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
+    await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
+  }
+
+  async limitStorage({ project_id, project_number }: StorageOwner, bytes: number): Promise<number | null> {
+    const { quota, stateDir, storageDir } = this.#parts.options;
+    if (!quota) return null;
+    const folder = storageDir(project_id, project_number);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return quota.limit(folder, quotaId(stateDir, project_number), bytes);
+  }
+
+  storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
+    return folderBytes(this.#parts.options.storageDir(project_id, project_number));
+  }
+
+  async changedBytes(projectId: string): Promise<number> {
+    const own = await listContainers(this.#parts, `${labels.project}=${projectId}`);
+    const running = own.filter((container) => roleOf(container) === "app" && isRunning(container));
+    const names = running.map((container) => containerName(this.#parts.tag, keyOf(container)));
+    const changed = await Promise.all(names.map((name) => this.#parts.folders.changedBytes(name)));
+    return changed.reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  removeStored: Runtime["removeStored"] = (project, path, signal) =>
+    removeStored(this.#parts, { project, path }, signal);
+
+  close(): void {
+    this.#events.close();
+    this.#parts.api.close();
+  }
+
+  async dismantle(): Promise<void> {
+    await this.#parts.networks.removeUnused();
+    await this.#parts.networks.dismantle();
+  }
+
+  get #log() {
+    return this.#parts.options.log ?? silentLog;
+  }
+
+  /** Its started containers, newest attempts first. */
+  async #listed(workloadId: string): Promise<readonly Pair[]> {
+    const pairs = pairsIn(await listContainers(this.#parts, `${labels.workload}=${workloadId}`));
+    return pairs.toSorted((one, other) => keyOf(other.app).attempt - keyOf(one.app).attempt);
+  }
+
+  async #toInstance({ app, network }: Pair): Promise<Instance> {
+    const { rootDir } = await this.#parts.engine();
+    const exit = isRunning(app) ? null : await this.#exitOf(app.Id);
+    return toInstance(rootDir, app, { network, exit });
+  }
+
+  async #exitOf(id: string): Promise<InstanceExit> {
+    const known = this.#exits.get(id);
+    if (known) return known;
+    // Removed since it was listed.
+    const gone = { code: null, out_of_memory: false, at: new Date() };
+    const exit = (await unlessStatus(readExit(this.#parts.api, id), 404)) ?? gone;
+    this.#exits.set(id, exit);
+    return exit;
+  }
+
+  /** Without its network an application answers no requests any more and reaches no database: it ends, and its next attempt has both. */
+  async #endWithoutNetwork(id: string, own: Readonly<Record<string, string>>): Promise<void> {
+    const all = await listContainers(this.#parts, `${labels.workload}=${own[labels.workload]}`).catch(() => []);
+    const network = all.find((container) => container.Id === id);
+    const isPartner = (each: ListedContainer) =>
+      network !== undefined && roleOf(each) === "app" && isRunning(each) && sameKey(keyOf(each), keyOf(network));
+    const app = all.find(isPartner);
+    if (app) await endContainer(this.#parts.api, app.Id, 0).catch(() => {});
+  }
+
+  async #usage(app: ListedContainer): Promise<InstanceUsage | undefined> {
+    const query = { stream: false, "one-shot": true };
+    const stats = await unlessStatus(
+      this.#parts.api.call<ContainerStats>({ path: `/containers/${app.Id}/stats`, query }),
+      404,
+    );
+    if (stats?.memory_stats?.usage === undefined) return undefined;
+    const { usage, stats: kinds } = stats.memory_stats;
+    // What the kernel gives back at once when it is needed elsewhere does not count.
+    const cached = kinds?.["total_inactive_file"] ?? kinds?.["inactive_file"] ?? 0;
+    return {
+      ...keyOf(app),
+      memory_bytes: Math.max(0, usage - cached),
+      cpu_seconds: stats.cpu_stats.cpu_usage.total_usage / 1e9,
+      processes: stats.pids_stats.current ?? 0,
+    };
+  }
+}
+
+interface ContainerStats {
+  readonly memory_stats?: { readonly usage?: number; readonly stats?: Readonly<Record<string, number>> };
+  readonly cpu_stats: { readonly cpu_usage: { readonly total_usage: number } };
+  readonly pids_stats: { readonly current?: number };
+}
+
+interface Pair {
+  readonly app: ListedContainer;
+  readonly network: ListedContainer | undefined;
+}
+
+/** Each application that was started with the container of its network. */
+function pairsIn(all: readonly ListedContainer[]): readonly Pair[] {
+  const name = (container: ListedContainer) => containerName("", keyOf(container));
+  const networks = new Map(all.flatMap((each) => (roleOf(each) === "network" ? [[name(each), each] as const] : [])));
+  const apps = all.filter((each) => roleOf(each) === "app" && hasStarted(each));
+  return apps.map((app) => ({ app, network: networks.get(name(app)) }));
+}
+
+/** Of each replica the newest attempt. */
+function newestOf(pairs: readonly Pair[]): readonly Pair[] {
+  const newest = new Map<string, Pair>();
+  for (const pair of pairs) {
+    const { workload_id, ordinal, attempt } = keyOf(pair.app);
+    const known = newest.get(`${workload_id}/${ordinal}`);
+    if (!known || keyOf(known.app).attempt < attempt) newest.set(`${workload_id}/${ordinal}`, pair);
+  }
+  return [...newest.values()];
+}

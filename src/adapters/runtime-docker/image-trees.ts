@@ -1,0 +1,143 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { chmod, mkdtemp, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
+import { runOk } from "../../kit/exec.ts";
+import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
+import type { ProjectImage, Workload } from "../../ports/runtime.ts";
+import { labels } from "./container-bodies.ts";
+import { uidOf, type DockerContext } from "./settings.ts";
+
+export interface OpenedImage {
+  readonly id: string;
+  readonly manifest: ContainerManifest;
+  /** The application's folder; `/` when the image names none. */
+  readonly workingDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly volumes: readonly string[];
+}
+
+interface ImageDetails {
+  readonly Id: string;
+  readonly Config: {
+    readonly Labels: Readonly<Record<string, string>> | null;
+    readonly WorkingDir: string;
+    readonly Env: readonly string[] | null;
+    readonly Volumes: Readonly<Record<string, object>> | null;
+  };
+}
+
+/** Reads what an image says of itself. Throws when it is not there, or is another project's. */
+export async function openImage({ api }: DockerContext, workload: ProjectImage): Promise<OpenedImage> {
+  const { Id: id, Config: config } = await api.call<ImageDetails>({ path: `/images/${workload.image_ref}/json` });
+  const written = config.Labels?.[imageLabels.manifest];
+  if (written === undefined || config.Labels?.[imageLabels.project] !== workload.project_id)
+    throw new Error(`the image ${workload.image_ref} was not built for ${workload.project_id}`);
+  const env = (config.Env ?? []).map((entry) => [
+    entry.slice(0, entry.indexOf("=")),
+    entry.slice(entry.indexOf("=") + 1),
+  ]);
+  return {
+    id,
+    manifest: JSON.parse(written) as ContainerManifest,
+    workingDir: config.WorkingDir === "" ? "/" : config.WorkingDir,
+    env: Object.fromEntries(env) as Record<string, string>,
+    volumes: Object.keys(config.Volumes ?? {}),
+  };
+}
+
+/** The command of the workload's process: null is the image's own. Throws when the image has none for it. */
+export function commandOf({ manifest }: OpenedImage, { process, image_ref }: Workload): string | null {
+  if (process === "web" && manifest.uses_own_command) return null;
+  const command = process === "web" ? manifest.web_command : manifest.processes[process];
+  if (command === null || command === undefined) throw new Error(`the image ${image_ref} has no process ${process}`);
+  return command;
+}
+
+const treeOf = ({ options }: DockerContext, { project_id, image_ref }: ProjectImage): string =>
+  join(options.stateDir, "trees", project_id, image_ref.replace(/^sha256:/, ""));
+
+/**
+ * The application's folder out of an image, once an image, as the project's user: below it the private layers of its instances lie. The
+ * engine's own layers would belong to root, and where they are is the engine's secret. Null where the image has no such folder.
+ */
+export async function appTree(
+  context: DockerContext,
+  workload: Workload,
+  { workingDir, id }: OpenedImage,
+): Promise<string | null> {
+  if (workingDir === "/") return null;
+  const tree = treeOf(context, workload);
+  await context.runExclusive(tree, async () => {
+    if (!existsSync(tree)) await makeTree(context, tree, { id, workingDir, uid: uidOf(context.options, workload) });
+  });
+  return tree;
+}
+
+async function makeTree(context: DockerContext, tree: string, source: Omit<Unpacking, "draft">): Promise<void> {
+  const parent = dirname(tree);
+  mkdirSync(parent, { recursive: true, mode: 0o711 });
+  const draft = await mkdtemp(join(parent, "new-"));
+  try {
+    await unpack(context, { ...source, draft });
+    await chmod(draft, 0o755);
+    await rename(draft, tree);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+interface Unpacking {
+  readonly id: string;
+  readonly workingDir: string;
+  readonly draft: string;
+  readonly uid: number;
+}
+
+/** tar runs as the project's user, who then owns every file and can write nowhere else. */
+async function unpack({ api, tag, engine }: DockerContext, { id, workingDir, draft, uid }: Unpacking): Promise<void> {
+  const owner = (await engine()).firstUid + uid;
+  await runOk({ file: "chown", args: [`${owner}:${owner}`, draft] });
+  const body = { Image: id, Cmd: ["-"], Labels: { [labels.runtime]: tag, [labels.role]: "tree" } };
+  const { Id: container } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
+  try {
+    const path = `/containers/${container}/archive`;
+    const stdin = await api.stream({ path, query: { path: workingDir }, timeoutMs: 0 });
+    const args = ["-x", "--no-same-owner", "--strip-components=1", "-f", "-"];
+    await runOk({ file: "tar", args }, { cwd: draft, uid: owner, gid: owner, stdin, timeoutMs: 600_000 });
+  } finally {
+    await api.call({ method: "DELETE", path: `/containers/${container}`, query: { force: true, v: true } });
+  }
+}
+
+/** Deletes an image and its tree; throws while a container that runs uses it. */
+export async function removeImage(context: DockerContext, image: ProjectImage): Promise<void> {
+  const found = await openImage(context, image).catch((error: unknown) => {
+    if (error instanceof DockerRefused && error.status === 404) return null;
+    throw error;
+  });
+  if (found !== null) {
+    const path = `/images/${image.image_ref}`;
+    await unlessStatus(context.api.call({ method: "DELETE", path, query: { force: true } }), 404);
+  }
+  rmSync(treeOf(context, image), { recursive: true, force: true });
+}
+
+/** The image of the containers that hold networks: nothing but a place to mount the host's programs on. */
+export function emptyImage(context: DockerContext): Promise<string> {
+  return context.runExclusive(emptyImageName, () => findOrImport(context));
+}
+
+const emptyImageName = "berth/network:1";
+
+async function findOrImport({ api }: DockerContext): Promise<string> {
+  const name = emptyImageName;
+  const found = await unlessStatus(api.call<{ Id: string }>({ path: `/images/${name}/json` }), 404);
+  if (found) return found.Id;
+  const [repo, tag] = name.split(":");
+  const { stdout } = await runOk({ file: "tar", args: ["-C", "/", "--no-recursion", "-cf", "-", "tmp"] });
+  const body = Readable.from(Buffer.from(stdout, "latin1"));
+  await api.call({ method: "POST", path: "/images/create", query: { fromSrc: "-", repo, tag }, body });
+  return (await api.call<{ Id: string }>({ path: `/images/${name}/json` })).Id;
+}

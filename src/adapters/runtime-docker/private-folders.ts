@@ -1,0 +1,44 @@
+import { existsSync, readdirSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { runOk } from "../../kit/exec.ts";
+import { openPrivateLayers } from "../../sandbox/private-layers.ts";
+
+/** Folders of instances: what they see is the image's tree, what they change goes to a file system of limited size and is gone with them. */
+export interface PrivateFolders {
+  /** Whether this machine can make them. */
+  readonly isAvailable: boolean;
+  /** Mounts one over `tree` for `owner` and returns its path. What an earlier start left under the name is removed first. */
+  open(name: string, tree: string, owner: number): Promise<string>;
+  close(name: string): Promise<void>;
+  /** What the changes take of the disk. */
+  changedBytes(name: string): Promise<number>;
+  names(): readonly string[];
+}
+
+const script = join(import.meta.dirname, "private-folder.sh");
+const defaultBytes = 1024 * 1024 * 1024;
+
+export async function openPrivateFolders(dir: string, bytes = defaultBytes): Promise<PrivateFolders> {
+  const { template } = await openPrivateLayers(dir, bytes);
+  const folderOf = (name: string) => join(dir, `app-${name}`);
+  const run = (...words: readonly string[]) =>
+    runOk({ file: "/bin/sh", args: [script, ...words] }, { timeoutMs: 60_000 });
+  return {
+    isAvailable: existsSync(template),
+    async open(name, tree, owner) {
+      await run("close", folderOf(name));
+      await run("open", folderOf(name), tree, String(owner), template);
+      return join(folderOf(name), "app");
+    },
+    async close(name) {
+      if (existsSync(folderOf(name))) await run("close", folderOf(name));
+    },
+    async changedBytes(name) {
+      if (!existsSync(folderOf(name))) return 0;
+      const { blocks, bfree, bsize } = await statfs(join(folderOf(name), "layer"));
+      return (blocks - bfree) * bsize;
+    },
+    names: () => readdirSync(dir).flatMap((name) => (name.startsWith("app-") ? [name.slice("app-".length)] : [])),
+  };
+}

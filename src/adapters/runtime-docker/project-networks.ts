@@ -1,0 +1,142 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
+import { run, runOk } from "../../kit/exec.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { readResolvers } from "../../sandbox/resolvers.ts";
+import { usualConnectionLimits, vethRules } from "../../sandbox/veth-rules.ts";
+import { labels } from "./container-bodies.ts";
+import type { DockerContext } from "./settings.ts";
+
+/** A network of the engine for each project, with a bridge of its own, guarded by one nft table of Berth's. */
+export interface ProjectNetworks {
+  readonly nameServers: readonly string[];
+  /** The name of a project's network, which exists then; loads the rules again, because a restart of a firewall flushes them. */
+  open(projectNumber: number): Promise<string>;
+  /** Removes the networks that no container uses. */
+  removeUnused(): Promise<void>;
+  /** Takes back the rules and the route, once no container is left. */
+  dismantle(): Promise<void>;
+}
+
+// 10.128.0.0/10 is cut into 64 blocks of /16, one a data folder, each with 1024 networks of /26.
+const blockCount = 64;
+const networksInBlock = 1024;
+/** Of the user's own machines and networks a container reaches none. */
+const privateNetworks = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
+
+interface EngineNetwork {
+  readonly Id: string;
+  readonly Name: string;
+  readonly IPAM: { readonly Config: readonly { readonly Subnet?: string }[] | null };
+}
+
+export function createProjectNetworks(context: DockerContext): ProjectNetworks {
+  const { api, tag, options } = context;
+  const resolvers = readResolvers();
+  const block = settleBlock(options.stateDir, tag);
+  const blockNetwork = `10.${128 + block}.0.0/16`;
+  const table = `berth_docker_${tag}`;
+  const closed = privateNetworks.filter((network) => network !== "10.0.0.0/8");
+  const names = { table, interfacePrefix: `d${tag}-`, blockNetwork, closed: ["10.0.0.0/8", ...closed] };
+  const rules = vethRules(names, resolvers.addresses, usualConnectionLimits());
+  const guard = async () => {
+    writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
+    await runOk({ file: "nft", args: ["-f", "-"] }, { stdin: rules, timeoutMs: 10_000 });
+    const args = ["route", "replace", "unreachable", blockNetwork];
+    await runOk({ file: "ip", args }, { timeoutMs: 10_000 });
+  };
+  const ours = () => {
+    const filters = { label: [`${labels.runtime}=${tag}`] };
+    return api.call<readonly EngineNetwork[]>({ path: "/networks", query: { filters } });
+  };
+  const create = async (name: string, number: number) => {
+    const used = new Set((await ours()).flatMap(({ IPAM }) => (IPAM.Config ?? []).map(({ Subnet }) => Subnet)));
+    for (let step = 0; step < networksInBlock; step += 1) {
+      const subnet = subnetOf(block, (number + step) % networksInBlock);
+      if (used.has(subnet)) continue;
+      const bridge = `${names.interfacePrefix}${number}`;
+      if (await createNetwork(context, { name, subnet, bridge })) return;
+    }
+    throw new Error(`every part of ${blockNetwork} is in use`);
+  };
+  const runExclusive = createKeyedMutex();
+  return {
+    nameServers: resolvers.addresses,
+    async open(projectNumber) {
+      const name = `berth-${tag}-${projectNumber}`;
+      await guard();
+      await runExclusive("networks", async () => {
+        if (!(await unlessStatus(api.call({ path: `/networks/${name}` }), 404))) await create(name, projectNumber);
+      });
+      return name;
+    },
+    async removeUnused() {
+      // The engine refuses those that are in use.
+      for (const { Id } of await ours())
+        await unlessStatus(api.call({ method: "DELETE", path: `/networks/${Id}` }), 403, 404, 409, 500);
+    },
+    async dismantle() {
+      for (const family of ["inet", "ip"])
+        await run({ file: "nft", args: ["delete", "table", family, table] }, { timeoutMs: 10_000 });
+      await run({ file: "ip", args: ["route", "del", "unreachable", blockNetwork] }, { timeoutMs: 10_000 });
+    },
+  };
+}
+
+interface WantedNetwork {
+  readonly name: string;
+  readonly subnet: string;
+  readonly bridge: string;
+}
+
+/** False when another network has the addresses already. */
+async function createNetwork({ api, tag }: DockerContext, { name, subnet, bridge }: WantedNetwork): Promise<boolean> {
+  const body = {
+    Name: name,
+    CheckDuplicate: true,
+    Driver: "bridge",
+    EnableIPv6: false,
+    IPAM: { Driver: "default", Config: [{ Subnet: subnet }] },
+    Labels: { [labels.runtime]: tag },
+    Options: {
+      "com.docker.network.bridge.name": bridge,
+      "com.docker.network.bridge.enable_icc": "false",
+      // The table of Berth's own translates addresses, also for an engine that leaves iptables alone.
+      "com.docker.network.bridge.enable_ip_masquerade": "false",
+    },
+  };
+  try {
+    await api.call({ method: "POST", path: "/networks/create", body });
+    return true;
+  } catch (error) {
+    if (error instanceof DockerRefused && /overlap/i.test(error.message)) return false;
+    throw error;
+  }
+}
+
+function subnetOf(block: number, index: number): string {
+  return `10.${128 + block}.${index >> 2}.${(index & 3) * 64}/26`;
+}
+
+/** The block of this data folder: remembered, else the first from one that its name gives which no route of this machine leads into. */
+function settleBlock(stateDir: string, tag: string): number {
+  const file = join(stateDir, "address-block");
+  if (existsSync(file)) return Number(readFileSync(file, "utf8"));
+  const taken = routedBlocks();
+  const start = Number.parseInt(tag, 16) % blockCount;
+  const free = Array.from({ length: blockCount }, (_, step) => (start + step) % blockCount).find(
+    (block) => !taken.has(block),
+  );
+  if (free === undefined) throw new Error("every part of 10.128.0.0/10 is already routed on this machine");
+  mkdirSync(stateDir, { recursive: true, mode: 0o711 });
+  writeFileSync(file, String(free));
+  return free;
+}
+
+/** /proc/net/route has destinations in hexadecimal, least significant byte first. */
+function routedBlocks(): Set<number> {
+  const lines = readFileSync("/proc/net/route", "utf8").split("\n").slice(1);
+  const destinations = lines.map((line) => Buffer.from((line.split("\t")[1] ?? "").padStart(8, "0"), "hex"));
+  return new Set(destinations.flatMap(([, , second = 0, first]) => (first === 10 ? [second - 128] : [])));
+}

@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { unlessStatus } from "../../kit/docker-api.ts";
+import type { StorageOwner } from "../../ports/runtime.ts";
+import { labels, systemBody } from "./container-bodies.ts";
+import { removeContainer, startContainer } from "./containers.ts";
+import { emptyImage } from "./image-trees.ts";
+import { uidOf, type DockerContext } from "./settings.ts";
+
+const missing = 66;
+const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
+
+/**
+ * Deletes below a storage folder in a container that sees nothing else: a link on the way may lead anywhere, and the folder belongs to the
+ * user that the project's code runs as.
+ */
+export async function removeStored(
+  context: DockerContext,
+  { project, path }: { readonly project: StorageOwner; readonly path: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { api, options, tag } = context;
+  const folder = options.storageDir(project.project_id, project.project_number);
+  if (!existsSync(folder)) return false;
+  const name = `berth-${tag}-delete-${randomBytes(8).toString("hex")}`;
+  const body = systemBody({
+    ...{ image: await emptyImage(context), uid: uidOf(options, project), network: "none" },
+    labels: { [labels.runtime]: tag, [labels.role]: "once" },
+    ...{ entrypoint: ["/bin/sh", "-c", script, "sh"], words: [path], workingDir: "/storage" },
+    binds: [{ source: folder, target: "/storage", writable: true }],
+  });
+  try {
+    const id = await startContainer(api, name, body);
+    const wait = { method: "POST", path: `/containers/${id}/wait`, signal, timeoutMs: 120_000 } as const;
+    const { StatusCode: code } = await api.call<{ StatusCode: number }>(wait);
+    if (code === 0 || code === missing) return code === 0;
+    throw new Error(`the files could not be deleted: the command ended with ${code}`);
+  } finally {
+    await unlessStatus(removeContainer(api, name), 404);
+  }
+}

@@ -1,0 +1,67 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { unlessStatus } from "../../kit/docker-api.ts";
+import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.ts";
+import { readExit } from "./containers.ts";
+import { removeContainers, startContainers, type DockerParts } from "./start-instance.ts";
+
+/** Runs one command of the workload's image to its end, in a container that lives no longer than this process. */
+export async function runOnce(parts: DockerParts, workload: Workload, task: OneOffCommand): Promise<OneOffResult> {
+  const key = { workload_id: randomBytes(8).toString("hex"), ordinal: 0, attempt: 1 };
+  const run = { workload, key, role: "once", command: () => task.command } as const;
+  const { app, name } = await startContainers(parts, run);
+  try {
+    return await follow(parts, app, task);
+  } finally {
+    await removeContainers(parts, name);
+  }
+}
+
+async function follow({ api }: DockerParts, id: string, task: OneOffCommand): Promise<OneOffResult> {
+  const silence = new AbortController();
+  const time = AbortSignal.timeout(task.timeoutMs);
+  let quiet: NodeJS.Timeout | undefined;
+  const heard = () => {
+    clearTimeout(quiet);
+    quiet = setTimeout(() => silence.abort(), task.silenceMs);
+  };
+  const kill = () =>
+    void unlessStatus(api.call({ method: "POST", path: `/containers/${id}/kill` }), 404, 409).catch(() => {});
+  const limits = AbortSignal.any([task.signal, silence.signal, time]);
+  limits.addEventListener("abort", kill, { once: true });
+  if (limits.aborted) kill();
+  heard();
+  try {
+    const query = { follow: true, stdout: true, stderr: true };
+    const output = await api.stream({ path: `/containers/${id}/logs`, query });
+    await readFrames(output, (chunk) => {
+      heard();
+      task.onOutput(chunk);
+    });
+    await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
+    if (task.signal.aborted) return { outcome: "cancelled" };
+    if (time.aborted) return { outcome: "timed_out" };
+    if (silence.signal.aborted) return { outcome: "silent" };
+    const exit = await readExit(api, id);
+    return { outcome: "exited", code: exit?.code ?? 137, out_of_memory: exit?.out_of_memory ?? false };
+  } finally {
+    clearTimeout(quiet);
+    limits.removeEventListener("abort", kill);
+  }
+}
+
+const headBytes = 8;
+
+/** The engine sends what a container wrote in frames: a byte for the stream, three empty ones, the length in four, and the bytes. */
+async function readFrames(output: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<void> {
+  let pending = Buffer.alloc(0);
+  for await (const part of output as AsyncIterable<Buffer>) {
+    pending = Buffer.concat([pending, part]);
+    while (pending.length >= headBytes) {
+      const end = headBytes + pending.readUInt32BE(4);
+      if (pending.length < end) break;
+      onChunk(pending.subarray(headBytes, end));
+      pending = pending.subarray(end);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { existsSync, readFileSync } from "node:fs";
+import { until } from "../../kit/until.ts";
+import type { InstanceKey, Workload } from "../../ports/runtime.ts";
+import { appBody, labelsOf, networkBody, type ContainerRole } from "./container-bodies.ts";
+import { readContainer, removeContainer, startContainer } from "./containers.ts";
+import { appTree, emptyImage, openImage, type OpenedImage } from "./image-trees.ts";
+import type { PrivateFolders } from "./private-folders.ts";
+import type { ProjectNetworks } from "./project-networks.ts";
+import { containerName, makeStorage, uidOf, type DockerContext } from "./settings.ts";
+
+export interface DockerParts extends DockerContext {
+  readonly networks: ProjectNetworks;
+  readonly folders: PrivateFolders;
+}
+
+export interface StartedContainers {
+  readonly name: string;
+  readonly app: string;
+}
+
+/** What one container of a workload runs. */
+export interface Run {
+  readonly workload: Workload;
+  readonly key: InstanceKey;
+  readonly role: Extract<ContainerRole, "app" | "once">;
+  readonly command: (image: OpenedImage) => string | null;
+}
+
+/** Starts the container of the network, then that of the application. A fault leaves neither behind. */
+export async function startContainers(parts: DockerParts, run: Run): Promise<StartedContainers> {
+  const name =
+    run.role === "app" ? containerName(parts.tag, run.key) : `berth-${parts.tag}-once-${run.key.workload_id}`;
+  await removeContainers(parts, name);
+  const image = await openImage(parts, run.workload);
+  const command = run.command(image);
+  try {
+    const [network, appDir, storageDir, engine] = await Promise.all([
+      startNetwork(parts, run, name),
+      openFolder(parts, run, { name, image }),
+      makeStorage(parts, run.workload),
+      parts.engine(),
+    ]);
+    const body = appBody({
+      ...{ workload: run.workload, image, command, network, appDir, storageDir },
+      uid: uidOf(parts.options, run.workload),
+      labels: labelsOf(parts.tag, run.role, run.workload, run.key),
+      certificates: parts.certificates,
+      processors: engine.processors,
+      ociRuntime: parts.options.ociRuntime ?? null,
+    });
+    return { name, app: await startContainer(parts.api, name, body) };
+  } catch (fault) {
+    await removeContainers(parts, name).catch(() => {});
+    throw fault;
+  }
+}
+
+/** Removes both containers and the private folder of an attempt. Idempotent. */
+export async function removeContainers({ api, folders }: DockerParts, name: string): Promise<void> {
+  await removeContainer(api, name);
+  await Promise.all([removeContainer(api, `${name}-net`), folders.close(name)]);
+}
+
+async function openFolder(
+  parts: DockerParts,
+  { workload }: Run,
+  { name, image }: { readonly name: string; readonly image: OpenedImage },
+): Promise<string | null> {
+  const tree = await appTree(parts, workload, image);
+  if (tree === null || !parts.folders.isAvailable) return null;
+  const owner = (await parts.engine()).firstUid + uidOf(parts.options, workload);
+  return parts.folders.open(name, tree, owner);
+}
+
+/** Answers its id once it forwards to the services that the application may need at once. */
+async function startNetwork(parts: DockerParts, { workload, key, role }: Run, name: string): Promise<string> {
+  const { reach } = workload;
+  const [image, network] = await Promise.all([emptyImage(parts), parts.networks.open(workload.project_number)]);
+  const labels = labelsOf(parts.tag, role === "app" ? "network" : "once", workload, key);
+  const body = networkBody({
+    ...{ image, network, reach, labels, uid: uidOf(parts.options, workload) },
+    ...{ nameServers: parts.networks.nameServers },
+  });
+  const id = await startContainer(parts.api, `${name}-net`, body);
+  if (reach.length === 0) return id;
+  const { Pid: pid } = (await readContainer(parts.api, id)).State;
+  const listens = () => (reach.every(({ port }) => isListening(pid, port)) ? true : undefined);
+  if (!(await until(listens, { timeoutMs: 10_000, firstMs: 5, atMostMs: 50 })))
+    throw new Error("the forwarder to the project's database did not start; is socat installed?");
+  return id;
+}
+
+/** proc_net_tcp(5) of the network that a process is in: the local address in hexadecimal, and 0A for listening. */
+function isListening(pid: number, port: number): boolean {
+  const entry = `:${port.toString(16).toUpperCase().padStart(4, "0")} 00000000:0000 0A`;
+  return existsSync(`/proc/${pid}/net/tcp`) && readFileSync(`/proc/${pid}/net/tcp`, "utf8").includes(entry);
+}

@@ -1,0 +1,67 @@
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { silentLog } from "../../kit/log.ts";
+import { labels } from "./container-bodies.ts";
+import type { DockerContext } from "./settings.ts";
+
+/** Tells which workload's containers began or ended, as soon as the engine says so. */
+export interface EventWatch {
+  listen(listener: (workloadId: string) => void): () => void;
+  close(): void;
+}
+
+export interface ContainerEvent {
+  readonly id: string;
+  readonly status: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface EngineEvent {
+  readonly id?: string;
+  readonly status?: string;
+  readonly Actor?: { readonly Attributes?: Readonly<Record<string, string>> };
+}
+
+const againMs = 1000;
+
+/** Follows the engine's events, again and again: an engine that restarts ends the stream. */
+export function watchEvents(context: DockerContext, onEvent: (event: ContainerEvent) => void): EventWatch {
+  const listeners = new Set<(workloadId: string) => void>();
+  const closing = new AbortController();
+  const log = context.options.log ?? silentLog;
+  const handle = (line: string) => {
+    const { id = "", status = "", Actor: actor } = JSON.parse(line) as EngineEvent;
+    const own = actor?.Attributes ?? {};
+    onEvent({ id, status, labels: own });
+    const workload = own[labels.workload];
+    if (own[labels.role] === "app" && workload !== undefined) for (const listener of listeners) listener(workload);
+  };
+  const follow = async () => {
+    let isFailing = false;
+    while (!closing.signal.aborted) {
+      try {
+        for await (const line of createInterface({ input: await eventStream(context, closing.signal) })) handle(line);
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing && !closing.signal.aborted) log.warn({ err: error }, "the Docker engine sends no events");
+        isFailing = true;
+      }
+      await sleep(againMs, undefined, { signal: closing.signal, ref: false }).catch(() => {});
+    }
+  };
+  void follow();
+  return {
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close: () => closing.abort(),
+  };
+}
+
+async function eventStream({ api, tag }: DockerContext, signal: AbortSignal) {
+  const filters = { type: ["container"], event: ["start", "die"], label: [`${labels.runtime}=${tag}`] };
+  const stream = await api.stream({ path: "/events", query: { filters }, signal, timeoutMs: 0 });
+  stream.socket.unref();
+  return stream;
+}
