@@ -112,7 +112,11 @@ export const importRules: readonly ImportRule[] = [
     comment:
       "runtime-process implements ports/runtime.ts and reads ports/runtime-*.ts; of other ports it may import types only, but for the format that builder and runtime share",
     from: { path: "^src/adapters/([a-z-]+)-[a-z0-9]+/", pathNot: tests() },
-    to: { path: "^src/ports/", pathNot: "^src/ports/(?:$1[.-]|release-folder\\.)", dependencyTypesNot: ["type-only"] },
+    to: {
+      path: "^src/ports/",
+      pathNot: "^src/ports/(?:$1[.-]|(?:release-folder|image-labels)\\.)",
+      dependencyTypesNot: ["type-only"],
+    },
   },
   {
     name: "adapters-stand-alone",
