@@ -38,6 +38,26 @@ export const builderFailures = {
     summary: "The repository has a Dockerfile, and nothing else tells what to run. Berth does not build Dockerfiles.",
     hint: "Add a Procfile with `web: <command>`; dependencies are installed from package.json, requirements.txt, pyproject.toml or go.mod.",
   },
+  dockerfile_invalid: {
+    stage: "detect",
+    summary: "The Dockerfile cannot be read.",
+    hint: "Correct the line that is named, commit and push again. `docker build .` on your machine should show the same.",
+  },
+  dockerfile_syntax_refused: {
+    stage: "detect",
+    summary: "The Dockerfile asks for a frontend of its own.",
+    hint: "Leave the line `# syntax=` out, or name docker/dockerfile:1.",
+  },
+  parent_image_unavailable: {
+    stage: "build",
+    summary: "An image that the Dockerfile starts from could not be had.",
+    hint: "Check the name and the tag after `FROM`, and that the machine reaches the registry. Images of other projects cannot be used.",
+  },
+  dockerfile_step_failed: {
+    stage: "build",
+    summary: "A step of the Dockerfile failed.",
+    hint: "The end of the log says why. `docker build .` on your machine should show the same.",
+  },
   package_json_invalid: {
     stage: "detect",
     summary: "package.json is not valid JSON.",

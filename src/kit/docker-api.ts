@@ -27,7 +27,7 @@ export interface DockerCall {
 }
 
 /** The oldest version that has all that Berth needs: Docker 20.10. */
-const apiVersion = "v1.41";
+export const dockerApiVersion = "v1.41";
 const defaultTimeoutMs = 60_000;
 
 /** Opens nothing yet: every call finds the engine that listens at that moment. */
@@ -79,7 +79,7 @@ function send(to: { socketPath: string; agent: Agent }, call: DockerCall): Promi
   };
   return new Promise((resolve, reject) => {
     const sent = request({
-      ...{ ...to, headers, method: call.method ?? "GET", path: `/${apiVersion}${call.path}${queryOf(call)}` },
+      ...{ ...to, headers, method: call.method ?? "GET", path: `/${dockerApiVersion}${call.path}${queryOf(call)}` },
       ...(call.signal === undefined ? {} : { signal: call.signal }),
     });
     const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;

@@ -13,10 +13,11 @@ import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { builtFiles } from "../../building/built-files.ts";
 import { chooseStart, needsTree } from "../../building/choose-start.ts";
 import { remarks } from "../../building/remarks.ts";
+import { siteCommand } from "../../building/site-server.ts";
 import { defaultImageLimits, defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
-import { addSiteServer, makeSite, publish, siteCommand } from "./release/publish.ts";
+import { addSiteServer, makeSite, publish } from "./release/publish.ts";
 import { unpack } from "../../building/unpack.ts";
 import {
   finishInstall,

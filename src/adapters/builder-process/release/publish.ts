@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { constants, copyFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
+import { besideApp, siteCommand, siteServerFile } from "../../../building/site-server.ts";
 import type { Start } from "../../../detection/plan.ts";
 import { syncFileSystem, syncFolder } from "../steps/sync-disk.ts";
 import type { Trash } from "../steps/trash.ts";
@@ -81,23 +82,13 @@ async function isWhole({ hashing, limits, signal }: Publishing, place: string, h
   }
 }
 
-const serverFile = new URL("../../../building/static-server.mjs", import.meta.url);
-
 /** Reduces an application to the folder that is served and the server that serves it. Answers the release's new content folder. */
 export async function makeSite(app: string, site: string, folder: string): Promise<string> {
   await mkdir(site, { recursive: true, mode: 0o755 });
   await rename(folder === "." ? app : join(app, folder), join(site, "site"));
-  await copyFile(serverFile, join(site, "static-server.mjs"));
+  await copyFile(siteServerFile, join(site, "static-server.mjs"));
   return site;
 }
-
-/** The command that serves a made site. */
-export function siteCommand(start: Extract<Start, { how: "static" }>): string {
-  const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
-  return `node /app/static-server.mjs /app/site${fallback}`;
-}
-
-const besideApp = ".berth-static-server.mjs";
 
 /** Where a release command needs the whole application, the server lies beside it, as a new file: the build may have left a link of that name. */
 export async function addSiteServer(
@@ -106,7 +97,6 @@ export async function addSiteServer(
   trash: Trash,
 ): Promise<string> {
   await trash.discard(join(app, besideApp));
-  await copyFile(serverFile, join(app, besideApp), constants.COPYFILE_EXCL);
-  const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
-  return `node /app/${besideApp} /app/${start.folder}${fallback}`;
+  await copyFile(siteServerFile, join(app, besideApp), constants.COPYFILE_EXCL);
+  return siteCommand(start, besideApp);
 }

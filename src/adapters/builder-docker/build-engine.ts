@@ -1,0 +1,154 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
+import { start, systemPath } from "../../kit/exec.ts";
+import { runFolder, removeRunFolder } from "../../kit/run-folder.ts";
+import { settlesWithin } from "../../kit/settles-within.ts";
+import { until } from "../../kit/until.ts";
+import { openCgroups } from "../../sandbox/cgroups.ts";
+import { probeNetwork } from "../../sandbox/probe-network.ts";
+import { readResolvers } from "../../sandbox/resolvers.ts";
+import type { SandboxParts } from "../../sandbox/sandbox.ts";
+
+export interface BuildEngineOptions {
+  /** The engine's images, caches and settings. */
+  readonly dir: string;
+  readonly parts: SandboxParts;
+  readonly nodeBin: string;
+  /** For all builds together. */
+  readonly memoryBytes: number;
+  readonly processes: number;
+  /** How much of layers and package caches stays between builds. */
+  readonly cacheBytes: number;
+}
+
+/** A Docker engine that only builds. It ends with this process. */
+export interface BuildEngine {
+  readonly api: DockerApi;
+  readonly socket: string;
+  /** Processor time of all builds so far; undefined where it cannot be measured. */
+  cpuSeconds(): number | undefined;
+  /** Resolves when it has ended, by itself or by `stop`. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts dockerd for builds alone, in namespaces of its own: what a Dockerfile's `FROM`, `ADD` and `RUN` reach is what a sandbox's
+ * commands reach (the internet, not this machine, its other networks or a cloud's metadata), its mounts and processes end with it, and
+ * all commands of Dockerfiles together stay in one control group.
+ */
+export async function startBuildEngine(options: BuildEngineOptions): Promise<BuildEngine> {
+  const { dir, parts } = options;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const resolvers = readResolvers();
+  const found = await probeNetwork({ ...options, stateDir: dir, network: "veth" }, resolvers);
+  if (found.driver.mode !== "veth") throw new Error(`builds have no network of their own: ${found.reason}`);
+  const network = await found.driver.open(engineId, { kind: "egress" });
+  const groups = openCgroups(`berth-builds-${createHash("sha256").update(dir).digest("hex").slice(0, 8)}`);
+  const { memoryBytes, processes } = options;
+  const [groupFile] = groups.open(engineId, { memoryBytes, processes, cpus: availableParallelism() });
+  const sockets = runFolder(dir);
+  const socket = join(sockets, "docker.sock");
+  writeSettings(options, { socket, group: groupFile, resolvers });
+  const child = startIn(dir, [parts.setpriv ?? "setpriv", "--pdeathsig", "KILL", ...network.prefix, ...namespaces]);
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
+  const api = openDockerApi(socket);
+  const stop = async () => {
+    api.close();
+    for (const pid of childrenOf(child.pid)) signalQuietly(pid, "SIGTERM");
+    if (!(await settlesWithin(ended, stopMs))) child.kill("SIGKILL");
+    await ended;
+    await found.driver.close(engineId);
+    await found.driver.dismantle();
+    await groups.remove(engineId);
+    groups.dismantle();
+    removeRunFolder(dir);
+  };
+  if (!(await answers(api, ended))) {
+    await stop();
+    throw new Error(`the engine for builds did not start: ${readFileSync(join(dir, "log"), "utf8").slice(-1000)}`);
+  }
+  return { api, socket, ended, stop, cpuSeconds: () => groups.usage(engineId)?.cpuSeconds };
+}
+
+const engineId = "engine";
+const stopMs = 10_000;
+const namespaces = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+function startIn(dir: string, [file = "", ...args]: readonly string[]) {
+  const log = openSync(join(dir, "log"), "w", 0o600);
+  const script = [join(import.meta.dirname, "build-engine.sh"), join(dir, "resolv.conf")];
+  const engine = ["dockerd", "--config-file", join(dir, "daemon.json")];
+  const child = start(
+    { file, args: [...args, "/bin/sh", ...script, "/bin/sh", "-c", 'exec "$@" >&3 2>&3', "sh", ...engine] },
+    { env: { PATH: systemPath, HOME: dir }, fds: [log] },
+  );
+  closeSync(log);
+  child.stdin.end();
+  return child;
+}
+
+interface Placed {
+  readonly socket: string;
+  readonly group: string | undefined;
+  readonly resolvers: ReturnType<typeof readResolvers>;
+}
+
+function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group, resolvers }: Placed): void {
+  // Namespaces hide who wrote it, and a process of that number always runs.
+  rmSync(join(dir, "docker.pid"), { force: true });
+  rmSync(join(dir, "exec"), { recursive: true, force: true });
+  writeFileSync(join(dir, "resolv.conf"), resolvers.isolated, { mode: 0o644 });
+  const settings = {
+    ...{ "data-root": join(dir, "data"), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
+    ...{ "deprecated-key-path": join(dir, "key.json"), hosts: [`unix://${socket}`], "log-level": "warn" },
+    ...{ dns: resolvers.addresses, bip: insideBridge, icc: false, "userland-proxy": false },
+    "exec-opts": ["native.cgroupdriver=cgroupfs"],
+    ...(group === undefined ? {} : { "cgroup-parent": cgroupParent(group) }),
+    builder: {
+      gc: { enabled: true, defaultKeepStorage: `${Math.round(cacheBytes / 1024 / 1024)}MB` },
+      Entitlements: { "network-host": false, "security-insecure": false },
+    },
+  };
+  writeFileSync(join(dir, "daemon.json"), JSON.stringify(settings, null, 2), { mode: 0o600 });
+}
+
+// In the range that only Berth's sandboxes use, so that it hides no network of the operator's.
+const insideBridge = "10.127.255.1/24";
+
+/** The group's path below the mounted hierarchy, which engines want. */
+function cgroupParent(file: string): string {
+  const [, path = ""] =
+    /^\/sys\/fs\/cgroup(?:\/(?:memory|pids|cpu|cpuacct|cpu,cpuacct))?(\/.*)\/cgroup\.procs$/.exec(file) ?? [];
+  return path;
+}
+
+function answers(api: DockerApi, ended: Promise<void>): Promise<true | undefined> {
+  const stop = new AbortController();
+  void ended.then(() => stop.abort());
+  const isUp = () =>
+    api.call({ path: "/_ping" }).then(
+      () => true as const,
+      (error: unknown) => (error instanceof SyntaxError ? (true as const) : undefined),
+    );
+  return until(isUp, { timeoutMs: 60_000, signal: stop.signal });
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function signalQuietly(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended already.
+  }
+}

@@ -1,0 +1,22 @@
+import type { BuildLog } from "../../building/build-log.ts";
+import type { TimeLimit } from "../../building/time-limit.ts";
+import type { DockerApi } from "../../kit/docker-api.ts";
+import type { BuildRequest } from "../../ports/builder.ts";
+import type { DockerBuilderOptions } from "./options.ts";
+import type { EngineKeeper } from "./engine-keeper.ts";
+
+/** One build on its way: what its stages share. */
+export interface BuildRun {
+  readonly options: DockerBuilderOptions;
+  readonly runEngine: DockerApi;
+  readonly keeper: EngineKeeper;
+  readonly scopesDir: string;
+  readonly request: BuildRequest;
+  readonly log: BuildLog;
+  readonly time: TimeLimit;
+  /** The build's own, `app/` with the source in it. */
+  readonly folder: string;
+}
+
+/** The name of the Dockerfile in a build's context. */
+export const dockerfileName = "Dockerfile";

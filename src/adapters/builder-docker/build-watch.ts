@@ -1,0 +1,48 @@
+import type { TimeLimit } from "../../building/time-limit.ts";
+import { BuildRefused } from "../../detection/failures.ts";
+
+export interface BuildWatch {
+  /** Aborts when the build must end. */
+  readonly signal: AbortSignal;
+  /** The build printed something or went on to its next step. */
+  heard(): void;
+  /** Throws when the build was ended for its silence. */
+  check(): void;
+  stop(): void;
+}
+
+const lookEveryMs = 500;
+// A second of processor time in 10 s is work; an engine that waits uses less.
+const busySeconds = 0.5;
+
+/** Ends a build that prints nothing and computes nothing for `silenceMs`. */
+export function watchBuild(
+  time: Pick<TimeLimit, "signal">,
+  silenceMs: number,
+  look: { cpuSeconds(): number | undefined; running(): string | undefined },
+): BuildWatch {
+  const stopper = new AbortController();
+  let heardMs = Date.now();
+  let usedSeconds = look.cpuSeconds() ?? 0;
+  let hung: string | undefined;
+  const timer = setInterval(() => {
+    const seconds = look.cpuSeconds() ?? 0;
+    if (seconds - usedSeconds >= busySeconds) {
+      heardMs = Date.now();
+      usedSeconds = seconds;
+    }
+    if (Date.now() - heardMs < silenceMs) return;
+    hung ??= look.running() ?? "the build";
+    stopper.abort();
+  }, lookEveryMs);
+  return {
+    signal: AbortSignal.any([time.signal, stopper.signal]),
+    heard: () => (heardMs = Date.now()),
+    check() {
+      if (hung === undefined || time.signal.aborted) return;
+      const summary = `\`${hung}\` hung: it printed and computed nothing for ${Math.round(silenceMs / 1000)} s.`;
+      throw new BuildRefused("build_silent", { summary });
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,84 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { BuildLog } from "../../building/build-log.ts";
+import { isPlain } from "../../building/is-plain.ts";
+import { remarks } from "../../building/remarks.ts";
+import { BuildRefused } from "../../detection/failures.ts";
+import { parseProcfile } from "../../detection/procfile.ts";
+import type { SourceTree } from "../../detection/source-tree.ts";
+import type { Image } from "../../ports/builder.ts";
+import type { ContainerManifest } from "../../ports/image-labels.ts";
+import { dockerfileName, type BuildRun } from "./build-run.ts";
+import { cacheScope } from "./cache-scope.ts";
+import { readDockerfile, scopeArgument } from "./read-dockerfile.ts";
+import { readDockerignore, removeIgnored } from "./dockerignore.ts";
+import { quoted } from "./generate-dockerfile.ts";
+import type { EngineImage } from "./move-image.ts";
+import { performBuild } from "./perform-build.ts";
+import { keepIfFits, publishImage } from "./publish-image.ts";
+
+/** Builds by the Dockerfile of the source. */
+export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<Image> {
+  const { log, folder, request } = run;
+  const app = join(folder, "app");
+  const { web, release, others } = parseProcfile(tree.text("Procfile") ?? "");
+  log.step("Dockerfile detected");
+  const dockerfile = readDockerfile(await readFile(join(app, dockerfileName), "utf8"));
+  for (const note of [...dockerfile.notes, ...remarks(tree)]) log.detail(note);
+  if (web !== null) log.detail(`The web command comes from the Procfile: ${web}`);
+  if (isPlain(app, ignoreName, "file"))
+    await removeIgnored(app, ignoring(await readFile(join(app, ignoreName), "utf8")));
+  await writeFile(join(app, dockerfileName), dockerfile.text);
+  const declared = dockerfile.args.filter((name) => request.env[name] !== undefined);
+  if (declared.length > 0)
+    log.detail(`Variables that ARG names: ${declared.join(", ")}. Their values stay in the image's history.`);
+  const scope = await cacheScope(run.scopesDir, request.project_id);
+  const args = Object.fromEntries(declared.map((name) => [name, request.env[name] as string]));
+  const manifest: ContainerManifest = {
+    ...{ format: 1, kind: "dockerfile", web_command: web ?? "the image's own command", uses_own_command: web === null },
+    ...{ processes: others, release_command: release },
+  };
+  const engine = await run.time.race(run.keeper.engine());
+  const id = await performBuild(run, engine, {
+    folder: app,
+    args: { ...args, [scopeArgument]: scope },
+    scope,
+    manifest,
+    originalLine: dockerfile.originalLine,
+  });
+  const image = await keepIfFits(run, engine, id);
+  const own = commandOf(image);
+  if (web === null && own === null) throw new BuildRefused("no_start_command", ownCommandMissing);
+  remarkOnImage(log, image);
+  return publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
+}
+
+const ignoreName = ".dockerignore";
+
+/** What the build itself needs is never left out. */
+function ignoring(rules: string): (path: string) => boolean {
+  const ignores = readDockerignore(rules);
+  return (path) => path !== dockerfileName && ignores(path);
+}
+
+const ownCommandMissing = {
+  summary: "The image has neither ENTRYPOINT nor CMD.",
+  hint: "Add a `CMD` to the Dockerfile, or a Procfile with `web: <command>`.",
+};
+
+/** The command of an image as people write it; null when there is none. */
+function commandOf({ Config }: EngineImage): string | null {
+  const words = [...(Config.Entrypoint ?? []), ...(Config.Cmd ?? [])];
+  if (words.length === 0) return null;
+  return words.length === 3 && words[0] === "/bin/sh" && words[1] === "-c"
+    ? (words[2] as string)
+    : words.map(quoted).join(" ");
+}
+
+function remarkOnImage(log: BuildLog, { Config }: EngineImage): void {
+  const ports = Object.keys(Config.ExposedPorts ?? {});
+  if (ports.length > 0) log.detail(`The image exposes ${ports.join(", ")}`);
+  const check = Config.Healthcheck?.Test ?? [];
+  if (check.length > 0 && check[0] !== "NONE")
+    log.detail("HEALTHCHECK is not run: Berth asks the health path of the project, see `berth scale --help`");
+}

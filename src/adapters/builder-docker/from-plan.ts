@@ -1,0 +1,172 @@
+import { copyFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import type { BuildLog } from "../../building/build-log.ts";
+import { chooseStart, needsTree } from "../../building/choose-start.ts";
+import { remarks } from "../../building/remarks.ts";
+import { besideApp, siteCommand, siteServerFile } from "../../building/site-server.ts";
+import { detect, type Detected } from "../../detection/detect.ts";
+import { planBuild } from "../../detection/plan-build.ts";
+import type { BuildPlan, BuiltFiles, Start } from "../../detection/plan.ts";
+import { requireCommands } from "../../detection/procfile.ts";
+import type { SourceTree } from "../../detection/source-tree.ts";
+import type { DockerApi } from "../../kit/docker-api.ts";
+import type { Image } from "../../ports/builder.ts";
+import type { ContainerManifest } from "../../ports/image-labels.ts";
+import type { BuildEngine } from "./build-engine.ts";
+import { dockerfileName, type BuildRun } from "./build-run.ts";
+import { cacheScope, scopeOfVariables } from "./cache-scope.ts";
+import type { DockerBuilderOptions } from "./options.ts";
+import { scopeArgument } from "./read-dockerfile.ts";
+import { generateDockerfile, listingFile, listingStage, releaseStage, type Generated } from "./generate-dockerfile.ts";
+import { performBuild } from "./perform-build.ts";
+import { keepIfFits, publishImage, removeFrom } from "./publish-image.ts";
+
+/** Builds by a Dockerfile that is made from what detection finds. */
+export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> {
+  const { log, folder, options, request } = run;
+  const detected = detect(tree);
+  const plan = planBuild(detected, tree, machineOf(options));
+  announce(log, detected, plan);
+  for (const remark of remarks(tree)) log.detail(remark);
+  await copyFile(siteServerFile, join(folder, "static-server.mjs"));
+  const engine = await run.time.race(run.keeper.engine());
+  const scope = await cacheScope(run.scopesDir, request.project_id);
+  const planned: Planned = { run, engine, tree, detected, plan, scope };
+  const decided = makesWhatStarts(plan) ? await afterBuilding(planned) : decideStart(planned, filesOf(tree.paths));
+  const generated = await writeGenerated(planned, decided);
+  const manifest = manifestOf(planned, decided);
+  const id = await buildGenerated(planned, { generated, target: releaseStage, manifest });
+  return publishImage(run, engine, { image: await keepIfFits(run, engine, id), manifest });
+}
+
+interface Planned {
+  readonly run: BuildRun;
+  readonly engine: BuildEngine;
+  readonly tree: SourceTree;
+  readonly detected: Detected;
+  readonly plan: BuildPlan;
+  readonly scope: string;
+}
+
+function machineOf({ parents }: DockerBuilderOptions) {
+  const version = (name: string) => /:v?(\d+(?:\.\d+)*)/.exec(name)?.[1];
+  const python = { interpreter: "python3", version: semverLike(version(parents.python) ?? "3.11"), settings: "" };
+  return { python, goVersion: version(parents.go) ?? "of the image", home: "/app" };
+}
+
+const semverLike = (version: string): string => [...version.split("."), "0", "0"].slice(0, 3).join(".");
+
+function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan): void {
+  log.step(`${plan.name} detected`);
+  for (const note of plan.notes) log.detail(note);
+  if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
+  for (const [type, command] of Object.entries(procfile.others))
+    log.detail(`The Procfile's process type ${type}: ${command}`);
+}
+
+/** Whether files decide how it starts that only the build makes. */
+function makesWhatStarts({ kind, build, install }: BuildPlan): boolean {
+  return kind === "node" && (build.length > 0 || (install?.again ?? []).length > 0);
+}
+
+/** Null in a null: no web process. */
+interface DecidedStart {
+  readonly start: Start | null;
+}
+
+function decideStart({ run, detected, plan }: Planned, files: BuiltFiles): DecidedStart {
+  return { start: chooseStart(run.log, { detected, plan, files }) };
+}
+
+/** Builds without a start, looks at what is there, and decides. The second build finds all of it in the cache. */
+async function afterBuilding(planned: Planned): Promise<DecidedStart> {
+  const { engine } = planned;
+  const generated = await writeGenerated(planned, { start: null });
+  const id = await buildGenerated(planned, { generated, target: listingStage, manifest: null });
+  try {
+    const files = filesOf(await listedFiles(engine.api, id));
+    requireCommands(planned.detected.procfile, files.mayExist, "build");
+    return decideStart(planned, files);
+  } finally {
+    await removeFrom(engine.api, id);
+  }
+}
+
+async function listedFiles(api: DockerApi, image: string): Promise<string[]> {
+  const body = { Image: image, Cmd: ["true"], NetworkDisabled: true };
+  const { Id } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
+  try {
+    const tar = await text(await api.stream({ path: `/containers/${Id}/archive`, query: { path: listingFile } }));
+    // One file: a header of 512 bytes with the size in octal at 124.
+    const size = Number.parseInt(tar.slice(124, 135), 8);
+    const lines = Buffer.from(tar)
+      .toString("utf8", 512, 512 + size)
+      .split("\n");
+    return lines.filter(Boolean).map((line) => line.replace(/^\.\//, ""));
+  } finally {
+    await api.call({ method: "DELETE", path: `/containers/${Id}`, query: { force: 1 } });
+  }
+}
+
+/** The files of an application by their paths. Folders of packages are not among them. */
+function filesOf(paths: readonly string[]): BuiltFiles {
+  const known = new Set(paths);
+  const below = (folder: string) => (folder === "." ? paths : paths.filter((path) => path.startsWith(`${folder}/`)));
+  return {
+    has: (path) => known.has(path),
+    mayExist: (path) => known.has(path) || /^(?:node_modules|\.venv|bin)\//.test(path) || below(path).length > 0,
+    folders: (path) => {
+      const depth = path === "." ? 0 : path.split("/").length;
+      const names = below(path).filter((each) => each.split("/").length > depth + 1);
+      return [...new Set(names.map((each) => each.split("/")[depth] as string))].sort();
+    },
+    pages: (path) => Math.min(2, below(path).filter((each) => /\.html?$/i.test(each)).length),
+  };
+}
+
+async function writeGenerated(planned: Planned, { start }: DecidedStart): Promise<Generated> {
+  const { run, tree, detected, plan } = planned;
+  const generated = generateDockerfile({
+    ...{ plan, start, parents: run.options.parents, installFiles: installFiles(plan, tree) },
+    ...{ isWhole: needsTree(detected), certificates: run.options.certificates !== null },
+  });
+  await writeFile(join(run.folder, dockerfileName), generated.text);
+  return generated;
+}
+
+const installInputs =
+  /^(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|\.npmrc|\.yarnrc|\.yarnrc\.yml|requirements[^/]*\.txt)$/;
+
+/** The files that decide what is installed, so that a change of others installs nothing anew; none when more than they do. */
+function installFiles({ install }: BuildPlan, tree: SourceTree): string[] {
+  if (install === null || install.inputs === null || install.again.length > 0) return [];
+  return tree.paths.filter((path) => installInputs.test(path));
+}
+
+function manifestOf({ detected, plan }: Planned, { start }: DecidedStart): ContainerManifest {
+  const { release, others } = detected.procfile;
+  const isStatic = start?.how === "static";
+  const web = isStatic ? siteCommand(start, needsTree(detected) ? besideApp : undefined) : (start?.command ?? null);
+  return {
+    ...{ format: 1, kind: isStatic ? "static" : plan.kind, web_command: web, uses_own_command: false },
+    ...{ processes: others, release_command: release },
+  };
+}
+
+interface GeneratedBuild {
+  readonly generated: Generated;
+  readonly target: string;
+  readonly manifest: ContainerManifest | null;
+}
+
+function buildGenerated(
+  { run, engine, scope }: Planned,
+  { generated, target, manifest }: GeneratedBuild,
+): Promise<string> {
+  const { env } = run.request;
+  return performBuild(run, engine, {
+    ...{ folder: run.folder, target, manifest, scope, generated },
+    args: { [scopeArgument]: scopeOfVariables(scope, env) },
+  });
+}

@@ -1,0 +1,168 @@
+import { besideApp } from "../../building/site-server.ts";
+import type { PackageManagerName } from "../../detection/package-manager.ts";
+import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
+import { scopeArgument } from "./read-dockerfile.ts";
+
+/** The images that generated Dockerfiles start from. */
+export interface ParentImages {
+  readonly node: string;
+  readonly python: string;
+  readonly go: string;
+  /** For programs that need nothing beside themselves. */
+  readonly plain: string;
+}
+
+export interface Generated {
+  readonly text: string;
+  /** The plan's steps by the number that their commands carry, see `stepIn`. */
+  readonly steps: readonly Step[];
+}
+
+export interface Generating {
+  readonly plan: BuildPlan;
+  readonly parents: ParentImages;
+  /** The files that decide what is installed; empty when only the whole source does. */
+  readonly installFiles: readonly string[];
+  /** Null as long as it is not known. */
+  readonly start: Start | null;
+  /** Whether the release needs the application beside a static site. */
+  readonly isWhole: boolean;
+  /** The ids of secrets whose files every step reads. */
+  readonly certificates: boolean;
+}
+
+/** A Dockerfile that does what the plan says. The context holds the application in `app/` and the site's server beside it. */
+export function generateDockerfile(generating: Generating): Generated {
+  const { plan, parents, installFiles, start, isWhole } = generating;
+  const steps: Step[] = [];
+  const run = (step: Step) => runLine(generating, step, steps.push(step) - 1);
+  const source = "COPY app/ ./";
+  const install = (plan.install?.steps ?? []).map(run);
+  const early = installFiles.length > 0 && install.length > 0;
+  const lines = [
+    `FROM ${parentOf(plan, parents)} AS build`,
+    `ARG ${scopeArgument}`,
+    "WORKDIR /app",
+    `ENV PATH=/app/.venv/bin:/app/node_modules/.bin:/app/bin:$PATH`,
+    ...managerLines(plan),
+    ...(early ? [`COPY ${JSON.stringify([...installFiles.map((file) => `app/${file}`), "./"])}`] : [source]),
+    ...install,
+    ...(early ? [source] : []),
+    ...[...(early ? (plan.install?.again ?? []) : []), ...plan.build, ...plan.prune].map(run),
+    `FROM build AS ${listingStage}`,
+    `RUN ${JSON.stringify(["/bin/sh", "-c", listing])}`,
+    ...releaseLines({ plan, parents, start, isWhole }),
+  ];
+  return { text: `${lines.join("\n")}\n`, steps };
+}
+
+/** The stage whose file `listingFile` names what the build has made. */
+export const listingStage = "listing";
+export const listingFile = "/berth-files";
+export const releaseStage = "release";
+/** The secrets that steps mount. */
+export const secretIds = { env: "berth-env", certificates: "berth-ca" } as const;
+const certificatesFile = "/run/berth/ca.pem";
+
+// Folders of packages hold many files, and none that starts an application by itself.
+const listing = `find . \\( -name node_modules -o -name .venv \\) -prune -o -type f -print | head -n 100000 > ${listingFile}`;
+
+function parentOf({ kind }: BuildPlan, parents: ParentImages): string {
+  return kind === "python" ? parents.python : kind === "go" ? parents.go : parents.node;
+}
+
+function releaseLines({ plan, parents, start, isWhole }: Pick<Generating, "plan" | "parents" | "start" | "isWhole">) {
+  const env = Object.entries(plan.env).map(([name, value]) => `ENV ${name}=${JSON.stringify(value)}`);
+  if (start?.how === "static" && !isWhole) {
+    const folder = start.folder === "." ? "/app/" : `/app/${start.folder}/`;
+    return [
+      ...[`FROM ${parents.node} AS ${releaseStage}`, "WORKDIR /app"],
+      ...[`COPY ${JSON.stringify(["--from=build", folder, "./site/"]).replace('["--from=build",', "--from=build [")}`],
+      "COPY static-server.mjs ./",
+    ];
+  }
+  if (plan.kind === "go") {
+    const path = "ENV PATH=/app/bin:$PATH";
+    return [`FROM ${parents.plain} AS ${releaseStage}`, "WORKDIR /app", path, "COPY --from=build /app ./", ...env];
+  }
+  const server = start?.how === "static" ? [`COPY static-server.mjs ./${besideApp}`] : [];
+  return [`FROM build AS ${releaseStage}`, ...env, ...server];
+}
+
+const managers: Readonly<Record<PackageManagerName, string | null>> = {
+  npm: null,
+  pnpm: "pnpm",
+  yarn: "yarn",
+  "yarn-modern": "@yarnpkg/cli-dist",
+};
+
+/** The parent image brings npm. */
+function managerLines({ tools }: BuildPlan): string[] {
+  return tools.flatMap((wish) => {
+    const name = wish.tool === "package-manager" ? managers[wish.manager.name] : null;
+    if (wish.tool !== "package-manager" || (name === null && wish.manager.version === null)) return [];
+    const wanted = `${name ?? "npm"}@${wish.manager.version ?? "latest"}`;
+    const args = ["npm", "install", "--global", "--force", "--no-audit", "--no-fund", wanted];
+    return [`RUN ${JSON.stringify(["/bin/sh", "-c", args.map(quoted).join(" ")])}`];
+  });
+}
+
+const mark = "berth-step-";
+
+/** The number of the plan's step that a command of the Dockerfile runs. */
+export function stepIn(vertexName: string): number | undefined {
+  const [, number] = new RegExp(`: ${mark}(\\d+);`).exec(vertexName) ?? [];
+  return number === undefined ? undefined : Number(number);
+}
+
+function runLine({ certificates }: Generating, step: Step, number: number): string {
+  const own = { ...ownEnv, ...(certificates ? certificateEnv : {}) };
+  const assignments = (env: Readonly<Record<string, string>>) =>
+    Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)};`);
+  const script = [
+    `: ${mark}${number};`,
+    ...assignments(stepEnv),
+    `. /run/berth/env;`,
+    ...assignments({ ...step.env, ...own }),
+    `exec ${step.args.map(quoted).join(" ")}`,
+  ].join(" ");
+  const mounts = [
+    `--mount=type=secret,id=${secretIds.env},target=/run/berth/env`,
+    ...(certificates ? [`--mount=type=secret,id=${secretIds.certificates},target=${certificatesFile}`] : []),
+    "--mount=type=cache,target=/cache",
+  ];
+  return `RUN ${mounts.join(" ")} ${JSON.stringify(["/bin/sh", "-c", script])}`;
+}
+
+const certificateEnv = {
+  SSL_CERT_FILE: certificatesFile,
+  NODE_EXTRA_CA_CERTS: certificatesFile,
+  PIP_CERT: certificatesFile,
+  REQUESTS_CA_BUNDLE: certificatesFile,
+};
+
+const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1", CI: "true" };
+
+/** Not for the project to change: where caches are, and that nothing asks questions or phones home. */
+const ownEnv = {
+  npm_config_cache: "/cache/npm",
+  npm_config_update_notifier: "false",
+  npm_config_color: "false",
+  YARN_CACHE_FOLDER: "/cache/yarn",
+  YARN_GLOBAL_FOLDER: "/cache/yarn-modern",
+  YARN_NODE_LINKER: "node-modules",
+  YARN_ENABLE_TELEMETRY: "0",
+  NEXT_TELEMETRY_DISABLED: "1",
+  NUXT_TELEMETRY_DISABLED: "1",
+  ASTRO_TELEMETRY_DISABLED: "1",
+  PIP_CACHE_DIR: "/cache/pip",
+  PIP_DISABLE_PIP_VERSION_CHECK: "1",
+  PIP_ROOT_USER_ACTION: "ignore",
+  GOCACHE: "/cache/go-build",
+  GOMODCACHE: "/cache/go-mod",
+};
+
+/** A word of a shell command. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

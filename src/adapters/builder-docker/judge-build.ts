@@ -1,0 +1,76 @@
+import { describeStepFailure } from "../../building/step-failure.ts";
+import { classify, tellingLine } from "../../detection/classify.ts";
+import { BuildRefused } from "../../detection/failures.ts";
+import type { Step, Tool } from "../../detection/plan.ts";
+import type { BuildLimits } from "../../ports/builder.ts";
+import type { FailedVertex } from "./vertex-log.ts";
+
+interface Judged {
+  readonly message: string;
+  readonly failed: FailedVertex | undefined;
+  readonly limits: Pick<BuildLimits, "memoryBytes">;
+  readonly originalLine: (line: number) => number;
+}
+
+/** The failure that BuildKit's words and a step's output tell of. */
+export function judgeBuild(judged: Judged): BuildRefused {
+  const { failed, originalLine } = judged;
+  const message = judged.message.replace(/^(?:failed to (?:solve|build|create)[^:]*: )+/, "");
+  const [, line, parse] = /^(?:dockerfile )?parse error (?:on )?line (\d+): (.*)/is.exec(message) ?? [];
+  if (line !== undefined)
+    return new BuildRefused("dockerfile_invalid", {
+      summary: `Line ${originalLine(Number(line))} of the Dockerfile: ${parse ?? ""}`,
+    });
+  if (/no space left on device/i.test(message)) return new BuildRefused("disk_full");
+  const [, code] = /exit code: (\d+)/.exec(`${failed?.error ?? ""} ${message}`) ?? [];
+  if (failed !== undefined && code !== undefined) return stepFailure(judged, failed, Number(code));
+  if (isPull.test(message) && (failed === undefined || failed.instruction.startsWith("FROM")))
+    return new BuildRefused("parent_image_unavailable", { summary: `${pullText}: ${shortened(message)}` });
+  if (failed === undefined || /^(?:unknown|invalid|dockerfile)/i.test(message))
+    return new BuildRefused("dockerfile_invalid", { summary: `The Dockerfile cannot be built: ${shortened(message)}` });
+  return new BuildRefused("dockerfile_step_failed", {
+    summary: `\`${failed.instruction}\`: ${shortened(failed.error || message)}`,
+  });
+}
+
+const isPull =
+  /failed to (?:do request|resolve|authorize|fetch)|pull access denied|manifest unknown|not found|unauthorized|no such host|access.*denied/i;
+const pullText = "An image that the Dockerfile starts from could not be had";
+
+const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
+
+// As `kill -9` gives it, which is what the kernel does to a group that has reached its limit.
+const killed = 137;
+
+function stepFailure({ limits }: Judged, { instruction, step, text }: FailedVertex, exitCode: number): BuildRefused {
+  const named = step ?? likeStep(instruction);
+  const memory = `${Math.round(limits.memoryBytes / 1024 / 1024)} MiB`;
+  if (exitCode === killed)
+    return new BuildRefused("build_out_of_memory", {
+      stage: named.stage,
+      summary: `\`${instruction}\` was killed: builds have ${memory} of memory together.`,
+    });
+  const code = classify(named, text);
+  const how = `ended with exit code ${exitCode}`;
+  if (step === undefined && code === "dockerfile_step_failed") {
+    const telling = tellingLine(text);
+    return new BuildRefused(code, { summary: `\`${instruction}\` ${how}${telling === null ? "." : `: ${telling}`}` });
+  }
+  return new BuildRefused(code, { stage: named.stage, ...describeStepFailure(code, named, { how, text }) });
+}
+
+const tools: readonly (readonly [RegExp, Tool])[] = [
+  [/\bnpm (?:ci|install|i)\b/, "npm"],
+  [/\bpnpm (?:install|i)\b/, "pnpm"],
+  [/\byarn(?: install)?(?:\s|$)/, "yarn"],
+  [/\bpip3? install\b/, "pip"],
+  [/\bgo (?:build|mod|install|get)\b/, "go"],
+];
+
+/** A Dockerfile's own command, judged by the signs of the package manager that it calls. */
+function likeStep(instruction: string): Step {
+  const tool = tools.find(([pattern]) => pattern.test(instruction))?.[1] ?? "script";
+  const args = [instruction.replace(/^RUN /, "")] as const;
+  const stage = tool === "script" || tool === "go" ? "build" : "install";
+  return { title: instruction, stage, args, env: {}, tool, otherwise: "dockerfile_step_failed" };
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { request } from "node:http";
+import { performServerHandshake, type ServerHttp2Stream } from "node:http2";
+import type { Duplex } from "node:stream";
+import { dockerApiVersion } from "../../kit/docker-api.ts";
+import { readFields, textOf, writeFields } from "./protobuf.ts";
+
+/** What a build may ask its session for. */
+export interface SessionAnswers {
+  /** Files that a Dockerfile mounts with `--mount=type=secret,id=…`. */
+  readonly secrets: ReadonlyMap<string, Buffer>;
+  /** User and password for a registry's host. */
+  readonly credentials: (host: string) => RegistryCredentials | undefined;
+}
+
+export interface RegistryCredentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface BuildSession {
+  readonly id: string;
+  close(): void;
+}
+
+/**
+ * BuildKit's way back to us during a build: it speaks gRPC to a server on our end of an upgraded connection. It polls the health service
+ * every second and drops a session that lacks it, so that later secrets could not be read.
+ */
+export async function openBuildSession(socketPath: string, answers: SessionAnswers): Promise<BuildSession> {
+  const id = randomUUID();
+  const socket = await dial(socketPath, id);
+  const session = performServerHandshake(socket);
+  session.on("error", () => {});
+  session.on("stream", (stream: ServerHttp2Stream, headers) => {
+    stream.on("error", () => {});
+    serve(stream, handlers(answers)[String(headers[":path"])]);
+  });
+  return {
+    id,
+    close() {
+      session.destroy();
+      socket.destroy();
+    },
+  };
+}
+
+const methods = {
+  credentials: "/moby.filesync.v1.Auth/Credentials",
+  secret: "/moby.buildkit.secrets.v1.Secrets/GetSecret",
+  health: "/grpc.health.v1.Health/Check",
+} as const;
+
+type Handler = (message: Buffer) => Buffer | undefined;
+
+function handlers({ secrets, credentials }: SessionAnswers): Readonly<Record<string, Handler>> {
+  return {
+    // HealthCheckResponse{status: SERVING}
+    [methods.health]: () => Buffer.from([0x08, 0x01]),
+    [methods.secret]: (message) => {
+      const secret = secrets.get(textOf(readFields(message), 1));
+      return secret === undefined ? undefined : writeFields({ 1: secret });
+    },
+    [methods.credentials]: (message) => {
+      const found = credentials(textOf(readFields(message), 1));
+      return found === undefined ? Buffer.alloc(0) : writeFields({ 1: found.username, 2: found.password });
+    },
+  };
+}
+
+// gRPC's status codes.
+const [ok, notFound, unimplemented] = ["0", "5", "12"];
+
+/** One unary call: a message in, a message out, each behind 5 bytes (not compressed, length), and the status in the trailers. */
+function serve(stream: ServerHttp2Stream, handler: Handler | undefined): void {
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
+  stream.on("end", () => {
+    const answer = handler?.(Buffer.concat(chunks).subarray(5));
+    const status = handler === undefined ? unimplemented : answer === undefined ? notFound : ok;
+    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status as string }));
+    if (answer === undefined) return void stream.end();
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(answer.length, 1);
+    stream.end(Buffer.concat([head, answer]));
+  });
+}
+
+function dial(socketPath: string, id: string): Promise<Duplex> {
+  const headers = {
+    ...{ Connection: "Upgrade", Upgrade: "h2c" },
+    ...{ "X-Docker-Expose-Session-Uuid": id, "X-Docker-Expose-Session-Name": "berth" },
+    "X-Docker-Expose-Session-Grpc-Method": Object.values(methods),
+  };
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, method: "POST", path: `/${dockerApiVersion}/session`, headers });
+    asked.once("upgrade", (_answer, socket: Duplex) => {
+      socket.on("error", () => {});
+      resolve(socket);
+    });
+    asked.once("response", (answer) => {
+      answer.resume();
+      reject(new Error(`the Docker engine refused a build session: ${answer.statusCode}`));
+    });
+    asked.once("error", reject);
+    asked.end();
+  });
+}

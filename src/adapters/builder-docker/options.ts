@@ -1,0 +1,20 @@
+import type { BuildEngineOptions } from "./build-engine.ts";
+import type { ParentImages } from "./generate-dockerfile.ts";
+
+export interface DockerBuilderOptions {
+  /** The socket of the engine that runs the images. */
+  readonly runSocket: string;
+  /** Builds that are under way. */
+  readonly buildsDir: string;
+  /** The engine that builds, see `startBuildEngine`. */
+  readonly engine: BuildEngineOptions;
+  readonly parents: ParentImages;
+  /** Names of images of the run engine that Dockerfiles may start from besides those; all others come from registries. */
+  readonly sharedImages: readonly string[];
+  /** Settings of package managers for generated steps. Never a secret. */
+  readonly packageEnv: Readonly<Record<string, string>>;
+  /** Certificates (PEM) that generated steps trust; null: those of the parent image. */
+  readonly certificates: Buffer | null;
+  readonly maxSourceBytes: number;
+  readonly maxImageBytes: number;
+}

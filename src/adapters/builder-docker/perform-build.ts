@@ -1,0 +1,75 @@
+import { PassThrough } from "node:stream";
+import { start } from "../../kit/exec.ts";
+import type { BuildRequest } from "../../ports/builder.ts";
+import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
+import type { BuildEngine } from "./build-engine.ts";
+import { judgeBuild } from "./judge-build.ts";
+import { dockerfileName, type BuildRun } from "./build-run.ts";
+import { watchBuild } from "./build-watch.ts";
+import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
+import { BuildKitFailed, runBuild } from "./run-build.ts";
+import { createVertexLog } from "./vertex-log.ts";
+
+interface Performed {
+  readonly folder: string;
+  readonly target?: string;
+  readonly args: Readonly<Record<string, string>>;
+  readonly scope: string;
+  readonly manifest: ContainerManifest | null;
+  readonly generated?: Generated;
+  readonly originalLine?: (line: number) => number;
+}
+
+/** One build by BuildKit, its progress as the build's log and its failures in our words. */
+export async function performBuild(run: BuildRun, engine: BuildEngine, performed: Performed): Promise<string> {
+  const { request, log, time } = run;
+  const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
+  const progress = createVertexLog(log, generated?.steps ?? []);
+  const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: engine.cpuSeconds });
+  const tar = start({
+    file: "tar",
+    args: ["-C", folder, "--owner=0", "--group=0", "--numeric-owner", "-cf", "-", "."],
+  });
+  // Node throws away what an ended child wrote and nobody reads yet.
+  const context = tar.stdout.pipe(new PassThrough());
+  try {
+    return await runBuild({
+      ...{ api: engine.api, socket: engine.socket, context, dockerfile: dockerfileName },
+      ...(target === undefined ? {} : { target }),
+      buildArgs: { ...args, BUILDKIT_CACHE_MOUNT_NS: scope },
+      labels: manifest === null ? {} : labelsOf(request, manifest),
+      answers: { secrets: secretsOf(run), credentials: () => undefined },
+      signal: watch.signal,
+      onProgress(found) {
+        watch.heard();
+        progress.take(found);
+      },
+    });
+  } catch (error) {
+    watch.check();
+    time.check();
+    if (!(error instanceof BuildKitFailed)) throw error;
+    const { message } = error;
+    throw judgeBuild({ message, failed: progress.failed(), limits: request.limits, originalLine });
+  } finally {
+    watch.stop();
+    tar.kill("SIGKILL");
+  }
+}
+
+function labelsOf({ project_id }: BuildRequest, manifest: ContainerManifest): Record<string, string> {
+  return { [imageLabels.project]: project_id, [imageLabels.manifest]: JSON.stringify(manifest) };
+}
+
+/** Each variable by its name, all of them as a file for a shell, and the certificates. */
+function secretsOf({ options, request }: BuildRun): ReadonlyMap<string, Buffer> {
+  const env = { ...options.packageEnv, ...request.env };
+  const lines = Object.entries(env).flatMap(([name, value]) =>
+    /^[A-Za-z_]\w*$/.test(name) ? [`export ${name}=${quoted(value)}\n`] : [],
+  );
+  return new Map([
+    ...Object.entries(request.env).map(([name, value]) => [name, Buffer.from(value)] as const),
+    [secretIds.env, Buffer.from(lines.join(""))],
+    ...(options.certificates === null ? [] : [[secretIds.certificates, options.certificates] as const]),
+  ]);
+}

@@ -1,0 +1,97 @@
+import { BuildRefused } from "../../detection/failures.ts";
+
+/** What has to be known of somebody's Dockerfile before it is built. */
+export interface Dockerfile {
+  /** The text that is built: `text` with the build's scope declared in every stage. */
+  readonly text: string;
+  /** The names that `ARG` declares. */
+  readonly args: readonly string[];
+  /** The line of the original for a line of `text`. */
+  readonly originalLine: (line: number) => number;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads a Dockerfile. A line `# syntax=` makes BuildKit fetch and run an image as its frontend: Docker's own ones are left out, because the
+ * engine brings that frontend; all others are refused.
+ */
+export function readDockerfile(source: string): Dockerfile {
+  const lines = source.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const notes = takeSyntax(lines);
+  const found = readInstructions(lines);
+  const ends = found.filter(({ name }) => name === "FROM").map(({ end }) => end);
+  const args = found
+    .filter(({ name }) => name === "ARG")
+    .flatMap(({ rest }) => [...rest.matchAll(/(?:^|\s)([A-Za-z_]\w*)(?==|\s|$)/g)].map(([, name = ""]) => name));
+  if (ends.length === 0)
+    throw new BuildRefused("dockerfile_invalid", { summary: "The Dockerfile has no `FROM` line." });
+  const added = new Set(ends);
+  return {
+    text: lines.flatMap((line, index) => (added.has(index) ? [line, `ARG ${scopeArgument}`] : [line])).join("\n"),
+    args: [...new Set(args)].filter((name) => name !== scopeArgument),
+    originalLine: (line) => line - ends.filter((end, count) => end + 1 + count < line).length,
+    notes,
+  };
+}
+
+/** A build argument that every stage gets: commands of two projects are never taken from each other's cache. */
+export const scopeArgument = "BERTH_CACHE_SCOPE";
+
+const directive = /^#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*$/;
+
+function takeSyntax(lines: string[]): string[] {
+  for (const [index, line] of lines.entries()) {
+    const [, name = "", value = ""] = directive.exec(line) ?? [];
+    if (name === "") return [];
+    if (name.toLowerCase() !== "syntax") continue;
+    if (!/^(?:docker\.io\/)?docker\/dockerfile(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/.test(value)) {
+      throw new BuildRefused("dockerfile_syntax_refused", {
+        summary: `Line ${index + 1} of the Dockerfile asks for ${value.slice(0, 200)} to read the rest of it. Berth builds with the engine's own frontend only.`,
+      });
+    }
+    lines[index] = "#";
+    return [`${line.trim()}: the engine's own frontend reads the Dockerfile`];
+  }
+  return [];
+}
+
+interface Instruction {
+  readonly name: string;
+  readonly rest: string;
+  /** The index of its last line. */
+  readonly end: number;
+}
+
+function readInstructions(lines: readonly string[]): Instruction[] {
+  const escape = lines.some((line) => /^#\s*escape\s*=\s*`/i.test(line)) ? "`" : "\\";
+  const found: Instruction[] = [];
+  for (let index = 0; index < lines.length; index += 1) {
+    const line = (lines[index] as string).trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const parts = [line];
+    // A comment or an empty line inside of a continued instruction belongs to neither.
+    while (isContinued(parts.at(-1) as string, escape) && index + 1 < lines.length) {
+      index += 1;
+      const next = (lines[index] as string).trim();
+      if (next === "" || next.startsWith("#")) continue;
+      parts.push(next);
+    }
+    const text = parts.map((part) => (isContinued(part, escape) ? part.slice(0, -1) : part)).join(" ");
+    index = afterHeredocs(lines, index, text);
+    const [, name = "", rest = ""] = /^(\w+)\s*(.*)$/s.exec(text) ?? [];
+    found.push({ name: name.toUpperCase(), rest, end: index });
+  }
+  return found;
+}
+
+const isContinued = (line: string, escape: string): boolean => line.endsWith(escape);
+
+function afterHeredocs(lines: readonly string[], index: number, text: string): number {
+  if (!/^(?:RUN|COPY|ADD)\s/i.test(text)) return index;
+  let last = index;
+  for (const [, word = ""] of text.matchAll(/<<-?["']?([A-Za-z_]\w*)["']?/g)) {
+    const end = lines.findIndex((line, place) => place > last && line.trim() === word);
+    if (end >= 0) last = end;
+  }
+  return last;
+}

@@ -1,0 +1,37 @@
+import { flagOf, messagesOf, readFields, textOf } from "./protobuf.ts";
+
+/** One step of a build as BuildKit reports it. */
+export interface Vertex {
+  readonly digest: string;
+  /** As `[build 2/5] RUN npm ci`. */
+  readonly name: string;
+  readonly cached: boolean;
+  readonly started: boolean;
+  readonly completed: boolean;
+  readonly error: string;
+}
+
+export interface VertexOutput {
+  readonly vertex: string;
+  readonly bytes: Buffer;
+}
+
+export interface Progress {
+  readonly vertexes: readonly Vertex[];
+  readonly output: readonly VertexOutput[];
+}
+
+/** Reads what stands base64-coded in a line `moby.buildkit.trace`: BuildKit's `StatusResponse`. */
+export function readProgress(aux: string): Progress {
+  const fields = readFields(Buffer.from(aux, "base64"));
+  return {
+    vertexes: messagesOf(fields, 1).map((vertex) => ({
+      ...{ digest: textOf(vertex, 1), name: textOf(vertex, 3), error: textOf(vertex, 7) },
+      ...{ cached: flagOf(vertex, 4), started: vertex.has(5), completed: vertex.has(6) },
+    })),
+    output: messagesOf(fields, 3).map((line) => {
+      const bytes = line.get(4)?.at(-1);
+      return { vertex: textOf(line, 1), bytes: Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0) };
+    }),
+  };
+}

@@ -1,0 +1,57 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { startTestEngine, type TestEngine } from "../../../test/support/docker-engine.ts";
+import { provideImage } from "../../../tools/images/provide-image.ts";
+import { systemPath } from "../../kit/exec.ts";
+import { createDockerBuilder, type DockerBuilder, type DockerBuilderOptions } from "./docker-builder.ts";
+
+/** A builder with engines of its own, for tests. */
+export interface TestDockerBuilder {
+  readonly builder: DockerBuilder;
+  readonly runEngine: TestEngine;
+  /** The names of our images, which Dockerfiles of tests start from. */
+  readonly images: Readonly<Record<"debian" | "node", string>>;
+  close(): Promise<void>;
+}
+
+/** Makes a real builder with two real engines and images of this machine's Debian packages. */
+export async function makeTestDockerBuilder(changes: Partial<DockerBuilderOptions> = {}): Promise<TestDockerBuilder> {
+  const runEngine = await startTestEngine();
+  const images = {
+    debian: await provideImage(runEngine.socket, "debian"),
+    node: await provideImage(runEngine.socket, "node"),
+  };
+  const root = await mkdtemp(join(tmpdir(), "berth-docker-builder-"));
+  const program = (name: string) => findProgram(name);
+  const builder = await createDockerBuilder({
+    runSocket: runEngine.socket,
+    buildsDir: join(root, "builds"),
+    engine: {
+      ...{ dir: join(root, "engine"), nodeBin: process.execPath, memoryBytes: 1024 ** 3, processes: 2000 },
+      cacheBytes: 2 * 1024 ** 3,
+      parts: {
+        ...{ bwrap: null, pasta: null, socat: null },
+        ...{ setpriv: program("setpriv"), nft: program("nft"), ip: program("ip") },
+      },
+    },
+    parents: { node: images.node, python: "python:3.11", go: "golang:1.19", plain: images.debian },
+    ...{ sharedImages: [], packageEnv: {}, certificates: null },
+    ...{ maxSourceBytes: 256 * 1024 ** 2, maxImageBytes: 1024 ** 3 },
+    ...changes,
+  });
+  const close = async () => {
+    await builder.close();
+    await runEngine.close();
+    await rm(root, { recursive: true, force: true });
+  };
+  return { builder, runEngine, images, close };
+}
+
+function findProgram(name: string): string | null {
+  const folders = (process.env["PATH"] ?? systemPath).split(delimiter);
+  return (
+    [...folders, "/usr/sbin", "/sbin"].map((folder) => join(folder, name)).find((file) => existsSync(file)) ?? null
+  );
+}

@@ -1,0 +1,86 @@
+import { stripVTControlCharacters } from "node:util";
+import type { BuildLog } from "../../building/build-log.ts";
+import type { Step } from "../../detection/plan.ts";
+import type { LineSplitter } from "../../kit/log-lines.ts";
+import type { Progress, Vertex } from "./read-progress.ts";
+import { stepIn } from "./generate-dockerfile.ts";
+
+/** A step of a Dockerfile that ended the build. */
+export interface FailedVertex {
+  /** Without its place, as `RUN npm ci`. */
+  readonly instruction: string;
+  readonly error: string;
+  /** The plan's step, when the Dockerfile was made from one. */
+  readonly step: Step | undefined;
+  /** What it printed last. */
+  readonly text: string;
+}
+
+export interface VertexLog {
+  take(progress: Progress): void;
+  failed(): FailedVertex | undefined;
+  /** What runs now. */
+  running(): string | undefined;
+}
+
+const keptBytes = 256 * 1024;
+
+/** Prints BuildKit's progress as the build's log: each step once, with what it prints below it. */
+export function createVertexLog(log: BuildLog, steps: readonly Step[]): VertexLog {
+  const known = new Map<string, Known>();
+  const printed = new Set<string>();
+  const take = (vertex: Vertex) => {
+    const before = known.get(vertex.digest);
+    const now = before ?? { vertex, splitter: log.output(), newest: Buffer.alloc(0), step: undefined };
+    now.vertex = { ...vertex, error: vertex.error || now.vertex.error };
+    now.step = steps[stepIn(vertex.name) ?? -1];
+    known.set(vertex.digest, now);
+    if (!vertex.started || printed.has(vertex.digest)) return;
+    const title = now.step?.title ?? (steps.length > 0 ? null : titleOf(vertex.name));
+    if (title === null) return;
+    printed.add(vertex.digest);
+    log.step(title);
+    if (vertex.cached) log.detail("nothing changed: taken from an earlier build");
+  };
+  return {
+    take({ vertexes, output }) {
+      for (const vertex of vertexes) take(vertex);
+      for (const { vertex, bytes } of output) {
+        const from = known.get(vertex);
+        if (from === undefined) continue;
+        from.newest = Buffer.concat([from.newest, bytes]).subarray(-keptBytes);
+        if (!from.step?.quiet) from.splitter.push(bytes);
+      }
+      for (const { digest, completed } of vertexes) if (completed) known.get(digest)?.splitter.end();
+    },
+    failed() {
+      const found = [...known.values()].find(({ vertex }) => vertex.error !== "" && !isConsequence(vertex.error));
+      if (found === undefined) return undefined;
+      const text = stripVTControlCharacters(found.newest.toString("utf8"));
+      if (found.step?.quiet) for (const line of text.trim().split("\n").slice(-30)) log.detail(line);
+      return { instruction: instructionOf(found), error: found.vertex.error, step: found.step, text };
+    },
+    running: () => {
+      const found = [...known.values()].find(({ vertex }) => vertex.started && !vertex.completed);
+      return found && instructionOf(found);
+    },
+  };
+}
+
+interface Known {
+  vertex: Vertex;
+  readonly splitter: LineSplitter;
+  newest: Buffer;
+  step: Step | undefined;
+}
+
+const isConsequence = (error: string): boolean => /context canceled/.test(error);
+
+function instructionOf({ step, vertex }: Known): string {
+  return step === undefined ? vertex.name.replace(/^\[[^\]]*\]\s*/, "").slice(0, 200) : step.args.join(" ");
+}
+
+/** Null for what BuildKit does on its own account. */
+function titleOf(name: string): string | null {
+  return /^\[(?!internal\])[^\]]+\] /.test(name) ? name.slice(0, 200) : null;
+}
