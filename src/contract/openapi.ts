@@ -15,6 +15,9 @@ import { changes, errorsOf, type Row } from "./table.ts";
 import { approvalStates, statesOf } from "./states.ts";
 import { apiToken } from "./tokens.ts";
 
+// Anyone may ask for it without a token, and describing all rows takes a while, so it is done once: at the first request.
+let rest: Json | undefined;
+
 /** The OpenAPI 3.1 description of the API, made from its rows. */
 export function openapi(version: string): Json & { openapi: string } {
   const info = {
@@ -23,6 +26,7 @@ export function openapi(version: string): Json & { openapi: string } {
     description,
     license: { name: "Apache-2.0", identifier: "Apache-2.0" },
   };
+  rest ??= describeRest();
   return { openapi: "3.1.0", info, ...rest };
 }
 
@@ -274,6 +278,3 @@ function describeRest(): Json {
     },
   };
 }
-
-// Measured: describing all rows takes 6 ms, which anyone may ask for without a token, so it is done once.
-const rest = describeRest();

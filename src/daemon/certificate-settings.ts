@@ -1,6 +1,4 @@
 import { isIP } from "node:net";
-import acme from "acme-client";
-import { createAcmeIssuer } from "../adapters/issuer-acme/acme-issuer.ts";
 import { zoneOf } from "../features/domains/domains.ts";
 import type { Log } from "../kit/log.ts";
 import type { CertificateIssuer } from "../ports/certificate-issuer.ts";
@@ -30,18 +28,20 @@ export function hasHttps({ acmeDirectory, certificateFiles }: Config): boolean {
   return acmeDirectory !== null || certificateFiles.length > 0;
 }
 
-export function certificateIssuerOf(config: Config): CertificateIssuer | null {
+export async function certificateIssuerOf(config: Config): Promise<CertificateIssuer | null> {
   const directory = directoryOf(config);
   if (directory === null) return null;
   const { acmeEmail: email, acmeCaFile: caFile, acmeAccountId: kid, acmeAccountKey: hmacKey } = config;
   if ((kid === null) !== (hmacKey === null))
     throw new StartRefused("BERTH_ACME_EAB_ID and BERTH_ACME_EAB_KEY belong together: set both or neither.");
+  // A fifth of all modules and of the time that loading them takes, for installations that order certificates.
+  const { createAcmeIssuer } = await import("../adapters/issuer-acme/acme-issuer.ts");
   return createAcmeIssuer({ directory, email, caFile, externalAccount: kid && hmacKey ? { kid, hmacKey } : null });
 }
 
 const known: Readonly<Record<string, string>> = {
-  letsencrypt: acme.directory.letsencrypt.production,
-  "letsencrypt-staging": acme.directory.letsencrypt.staging,
+  letsencrypt: "https://acme-v02.api.letsencrypt.org/directory",
+  "letsencrypt-staging": "https://acme-staging-v02.api.letsencrypt.org/directory",
 };
 
 function directoryOf({ acmeDirectory: given }: Config): string | null {

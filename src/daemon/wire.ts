@@ -67,7 +67,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       runtime,
       dataDisk: dataDiskOf(config),
       edge: await createEdge(foundation),
-      certificateIssuer: certificateIssuerOf(config),
+      certificateIssuer: await certificateIssuerOf(config),
       dnsProvider: dnsProviderOf(config),
       postgresHost: instances,
       tenantDatabase: createPostgresTenantDatabase({

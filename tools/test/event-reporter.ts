@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
 
 import { explainError } from "./explain-failure.ts";
@@ -8,9 +8,12 @@ import { explainError } from "./explain-failure.ts";
 export type Report =
   | { readonly type: "passed" }
   | { readonly type: "skipped"; readonly name: string; readonly reason: string }
-  | { readonly type: "failed"; readonly name: string; readonly isSuite: boolean; readonly error: string }
+  | { readonly type: "failed"; readonly name: string; readonly error: string }
   /** The last line of a process that ran to its end. */
   | { readonly type: "ended"; readonly isGreen: boolean; readonly processorSeconds: number };
+
+/** Names a suite after its file (import-files.ts). */
+const importer = join(import.meta.dirname, "import-files.ts");
 
 /** Node's name for a reporter is its module's default export. */
 // oxlint-disable-next-line import/no-default-export
@@ -30,13 +33,15 @@ function reportOf({ type, data }: TestEvent): Report | null {
   return { type: "skipped", name: nameOf(data), reason: typeof reason === "string" ? reason : "" };
 }
 
-function failureOf(data: Extract<TestEvent, { type: "test:fail" }>["data"]): Report {
-  const { type, error } = data.details;
-  return { type: "failed", name: nameOf(data), isSuite: type === "suite", error: explainError(error) };
+/** Null for what failed because tests in it failed: they have a report of their own. */
+function failureOf(data: Extract<TestEvent, { type: "test:fail" }>["data"]): Report | null {
+  const { error } = data.details;
+  if ("failureType" in error && error.failureType === "subtestsFailed") return null;
+  return { type: "failed", name: nameOf(data), error: explainError(error) };
 }
 
 function nameOf({ file, name }: { readonly file?: string; readonly name: string }): string {
-  return file === undefined || file === name ? name : `${relative(process.cwd(), file)}: ${name}`;
+  return file === undefined || file === name || file === importer ? name : `${relative(process.cwd(), file)}: ${name}`;
 }
 
 /** Processor time of this process and of the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */

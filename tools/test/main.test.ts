@@ -21,6 +21,9 @@ const planted = {
   "src/bad/fails.test.ts": `${head}test("good", () => {}); test("bad", () => { throw new Error("no: berth_o_sEcReT"); });`,
   "src/bad/hook.test.ts": `${head}after(() => { throw new Error("no"); }); test("good", () => {});`,
   "src/bad/missing.test.ts": `import "./nowhere.ts";`,
+  "src/http/hooked.test.ts": `${head}import "node:http"; after(() => { throw new Error("no"); }); test("one", () => {});`,
+  "src/http/lost.test.ts": `import "node:http"; import "./nowhere.ts";`,
+  "src/http/other.test.ts": `${head}import "node:http"; after(() => {}); test("two", () => {}); test("three", () => {});`,
   "src/skip/skips.test.ts": `${head}test("runs", () => {}); test("elsewhere", { skip: "no such machine" }, () => {});`,
 };
 
@@ -54,6 +57,15 @@ test("a failed test, a failed hook and a file that cannot be loaded are red and 
   assert.match(summary, /^ {2}- .*src\/bad\/hook\.test\.ts$/m);
   assert.match(summary, /^ {2}- src\/bad\/missing\.test\.ts$/m);
   assert.match(stdout, /^2 passed, 3 failed, 0 skipped$/m);
+});
+
+test("of files in one process, a failed hook or one that cannot be loaded is red, and the others run", async () => {
+  const { exitCode, stdout } = await runTests("src/http/");
+  assert.equal(exitCode, 1);
+  assert.match(stdout, /^RED 3 src\/http files in one process/m);
+  assert.match(stdout, /^ {2}- src\/http\/hooked\.test\.ts\n {4}no$/m);
+  assert.match(stdout, /^ {2}- src\/http\/lost\.test\.ts\n {4}Cannot find module/m);
+  assert.match(stdout, /^3 passed, 2 failed, 0 skipped$/m);
 });
 
 test("the end of the output says of each failure why and where, without secrets", async () => {
@@ -93,7 +105,9 @@ test("a process that does not end is killed and red, although its tests passed",
 
 test("no more runs at once than the capacity allows, and a file that must run alone does", async () => {
   const files = ["alone", "platform", "beside", "beside", "beside", "platform", "beside", "beside"] as const;
-  const jobs = planJobs(files.map((kind, index): TestFile => ({ file: `${kind}-${index}`, kind, lines: 1 })));
+  const jobs = planJobs(
+    files.map((kind, index): TestFile => ({ file: `${kind}-${index}`, kind, group: "", lines: 1 })),
+  );
   let held = 0;
   let most = 0;
   const runOne = async ({ name, weight }: Job) => {

@@ -13,33 +13,36 @@ export interface Job {
 
 /** Most files wait more than they compute, so more of them run at once than there are cores. */
 export const capacity = 5;
-const weights: Readonly<Record<Kind, number>> = { pure: 1, beside: 1, platform: 2, alone: capacity };
+const weights: Readonly<Record<Kind, number>> = { together: 1, beside: 1, platform: 2, alone: capacity };
 /** What starts first: long files, so that none of them is still running when all others have ended. */
-const order: readonly Kind[] = ["platform", "beside", "pure", "alone"];
+const order: readonly Kind[] = ["platform", "beside", "together", "alone"];
 const slowFolders = /^(?:src\/adapters|test)\//;
 
 /** Turns test files into jobs, in the order in which they start. */
 export function planJobs(files: readonly TestFile[]): readonly Job[] {
-  const pure = files.filter(({ kind }) => kind === "pure");
-  const others = files.filter(({ kind }) => kind !== "pure").toSorted(compareFiles);
-  const jobs = others.map(({ file, kind }) => testJob(file, [file], weights[kind]));
-  const isBehindPure = others.findIndex(({ kind }) => order.indexOf(kind) > order.indexOf("pure"));
-  return pure.length === 0 ? jobs : jobs.toSpliced(isBehindPure < 0 ? jobs.length : isBehindPure, 0, pureJob(pure));
+  const groups = Map.groupBy(files, ({ file, kind, group }) => (kind === "together" ? group : file));
+  return [...groups.values()].toSorted(compareGroups).map(jobOf);
 }
 
-function compareFiles(one: TestFile, other: TestFile): number {
-  const byKind = order.indexOf(one.kind) - order.indexOf(other.kind);
-  const bySpeed = Number(slowFolders.test(other.file)) - Number(slowFolders.test(one.file));
-  return byKind || bySpeed || other.lines - one.lines;
+function compareGroups(one: readonly TestFile[], other: readonly TestFile[]): number {
+  const [first, second] = [one[0] as TestFile, other[0] as TestFile];
+  const byKind = order.indexOf(first.kind) - order.indexOf(second.kind);
+  const bySpeed = Number(isSlow(second)) - Number(isSlow(first));
+  return byKind || bySpeed || linesOf(other) - linesOf(one);
 }
 
-function pureJob(files: readonly TestFile[]): Job {
-  const [first] = files;
-  if (files.length === 1 && first !== undefined) return testJob(first.file, [first.file], weights.pure);
-  const args = [resolve(import.meta.dirname, "import-files.ts"), ...files.map(({ file }) => file)];
-  return testJob(`${files.length} pure files in one process`, args, weights.pure);
+function isSlow({ file, kind }: TestFile): boolean {
+  return kind !== "together" && slowFolders.test(file);
 }
 
-function testJob(name: string, args: readonly string[], weight: number): Job {
-  return { name, args, weight, isTest: true };
+function linesOf(files: readonly TestFile[]): number {
+  return files.reduce((sum, { lines }) => sum + lines, 0);
+}
+
+function jobOf(files: readonly TestFile[]): Job {
+  const [{ file, kind, group }] = files as readonly [TestFile];
+  const job = { weight: weights[kind], isTest: true };
+  if (files.length === 1) return { ...job, name: file, args: [file] };
+  const args = [resolve(import.meta.dirname, "import-files.ts"), ...files.map((each) => each.file)];
+  return { ...job, name: `${files.length} ${group} files in one process`, args };
 }

@@ -95,11 +95,10 @@ function countReports(reports: readonly Report[]) {
   const failed = reports.filter((report) => report.type === "failed");
   const skipped = reports.filter((report) => report.type === "skipped");
   const ended = reports.find((report) => report.type === "ended");
-  const tests = failed.filter(({ isSuite }) => !isSuite);
   return {
     isGreen: failed.length === 0 && ended?.isGreen === true,
     passed: reports.filter(({ type }) => type === "passed").length,
-    failed: (tests.length > 0 ? tests : failed).map(({ name, error }) => ({ name, error })),
+    failed: failed.map(({ name, error }) => ({ name, error })),
     skipped: skipped.map(({ name, reason }) => (reason === "" ? name : `${name} (${reason})`)),
     processorSeconds: ended?.processorSeconds ?? 0,
   };

@@ -3,14 +3,16 @@ import { globSync, readFileSync } from "node:fs";
 import { reachableModules } from "./reachable-modules.ts";
 
 /**
- * How a test file runs. `pure`: together with the other pure files in one process. `beside`: in a process of its own, beside others.
+ * How a test file runs. `together`: in one process with the other files of its group. `beside`: in a process of its own, beside others.
  * `platform`: it starts whole platforms, so few run at once. `alone`: nothing runs beside it.
  */
-export type Kind = "pure" | "beside" | "platform" | "alone";
+export type Kind = "together" | "beside" | "platform" | "alone";
 
 export interface TestFile {
   readonly file: string;
   readonly kind: Kind;
+  /** Of a file that runs together with others: whose modules it shares. */
+  readonly group: string;
   readonly lines: number;
 }
 
@@ -20,9 +22,11 @@ const declaredAlone = /^\/\/ Runs alone: \S/m;
 const platformStarter = "test/e2e/platform.ts";
 const impure =
   /^(?:node:(?:child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|fastify|nodemailer|pg|ssh2)(?:$|\/)/;
-/** Hooks of a file would run around the tests of all files of its process. */
-const sharedState =
-  /import \{[^}]*\b(?:before|after|beforeEach|afterEach|mock)\b[^}]*\} from "node:test"|\.mock\b|\bchdir\(/;
+/** What other files of the same process would notice, or what takes a process of its own. */
+const ownProcess =
+  /\bmock\b|\bchdir\(|\bprocess\.(?:env\b|exitCode|kill|once?\()|child_process|node-process\.ts|kit\/exec\.ts/;
+/** Files with servers on databases of their own: loading the modules of one costs more than most of its tests. */
+const groupedFolder = /^src\/(?:cli|features|http|reconcile|store)(?=\/)/;
 
 /** The test files whose path contains one of `only` (all when it is empty), each with how it runs. */
 export function findTestFiles(only: readonly string[]): readonly TestFile[] {
@@ -32,12 +36,14 @@ export function findTestFiles(only: readonly string[]): readonly TestFile[] {
 
 function describeFile(file: string): TestFile {
   const text = readFileSync(file, "utf8");
-  return { file, kind: kindOf(file, text), lines: text.split("\n").length };
+  return { file, ...kindOf(file, text), lines: text.split("\n").length };
 }
 
-function kindOf(file: string, text: string): Kind {
-  if (declaredAlone.test(text)) return "alone";
+function kindOf(file: string, text: string): Pick<TestFile, "kind" | "group"> {
+  if (declaredAlone.test(text)) return { kind: "alone", group: "" };
   const modules = reachableModules(file);
-  if (modules.has(platformStarter)) return "platform";
-  return sharedState.test(text) || [...modules].some((module) => impure.test(module)) ? "beside" : "pure";
+  if (modules.has(platformStarter)) return { kind: "platform", group: "" };
+  const isPure = ![...modules].some((module) => impure.test(module));
+  const group = isPure ? "pure" : groupedFolder.exec(file)?.[0];
+  return group === undefined || ownProcess.test(text) ? { kind: "beside", group: "" } : { kind: "together", group };
 }
