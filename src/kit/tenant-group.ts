@@ -11,22 +11,44 @@ export function tenantGroup(folder = ownGroup()?.folder): string | undefined {
 /** The systemd unit of the control plane, and the one beside it whose control group holds everything that outlives the control plane. */
 export const unitNames = { controlPlane: "berth.service", tenants: "berth-tenants.service" } as const;
 
+export interface OwnGroup {
+  readonly root: string;
+  readonly folder: string;
+}
+
 /** Where the hierarchy of cgroup v2 is mounted, and this process's group in it; undefined on machines without one. */
 export function ownGroup(
   mounts = readText("/proc/self/mounts"),
   groups = readText("/proc/self/cgroup"),
-): { readonly root: string; readonly folder: string } | undefined {
+): OwnGroup | undefined {
+  return groupIn(mounts, ([, , type]) => type === "cgroup2", /^0::(\/.*)$/m.exec(groups));
+}
+
+/** The same of the hierarchy in which systemd keeps its services on machines with cgroup v1 (systemd's "legacy" and "hybrid" set-ups). */
+export function ownLegacyGroup(
+  mounts = readText("/proc/self/mounts"),
+  groups = readText("/proc/self/cgroup"),
+): OwnGroup | undefined {
+  const isSystemd = ([, , type, options]: readonly string[]) =>
+    type === "cgroup" && (options ?? "").split(",").includes("name=systemd");
+  return groupIn(mounts, isSystemd, /^\d+:name=systemd:(\/.*)$/m.exec(groups));
+}
+
+function groupIn(
+  mounts: string,
+  isWanted: (fields: readonly string[]) => boolean,
+  path: RegExpExecArray | null,
+): OwnGroup | undefined {
   const root = mounts
     .split("\n")
     .map((line) => line.split(" "))
-    .find(([, , type]) => type === "cgroup2")?.[1];
-  const path = /^0::(\/.*)$/m.exec(groups)?.[1];
-  return root === undefined || path === undefined ? undefined : { root, folder: join(root, path) };
+    .find(isWanted)?.[1];
+  return root === undefined || path === null ? undefined : { root, folder: join(root, path[1] ?? "") };
 }
 
 /** The file that a process writes 0 to before it becomes a program that outlives the control plane; undefined where it need not. */
 export function companionsFile(): string | undefined {
-  const tenants = tenantGroup();
+  const tenants = tenantGroup() ?? tenantGroup(ownLegacyGroup()?.folder);
   if (tenants === undefined) return undefined;
   // A group whose children have limits may hold no processes itself.
   const folder = join(tenants, "companions");

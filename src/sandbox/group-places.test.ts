@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ownGroup, tenantGroup } from "../kit/tenant-group.ts";
+import { ownGroup, ownLegacyGroup, tenantGroup } from "../kit/tenant-group.ts";
 import { groupPlaces } from "./group-places.ts";
 
 let root: string;
@@ -42,6 +42,14 @@ test("this process's group is read from the kernel's files, and only the service
   const expected = { root: "/sys/fs/cgroup", folder: "/sys/fs/cgroup/berth.slice/berth.service" };
   assert.deepEqual(ownGroup(mounts, "1:name=systemd:/x\n0::/berth.slice/berth.service\n"), expected);
   assert.equal(ownGroup("tmpfs /tmp tmpfs rw 0 0\n", "0::/\n"), undefined);
+  const legacy =
+    "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\ncgroup /sys/fs/cgroup/systemd cgroup rw,xattr,name=systemd 0 0\n";
+  const found = ownLegacyGroup(legacy, "4:memory:/\n1:name=systemd:/berth.slice/berth.service\n0::/\n");
+  assert.deepEqual(found, {
+    root: "/sys/fs/cgroup/systemd",
+    folder: "/sys/fs/cgroup/systemd/berth.slice/berth.service",
+  });
+  assert.equal(ownLegacyGroup(mounts, "0::/\n"), undefined);
   assert.equal(tenantGroup(join(root, "berth.slice/berth.service")), join(root, "berth.slice/berth-tenants.service"));
   assert.equal(tenantGroup(join(root, "user.slice/run-1.scope")), undefined);
 });

@@ -78,9 +78,9 @@ const hardening = [
   "KeyringMode=private",
 ];
 
-// systemd 252 cannot put a process into a leaf of a delegated group by itself (DelegateSubgroup= came with 254).
+// systemd 252 cannot put a process into a leaf of a delegated group by itself (DelegateSubgroup= came with 254). cgroup v1 needs no leaf.
 const keepGroup =
-  'group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); mkdir -p "$group/keeper" && echo $$ > "$group/keeper/cgroup.procs"; exec sleep infinity';
+  'group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); [ ! -e "$group/cgroup.controllers" ] || { mkdir -p "$group/keeper" && echo $$ > "$group/keeper/cgroup.procs"; }; exec sleep infinity';
 
 function tenants(plan: UnitPlan): readonly Section[] {
   const isSystem = plan.scope === "system";

@@ -7,6 +7,7 @@ import { desiredReplicas, nextAction, replicaToRestart } from "./apps-rules.ts";
 import { createAskedProjects, type AskedProjects } from "./asked-projects.ts";
 import { endReplicas, stopReplicas } from "./end-replicas.ts";
 import { actOnReplica, type Replica } from "./act-on-replica.ts";
+import { createDatabasesComingUp } from "./databases-coming-up.ts";
 
 const periodMs = 5000;
 const settleMs = 250;
@@ -19,6 +20,7 @@ const maxStarts = 4;
 export function appsTask(platform: Platform, wake: () => void): Task {
   const work = createInFlight(platform, wake);
   const asked = createAskedProjects(platform.ports.edge);
+  const databasesComingUp = createDatabasesComingUp(platform);
   return {
     name: "apps",
     periodMs,
@@ -40,7 +42,10 @@ export function appsTask(platform: Platform, wake: () => void): Task {
           else starts.push({ key, replica });
         }
       }
-      await beginStarts(starts, work, asked);
+      const waiting = await databasesComingUp(new Set(starts.map(({ replica }) => replica.workload.project_id)));
+      if (waiting.size > 0) againMs = Math.min(againMs, waitMs);
+      const ready = starts.filter(({ replica }) => !waiting.has(replica.workload.project_id));
+      await beginStarts(ready, work, asked);
       return { detail: `${workloads.length} deployments, ${work.count()} actions under way`, againMs };
     },
     settle: async () => void (await settlesWithin(work.settled(), settleMs)),

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { testProject } from "../../../test/support/things.ts";
+import { testOrganization } from "../../../test/support/test-platform.ts";
+import type { HandlerPlatform } from "../../features/context.ts";
+import type { DatabaseObservation, DatabaseSpec } from "../../ports/postgres-host.ts";
+import { openVault } from "../../store/vault.ts";
+import type { Platform } from "../platform.ts";
+import { createDatabasesComingUp } from "./databases-coming-up.ts";
+
+let database: TestDatabase;
+let folder: string;
+
+before(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "berth-coming-up-"));
+});
+after(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+test("an application waits for its own database after a start of the control plane, and for a minute at most", async (t) => {
+  const { db } = database;
+  const vault = openVault({ keyFile: join(folder, "key") });
+  const org = await testOrganization(db, "acme", { maxProjects: 10 });
+  const given = { db, vault } as unknown as HandlerPlatform;
+  const [down, up, made, without] = await Promise.all(
+    ["down", "up", "made", "without"].map((slug) => testProject(given, org, slug)),
+  );
+  for (const [project, status] of [
+    [down, "ready"],
+    [up, "ready"],
+    [made, "provisioning"],
+  ] as const) {
+    const project_id = project?.id ?? "";
+    const id = `dbs_${project_id}`;
+    const sealed_password = vault.seal(project_id, "database_password", "secret");
+    const names = { role_name: `u${id}`, database_name: `d${id}`, sealed_password };
+    await db
+      .insertInto("project_database")
+      .values({ id, org_id: org.id, project_id, status, ...names })
+      .execute();
+  }
+  const asked: string[] = [];
+  const observe = async ({ id }: DatabaseSpec): Promise<DatabaseObservation> => {
+    asked.push(id);
+    return { state: id === `dbs_${up?.id}` ? "running" : "stopped" } as DatabaseObservation;
+  };
+  const platform = { db, vault, ports: { postgresHost: { observe } } } as unknown as Platform;
+  const comingUp = createDatabasesComingUp(platform);
+  const all = new Set([down, up, made, without].map((project) => project?.id ?? ""));
+  assert.deepEqual(await comingUp(all), new Set([down?.id]));
+  assert.deepEqual(await comingUp(new Set([without?.id ?? ""])), new Set());
+  assert.equal(asked.length, 2, "only databases that ran before, of the projects in question, are observed");
+  t.mock.method(performance, "now", () => Number.MAX_SAFE_INTEGER);
+  assert.deepEqual(await comingUp(all), new Set());
+});
