@@ -7,6 +7,7 @@ import { diskSettings } from "./disk-settings.ts";
 import { edgeSettings } from "./edge-settings.ts";
 import { httpsSettings } from "./https-settings.ts";
 import { faultOfDnsServer } from "./dns-servers.ts";
+import { runtimeSettings } from "./runtime-settings.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 import { toolEnvironment } from "./tool-environment.ts";
 
@@ -103,6 +104,7 @@ export const settings = {
     "BERTH_CA_FILE",
     "Certificates that applications and builds trust beside the system's; `SSL_CERT_FILE` when unset.",
   ),
+  ...runtimeSettings,
   network: choice(
     "BERTH_NETWORK",
     ["auto", "veth", "pasta", "shared"],
@@ -336,6 +338,8 @@ export function pathsIn(dataDir: string) {
     dashboard: join(dataDir, "dashboard"),
     storage: join(dataDir, "storage"),
     runtime: join(dataDir, "runtime"),
+    containers: join(dataDir, "containers"),
+    buildEngine: join(dataDir, "build-engine"),
     outbox: join(dataDir, "outbox"),
     sandbox: join(dataDir, "sandbox"),
     edge: join(dataDir, "edge"),

@@ -1,8 +1,6 @@
-import { mkdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
 import { createLocalDataDisk } from "../adapters/data-disk-local/local-data-disk.ts";
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
@@ -11,13 +9,10 @@ import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-p
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { removeRunFolder } from "../kit/run-folder.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
-import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
-import { openProjectQuota } from "../kit/project-quota.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
-import { createSandbox } from "../sandbox/sandbox.ts";
 import { systemClock } from "../ports/clock.ts";
 import { createIngest } from "../reconcile/logs/ingest.ts";
 import type { Platform } from "../reconcile/platform.ts";
@@ -28,13 +23,12 @@ import { certificateIssuerOf, certificateSettingsOf } from "./certificate-settin
 import { machineName } from "./data-folder.ts";
 import { dnsProviderOf } from "./dns-provider.ts";
 import { createEdge } from "./edge.ts";
+import { createFamily } from "./family.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
-import { StartRefused } from "./start-refused.ts";
 import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
 import { notifiersOf } from "./notifiers.ts";
-import { readPackageSettings } from "./package-settings.ts";
-import { findProgram } from "./setup/find-program.ts";
+import { requirePart } from "./require-part.ts";
 import type { MachineParts } from "./setup/machine.ts";
 import { storagesOf } from "./storages.ts";
 
@@ -53,7 +47,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups } = postgresHost(foundation);
-  const { builder, runtime, sandbox } = await processFamily(foundation);
+  const { builder, runtime, leave } = await createFamily(foundation);
   const confinement = await gitConfinement(foundation);
   const platform = {
     db: database.db,
@@ -76,7 +70,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       }),
       repositories: await createLocalRepositories({
         dir: paths.repositories,
-        gitBin: required(foundation.parts.git, "git"),
+        gitBin: requirePart(foundation.parts.git, "git"),
         confinement,
         log,
       }),
@@ -89,10 +83,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     ...httpsOf(config, log),
   };
   const leaveMachine = async () => {
-    runtime.close();
-    await builder.close();
-    await sandbox.sweep("build", []);
-    await sandbox.dismantle();
+    await leave();
     databaseGroups.dismantle();
     removeRunFolder(paths.databases);
   };
@@ -117,59 +108,6 @@ function httpsOf(config: Config, log: Log) {
 /** git runs as the user below that of the control plane's own database. */
 function gitConfinement({ config, parts }: Foundation): Promise<Confinement> {
   return createConfinement(parts, { uid: config.databaseUidBase - 2, program: parts.git ?? "git" });
-}
-
-/** Builder and runtime of one family: what the one makes, the other runs, in the same sandbox. */
-async function processFamily({ config, parts, log }: Foundation) {
-  const paths = pathsIn(config.dataDir);
-  const sandbox = await createSandbox({
-    parts,
-    stateDir: paths.sandbox,
-    nodeBin: process.execPath,
-    network: config.network,
-    layerBytes: mibToBytes(config.appFolderMib),
-    hide: [config.dataDir],
-    ...(config.caFile === null ? {} : { caFile: config.caFile }),
-  });
-  const packages = await readPackageSettings(config, parts);
-  if (packages.withheld.length > 0)
-    log.warn({ settings: packages.withheld }, "builds do not get these package settings: they hold credentials");
-  const builder = await createProcessBuilder({
-    releasesDir: paths.releases,
-    buildsDir: paths.builds,
-    cachesDir: paths.caches,
-    toolsDir: join(config.dataDir, "toolchain", "builds"),
-    sandbox,
-    nodeBin: process.execPath,
-    npmDir: required(packages.npmDir, "npm"),
-    pythonBin: parts.python,
-    goRoot: packages.goRoot,
-    uidBase: config.uidBase,
-    packageEnv: packages.env,
-    ownPackageEnv: packages.ownEnv,
-    packageDirs: packages.dirs,
-    maxSourceBytes: mibToBytes(config.treeMib),
-    imageLimits: { bytes: mibToBytes(config.imageMib), entries: config.imageEntries },
-    log,
-    ...(config.caFile === null ? {} : { caFile: config.caFile }),
-  });
-  const runtime = await createProcessRuntime({
-    stateDir: paths.runtime,
-    releasesDir: paths.releases,
-    storageDir: (projectId) => join(paths.storage, projectId),
-    quota: storageQuota(config, paths.storage),
-    sandbox,
-    uidBase: config.uidBase,
-    log,
-  });
-  return { builder, runtime, sandbox };
-}
-
-/** What the file system of the storage folders can limit by itself. */
-function storageQuota({ isRoot }: Config, storageDir: string) {
-  mkdirSync(storageDir, { recursive: true, mode: 0o700 });
-  const program = isRoot ? findProgram("xfs_quota", "") : null;
-  return openProjectQuota(program, storageDir, readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
 function postgresHost({ config, parts }: Foundation) {
@@ -276,9 +214,4 @@ function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
     loadWarn: config.loadWarn,
     backupAgeMs: config.backupAgeHours * 3_600_000,
   };
-}
-
-function required(part: string | null, name: string): string {
-  if (part === null) throw new StartRefused(`${name} was not found on this machine. Install it and start again.`);
-  return part;
 }

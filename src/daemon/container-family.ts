@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createDockerBuilder } from "../adapters/builder-docker/docker-builder.ts";
+import { createDockerRuntime } from "../adapters/runtime-docker/docker-runtime.ts";
+import { mibToBytes, pathsIn, type Config } from "./config.ts";
+import type { Family } from "./family.ts";
+import { readPackageSettings } from "./package-settings.ts";
+import { requirePart } from "./require-part.ts";
+import { StartRefused } from "./start-refused.ts";
+import { storageQuota } from "./storage-quota.ts";
+import type { Foundation } from "./wire.ts";
+
+/** Builds container images in an engine of Berth's own and runs them in the Docker engine of this machine. */
+export async function createContainerFamily({ config, parts, log }: Foundation): Promise<Family> {
+  const paths = pathsIn(config.dataDir);
+  if (!config.isRoot)
+    throw new StartRefused("BERTH_RUNTIME=docker needs root: start Berth with sudo, or leave the setting out.");
+  for (const [name, part] of Object.entries({ nft: parts.nft, ip: parts.ip, socat: parts.socat }))
+    requirePart(part, name);
+  const packages = await readPackageSettings(config, parts);
+  const runtime = await createDockerRuntime({
+    socketPath: config.dockerSocket,
+    stateDir: paths.containers,
+    storageDir: (projectId) => join(paths.storage, projectId),
+    quota: storageQuota(config, paths.storage),
+    uidBase: config.uidBase,
+    layerBytes: mibToBytes(config.appFolderMib),
+    ociRuntime: config.dockerRuntime,
+    log,
+    ...(config.caFile === null ? {} : { caFile: config.caFile }),
+  });
+  const builder = await createDockerBuilder({
+    runSocket: config.dockerSocket,
+    buildsDir: paths.builds,
+    engine: {
+      dir: paths.buildEngine,
+      parts,
+      nodeBin: process.execPath,
+      // All builds share the engine and its control group.
+      memoryBytes: mibToBytes(config.buildMemoryMib) * config.concurrentBuilds,
+      processes: config.buildProcesses * config.concurrentBuilds,
+      cacheBytes: mibToBytes(config.imageMib),
+    },
+    parents: parentsOf(config),
+    sharedImages: config.sharedImages,
+    packageEnv: packages.env,
+    certificates: config.caFile !== null && existsSync(config.caFile) ? readFileSync(config.caFile) : null,
+    maxSourceBytes: mibToBytes(config.treeMib),
+    maxImageBytes: mibToBytes(config.imageMib),
+  });
+  const leave = async () => {
+    await builder.close();
+    await runtime.dismantle();
+    runtime.close();
+  };
+  return { builder, runtime, leave };
+}
+
+function parentsOf({ nodeImage, pythonImage, goImage, plainImage }: Config) {
+  return { node: nodeImage, python: pythonImage, go: goImage, plain: plainImage };
+}

@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
+import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
+import { createSandbox } from "../sandbox/sandbox.ts";
+import { mibToBytes, pathsIn } from "./config.ts";
+import type { Family } from "./family.ts";
+import { readPackageSettings } from "./package-settings.ts";
+import { requirePart } from "./require-part.ts";
+import { storageQuota } from "./storage-quota.ts";
+import type { Foundation } from "./wire.ts";
+
+/** Builds and runs sandboxed processes of this machine, without an engine. */
+export async function createProcessFamily({ config, parts, log }: Foundation): Promise<Family> {
+  const paths = pathsIn(config.dataDir);
+  const sandbox = await createSandbox({
+    parts,
+    stateDir: paths.sandbox,
+    nodeBin: process.execPath,
+    network: config.network,
+    layerBytes: mibToBytes(config.appFolderMib),
+    hide: [config.dataDir],
+    ...(config.caFile === null ? {} : { caFile: config.caFile }),
+  });
+  const packages = await readPackageSettings(config, parts);
+  if (packages.withheld.length > 0)
+    log.warn({ settings: packages.withheld }, "builds do not get these package settings: they hold credentials");
+  const builder = await createProcessBuilder({
+    releasesDir: paths.releases,
+    buildsDir: paths.builds,
+    cachesDir: paths.caches,
+    toolsDir: join(config.dataDir, "toolchain", "builds"),
+    sandbox,
+    nodeBin: process.execPath,
+    npmDir: requirePart(packages.npmDir, "npm"),
+    pythonBin: parts.python,
+    goRoot: packages.goRoot,
+    uidBase: config.uidBase,
+    packageEnv: packages.env,
+    ownPackageEnv: packages.ownEnv,
+    packageDirs: packages.dirs,
+    maxSourceBytes: mibToBytes(config.treeMib),
+    imageLimits: { bytes: mibToBytes(config.imageMib), entries: config.imageEntries },
+    log,
+    ...(config.caFile === null ? {} : { caFile: config.caFile }),
+  });
+  const runtime = await createProcessRuntime({
+    stateDir: paths.runtime,
+    releasesDir: paths.releases,
+    storageDir: (projectId) => join(paths.storage, projectId),
+    quota: storageQuota(config, paths.storage),
+    sandbox,
+    uidBase: config.uidBase,
+    log,
+  });
+  const leave = async () => {
+    runtime.close();
+    await builder.close();
+    await sandbox.sweep("build", []);
+    await sandbox.dismantle();
+  };
+  return { builder, runtime, leave };
+}

@@ -1,0 +1,28 @@
+import { choice, list, optionalText, text } from "./settings.ts";
+
+/** What builds and runs applications. */
+export const runtimeSettings = {
+  runtime: choice(
+    "BERTH_RUNTIME",
+    ["process", "docker"],
+    "What builds and runs applications: sandboxed processes, or containers of a Docker engine on this machine.",
+  ),
+  dockerSocket: text("BERTH_DOCKER_SOCKET", "/var/run/docker.sock", "The unix socket of that engine."),
+  dockerRuntime: optionalText(
+    "BERTH_DOCKER_RUNTIME",
+    "The engine's runtime of applications, such as `runsc` for gVisor; the engine's default when unset.",
+  ),
+  nodeImage: text("BERTH_NODE_IMAGE", "node:24-bookworm-slim", "Parent of images for Node.js and static sites."),
+  pythonImage: text("BERTH_PYTHON_IMAGE", "python:3.13-slim-bookworm", "The same for Python."),
+  goImage: text("BERTH_GO_IMAGE", "golang:1.25-bookworm", "The same for builds of Go."),
+  plainImage: text(
+    "BERTH_PLAIN_IMAGE",
+    "debian:bookworm-slim",
+    "The same for programs that need nothing beside themselves.",
+  ),
+  sharedImages: list(
+    "BERTH_SHARED_IMAGES",
+    (value) => (/^[\w./:@-]+$/.test(value) ? undefined : "is not the name of an image"),
+    "Images of the engine that Dockerfiles may start from, beside those; all others come from registries.",
+  ),
+};
