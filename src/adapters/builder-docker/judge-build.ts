@@ -24,7 +24,7 @@ export function judgeBuild(judged: Judged): BuildRefused {
   if (/no space left on device/i.test(message)) return new BuildRefused("disk_full");
   const [, code] = /exit code: (\d+)/.exec(`${failed?.error ?? ""} ${message}`) ?? [];
   if (failed !== undefined && code !== undefined) return stepFailure(judged, failed, Number(code));
-  if (isPull.test(message) && (failed === undefined || failed.instruction.startsWith("FROM")))
+  if (isPull.test(message) && (failed === undefined || /^(?:FROM|load metadata) /.test(failed.instruction)))
     return new BuildRefused("parent_image_unavailable", { summary: `${pullText}: ${shortened(message)}` });
   if (failed === undefined || /^(?:unknown|invalid|dockerfile)/i.test(message))
     return new BuildRefused("dockerfile_invalid", { summary: `The Dockerfile cannot be built: ${shortened(message)}` });

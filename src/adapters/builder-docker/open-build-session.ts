@@ -95,8 +95,10 @@ function dial(socketPath: string, id: string): Promise<Duplex> {
   };
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath, method: "POST", path: `/${dockerApiVersion}/session`, headers });
-    asked.once("upgrade", (_answer, socket: Duplex) => {
+    asked.once("upgrade", (_answer, socket: Duplex, head) => {
       socket.on("error", () => {});
+      // BuildKit may have begun to speak in the same packet.
+      if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });
     asked.once("response", (answer) => {

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
+import { text } from "node:stream/consumers";
+import { after, before, describe, it } from "node:test";
+import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { newId } from "../../kit/ids.ts";
+import { until } from "../../kit/until.ts";
+import { attempt, imageOf, type SourceFiles } from "../../ports/builder.suite.ts";
+import type { BuildRequest } from "../../ports/builder.ts";
+import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
+
+describe("Dockerfiles", { skip: withoutDocker }, () => {
+  let test: TestDockerBuilder;
+  before(async () => {
+    test = await makeTestDockerBuilder();
+  });
+  after(() => test.close());
+
+  const build = (files: SourceFiles, request: Partial<BuildRequest> = {}) => attempt(test.builder, files, request);
+  /** Builds `FROM debian` and these lines. */
+  const lines = (text: string, request: Partial<BuildRequest> = {}) =>
+    build({ Dockerfile: `FROM ${test.images.debian}\n${text}\nCMD ["sh"]\n` }, request);
+  const failureOf = async (pending: ReturnType<typeof build>) => {
+    const { outcome } = await pending;
+    assert.ok(outcome.outcome === "failed", JSON.stringify(outcome));
+    return outcome.failure;
+  };
+
+  it("stages, arguments, secrets and ignored files are Docker's own; a second build takes all of it from the cache", async () => {
+    const Dockerfile = [
+      ...["# syntax=docker/dockerfile:1", `FROM ${test.images.debian} AS made`, "ARG COLOUR", "COPY . /src/"],
+      "RUN --mount=type=secret,id=TOKEN cp -r /src /out && wc -c </run/secrets/TOKEN >/out/length && echo $COLOUR,$TOKEN >/out/env",
+      ...[`FROM ${test.images.debian}`, "WORKDIR /app", "COPY --from=made /out ./"],
+      ...["EXPOSE 8080", 'CMD ["cat", "env", "length"]'],
+    ].join("\n");
+    const files = { Dockerfile, ".dockerignore": "*.log\n", "big.log": "x", Procfile: "worker: sh -c 'ls'\n" };
+    const env = { COLOUR: "green", TOKEN: "twelve-bytes" };
+    const first = await build(files, { env });
+    const image = imageOf(first.outcome);
+    assert.deepEqual(
+      [image.kind, image.web_command, image.processes],
+      ["dockerfile", "cat env length", { worker: "sh -c 'ls'" }],
+    );
+    assert.equal((await runIn(test, image.image_ref, [])).replaceAll(/\s+/g, " ").trim(), "green, 12");
+    assert.doesNotMatch(await runIn(test, image.image_ref, ["ls", "/app"]), /big\.log/);
+    assert.doesNotMatch(
+      JSON.stringify(await test.runEngine.api.call({ path: `/images/${image.image_ref}/history` })),
+      /twelve/,
+    );
+    const second = await build(files, { env });
+    assert.equal(imageOf(second.outcome).image_ref, image.image_ref);
+    assert.ok(second.lines.some((line) => line.includes("taken from an earlier build")));
+  });
+
+  it("a failed step is named with what it said, a line that cannot be read with its number", async () => {
+    const failed = await failureOf(lines("RUN echo 'Error: no luck today' && exit 3"));
+    assert.deepEqual([failed.stage, failed.code], ["build", "dockerfile_step_failed"]);
+    assert.match(failed.summary, /ended with exit code 3: Error: no luck today/);
+    const unread = await failureOf(lines("RUNN x"));
+    assert.equal(unread.code, "dockerfile_invalid");
+    assert.match(unread.summary, /Line 2 of the Dockerfile: unknown instruction: RUNN/i);
+    assert.equal((await failureOf(lines("COPY missing ."))).code, "dockerfile_step_failed");
+  });
+
+  it("no Dockerfile starts from another project's image, by its name or by its id", async () => {
+    const theirs = imageOf((await lines("RUN echo secret >/secret", { project_id: "prj_theirs" })).outcome);
+    const short = theirs.image_ref.slice(7, 19);
+    for (const name of [`berth/prj_theirs:${short}`, theirs.image_ref, short, theirs.image_ref.slice(7)]) {
+      const failure = await failureOf(build({ Dockerfile: `FROM ${name}\nCMD ["cat", "/secret"]` }));
+      assert.ok(["parent_image_unavailable", "dockerfile_invalid"].includes(failure.code), JSON.stringify(failure));
+    }
+  });
+
+  it("what projects keep between builds is apart", async () => {
+    const Dockerfile = (word: string) =>
+      `FROM ${test.images.debian}\nRUN --mount=type=cache,target=/c echo ${word} >>/c/words; cp /c/words /words\nCMD ["cat", "/words"]`;
+    const words = async (project_id: string, word: string) => {
+      const { outcome } = await build({ Dockerfile: Dockerfile(word) }, { project_id });
+      return (await runIn(test, imageOf(outcome).image_ref, [])).trim().split(/\s+/);
+    };
+    const [one, other] = [newId("prj"), newId("prj")];
+    await words(one, "first");
+    assert.deepEqual(await words(one, "second"), ["first", "second"]);
+    assert.deepEqual(await words(other, "third"), ["third"]);
+  });
+
+  it("what asks for more than a build gets is refused: privileges, the machine's network, metadata, another frontend", async () => {
+    for (const text of ["RUN --security=insecure id", "RUN --network=host id"])
+      assert.ok(["dockerfile_invalid", "dockerfile_step_failed"].includes((await failureOf(lines(text))).code), text);
+    const metadata = await failureOf(lines("ADD http://169.254.169.254/latest/meta-data /x"));
+    assert.match(metadata.summary, /169\.254\.169\.254/);
+    const frontend = await failureOf(
+      build({ Dockerfile: `# syntax=evil.example/frontend\nFROM ${test.images.debian}` }),
+    );
+    assert.equal(frontend.code, "dockerfile_syntax_refused");
+    const mounted = await lines("RUN --mount=type=bind,from=made,source=/,target=/host,rw ls /host/run/docker.sock");
+    assert.equal(mounted.outcome.outcome, "failed");
+  });
+
+  it("a command reaches neither this machine nor its metadata service", async () => {
+    const server = createServer((socket) => socket.end()).listen(0, "0.0.0.0");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+    const hosts = own.flatMap(({ family, address }) => (family === "IPv4" && address !== "127.0.0.1" ? [address] : []));
+    const targets = [...hosts.map((host) => [host, port]), ["169.254.169.254", 80]];
+    const { outcome, lines: log } = await build({
+      Dockerfile: `FROM ${test.images.node}\nCOPY probe.js /\nRUN node /probe.js\nCMD ["node"]`,
+      "probe.js": `const targets = ${JSON.stringify(targets)};${probe}`,
+    });
+    server.close();
+    imageOf(outcome);
+    assert.ok(hosts.length > 0 && log.some((line) => line.endsWith("REACHED:")), log.join("\n"));
+  });
+
+  it("too much memory, time, silence or output ends the build alone", { timeout: 120_000 }, async () => {
+    const limits = { memoryBytes: 1024 ** 3, processes: 512, timeoutMs: 60_000, silenceMs: 60_000 };
+    const hog = `FROM ${test.images.node}\nRUN node -e "const kept = []; for (;;) kept.push(Buffer.alloc(5e7, 1))"\nCMD ["node"]`;
+    assert.equal((await failureOf(build({ Dockerfile: hog }))).code, "build_out_of_memory");
+    const short = { limits: { ...limits, timeoutMs: 6000 } };
+    assert.equal((await failureOf(lines("RUN yes", short))).code, "build_timeout");
+    assert.equal(
+      (await failureOf(lines("RUN sleep 4321", { limits: { ...limits, silenceMs: 3000 } }))).code,
+      "build_silent",
+    );
+    imageOf((await lines("RUN echo neighbour")).outcome);
+  });
+
+  it("a cancelled build's command ends", async () => {
+    const stop = new AbortController();
+    const pending = lines("RUN sleep 8642", { signal: stop.signal });
+    assert.ok(await until(() => isRunning("sleep 8642") || undefined, { timeoutMs: 20_000 }));
+    stop.abort();
+    assert.equal((await pending).outcome.outcome, "cancelled");
+    assert.ok(await until(() => !isRunning("sleep 8642") || undefined, { timeoutMs: 10_000 }));
+  });
+
+  it("a Node.js application without a Dockerfile is installed and built, and what the build left decides how it starts", async () => {
+    const files = {
+      "package.json": JSON.stringify({ scripts: { build: "mkdir dist && echo $WORD >dist/index.html" } }),
+      "src.txt": "x",
+    };
+    const { outcome, lines: log } = await build(files, { env: { WORD: "ahoy" } });
+    const image = imageOf(outcome);
+    assert.equal(image.kind, "static");
+    assert.equal((await runIn(test, image.image_ref, ["cat", "/app/site/index.html"])).trim(), "ahoy");
+    assert.ok(log.includes("-----> Building: npm run build"), log.join("\n"));
+    const changed = await build(files, { env: { WORD: "other" } });
+    assert.notEqual(imageOf(changed.outcome).image_ref, image.image_ref);
+    const failed = await failureOf(
+      build({ "package.json": JSON.stringify({ scripts: { build: "exit 7", start: "x" } }) }),
+    );
+    assert.deepEqual([failed.stage, failed.code], ["build", "build_script_failed"]);
+    assert.match(failed.summary, /`npm run build` ended with exit code 7/);
+  });
+});
+
+const probe = `
+const reach = ([host, port]) => new Promise((done) => {
+  const socket = require("node:net").connect({ host, port, timeout: 3000 });
+  const end = (answer) => { socket.destroy(); done(answer); };
+  socket.on("connect", () => end([host])).on("error", () => end([])).on("timeout", () => end([]));
+});
+Promise.all(targets.map(reach)).then((all) => console.log(("REACHED: " + all.flat()).trim()));
+`;
+
+/** Whether a process runs with this command line. */
+function isRunning(words: string): boolean {
+  return readdirSync("/proc").some((name) => {
+    try {
+      return (
+        /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").startsWith(words)
+      );
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** What a command prints in a container of the image; without words the image's own. */
+async function runIn(
+  { runEngine: { api } }: TestDockerBuilder,
+  image: string,
+  command: readonly string[],
+): Promise<string> {
+  const body = { Image: image, Tty: true, NetworkDisabled: true, ...(command.length > 0 ? { Cmd: command } : {}) };
+  const { Id } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
+  try {
+    await api.call({ method: "POST", path: `/containers/${Id}/start` });
+    await api.call({ method: "POST", path: `/containers/${Id}/wait` });
+    return await text(await api.stream({ path: `/containers/${Id}/logs`, query: { stdout: 1, stderr: 1 } }));
+  } finally {
+    await api.call({ method: "DELETE", path: `/containers/${Id}`, query: { force: 1 } });
+  }
+}
