@@ -26,9 +26,6 @@ function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
     `hard-stop-after ${drain_limit_ms}ms`,
     "log stderr format raw local0 notice",
     "lua-load drop-named-fields.lua",
-    // A request's head may have 32 KiB.
-    "tune.bufsize 34816",
-    "tune.maxrewrite 2048",
     "ssl-default-bind-options ssl-min-ver TLSv1.2",
   ]);
 }

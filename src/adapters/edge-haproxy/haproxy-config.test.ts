@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { plain } from "../../ports/edge-stage.suite.ts";
+import { haproxyConfig } from "./haproxy-config.ts";
+import type { HaproxySettings } from "./haproxy-settings.ts";
+import { changePool, emptyPool, type RoutePool } from "./route-pool.ts";
+
+const settings: HaproxySettings = {
+  ...{ listen_host: "0.0.0.0", listen_port: 80, listen_tls_port: 443, run_dir: "/run/edge" },
+  ...{ upstream_timeout_ms: 300_000, drain_limit_ms: 3_600_000, probe_key: "key", trusted_proxies: [] },
+};
+const section = (config: string, head: string) => config.split(/\n(?=\S)/).find((each) => each.startsWith(head)) ?? "";
+
+test("a backend for each place of the pool, and the replicas that are known at the start as servers", () => {
+  const target = { host: "10.0.0.2", port: 3000 };
+  const route = { hostname: "a.test", project_id: "prj_a", state: "serving" as const, targets: [target], ...plain };
+  const change = changePool(emptyPool(2), { version: 1, routes: [route], challenge: target }, new Set());
+  const config = haproxyConfig(settings, (change as { next: RoutePool }).next);
+  const backends = Array.from(config.matchAll(/^backend (\S+) from project$/gm), ([, name]) => name);
+  assert.deepEqual(backends, ["challenge", "b1", "b2"]);
+  assert.match(section(config, "backend b1 "), /server s1 10\.0\.0\.2:3000$/m);
+  assert.equal(section(config, "backend b2 ").trim(), "backend b2 from project");
+});
+
+test("HTTPS is a listener of its own that accepts only names with a certificate, and is left out when switched off", () => {
+  const config = haproxyConfig(settings, emptyPool(1));
+  assert.match(section(config, "frontend tls "), /bind 0\.0\.0\.0:443 ssl crt-list \S+ strict-sni alpn h2,http\/1\.1/);
+  assert.match(section(config, "frontend plain "), /redirect code 308 location https:/);
+  const without = haproxyConfig({ ...settings, listen_tls_port: null }, emptyPool(1));
+  assert.equal(section(without, "frontend tls "), "");
+  assert.doesNotMatch(without, /redirect code 308/);
+});
+
+test("forwarding fields are believed from trusted proxies alone", () => {
+  assert.doesNotMatch(haproxyConfig(settings, emptyPool(1)), /set-src|from-proxy/);
+  const config = haproxyConfig({ ...settings, trusted_proxies: ["192.0.2.0/24", "2001:db8::1"] }, emptyPool(1));
+  for (const name of ["plain", "tls"]) {
+    const frontend = section(config, `frontend ${name} `);
+    assert.match(frontend, /acl from-proxy src 192\.0\.2\.0\/24 2001:db8::1$/m);
+    assert.match(frontend, /set-src .* if from-proxy /);
+    assert.ok(frontend.indexOf("set-src") < frontend.indexOf("del-header"), "before the fields are removed");
+  }
+});
+
+test("only requests that may be sent twice are sent again to another replica", () => {
+  const defaults = section(haproxyConfig(settings, emptyPool(1)), "defaults project ");
+  assert.match(defaults, /retry-on conn-failure empty-response$/m);
+  assert.match(defaults, /disable-l7-retry if !\{ method GET HEAD OPTIONS PUT DELETE \}$/m);
+});
