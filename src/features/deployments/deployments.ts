@@ -59,7 +59,7 @@ export {
   type WorkloadRow,
 } from "./replicas.ts";
 export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes } from "./routes.ts";
-export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
+export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge, type Confirmed } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
 /** What making a deployment needs of the world. */

@@ -29,10 +29,17 @@ export async function removeEdge(db: Db, id: string): Promise<void> {
   await db.deleteFrom("edge").where("id", "=", id).execute();
 }
 
+/** What an edge confirms a version of. */
+export type Confirmed = "route_version" | "certificate_version";
+
 /** Whether all edges seen in the last 10 seconds serve by this version. */
-export async function edgesConfirm(db: Db, version: number): Promise<"confirmed" | "behind" | "no_edge"> {
+export async function edgesConfirm(
+  db: Db,
+  version: number,
+  of: Confirmed,
+): Promise<"confirmed" | "behind" | "no_edge"> {
   const { rows } = await sql<{ live: number; behind: number }>`
-    select count(*)::integer as live, count(*) filter (where route_version < ${version})::integer as behind
+    select count(*)::integer as live, count(*) filter (where ${sql.ref(of)} < ${version})::integer as behind
     from edge where seen_at > now() - interval '10 seconds'`.execute(db);
   const { live, behind } = rows[0] as { live: number; behind: number };
   if (live === 0) return "no_edge";

@@ -24,12 +24,14 @@ import type { Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
+import { awaitEdges } from "../edge/await-edges.ts";
 import { checkName } from "./check-name.ts";
 
 const periodMs = 5000;
 const concurrent = 4;
 const unhandledFaultMs = 300_000;
 const overLimitMs = 600_000;
+const edgesWithinMs = 15_000;
 
 /** Has a certificate for every hostname that is served, in time before the old one ends. `again` lets the task run soon. */
 export function certificatesTask(platform: Platform, again: () => void): Task {
@@ -106,13 +108,15 @@ async function finish(
   work: { readonly due: DueCertificate; readonly lease: Lease },
   issued: Issued,
 ): Promise<void> {
-  const { db, clock, wakeups } = platform;
+  const { db, clock } = platform;
   const validity = await storeCertificate(platform, work, issued);
   const renewAt = renewalTime(validity, await issuerOf(platform).suggestedRenewal(issued.chain_pem));
   const nextMs = Math.max(0, renewAt.getTime() - clock.now().getTime());
-  const detail = `Valid until ${validity.not_after.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
+  const valid = `Valid until ${validity.not_after.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
+  // An edge that is late gets it with its next turn; the status says so until the renewal.
+  const edges = await awaitEdges(platform, { timeoutMs: edgesWithinMs, of: "certificate_version" });
+  const detail = edges === "behind" ? `${valid} Not every edge has confirmed it yet.` : valid;
   await saveAttempt(db, work.lease, { status: "active", detail, failures: 0, nextMs });
-  await wakeups.send(db, "edge");
 }
 
 async function order(platform: Platform, due: DueCertificate): Promise<OrderOutcome> {

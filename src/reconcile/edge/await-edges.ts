@@ -1,10 +1,12 @@
-import { edgesConfirm, nextRouteVersion } from "../../features/deployments/deployments.ts";
+import { edgesConfirm, nextRouteVersion, type Confirmed } from "../../features/deployments/deployments.ts";
 import { createSignal } from "../../store/signal.ts";
 import type { Platform } from "../platform.ts";
 
 export interface AwaitEdges {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Routes when left out. */
+  readonly of?: Confirmed;
 }
 
 /**
@@ -13,7 +15,7 @@ export interface AwaitEdges {
  */
 export async function awaitEdges(
   { db, wakeups }: Pick<Platform, "db" | "wakeups">,
-  { timeoutMs, signal }: AwaitEdges,
+  { timeoutMs, signal, of = "route_version" }: AwaitEdges,
 ): Promise<"confirmed" | "behind" | "no_edge"> {
   const reports = createSignal(wakeups, ["edges"]);
   const endMs = performance.now() + timeoutMs;
@@ -21,7 +23,7 @@ export async function awaitEdges(
     const version = await nextRouteVersion(db);
     await wakeups.send(db, "edge");
     for (;;) {
-      const state = await edgesConfirm(db, version);
+      const state = await edgesConfirm(db, version, of);
       const leftMs = endMs - performance.now();
       if (state === "confirmed" || leftMs <= 0 || signal?.aborted) return state;
       await reports.wait(Math.min(leftMs, pollMs), signal);
