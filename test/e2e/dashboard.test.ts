@@ -68,7 +68,9 @@ const press = (name: string | RegExp) => page.getByRole("button", { name, exact:
 
 async function isAccessible(): Promise<void> {
   const { violations } = await new AxeBuilder({ page })
-    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"])
+    .options({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })
+    // In the page itself, which has no frames, instead of a second one for each look.
+    .setLegacyMode()
     .analyze();
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
   assert.deepEqual(found, [], page.url());

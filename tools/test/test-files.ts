@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 
 import { reachableModules } from "./reachable-modules.ts";
 
@@ -13,6 +13,7 @@ export interface TestFile {
   readonly kind: Kind;
   /** Of a file that runs together with others: whose modules it shares. */
   readonly group: string;
+  /** With those of the suites that it shares with others. */
   readonly lines: number;
 }
 
@@ -36,7 +37,19 @@ export function findTestFiles(only: readonly string[]): readonly TestFile[] {
 
 function describeFile(file: string): TestFile {
   const text = readFileSync(file, "utf8");
-  return { file, ...kindOf(file, text), lines: text.split("\n").length };
+  const modules = [file, ...reachableModules(file)];
+  return { file, ...kindOf(file, text), lines: modules.reduce((sum, module) => sum + linesOfTests(module), 0) };
+}
+
+const counted = new Map<string, number>();
+
+/** How long a module is that asserts something, else 0. */
+function linesOfTests(module: string): number {
+  if (!counted.has(module)) {
+    const text = existsSync(module) ? readFileSync(module, "utf8") : "";
+    counted.set(module, text.includes('"node:assert/strict"') ? text.split("\n").length : 0);
+  }
+  return counted.get(module) ?? 0;
 }
 
 function kindOf(file: string, text: string): Pick<TestFile, "kind" | "group"> {
