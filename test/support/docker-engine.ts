@@ -1,5 +1,13 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -32,6 +40,8 @@ const startMs = 60_000;
 export async function startTestEngine(settings: Readonly<Record<string, unknown>> = {}): Promise<TestEngine> {
   await removeAbandoned();
   const dir = mkdtempSync(join(tmpdir(), prefix));
+  // With user namespaces the root of containers must pass through it.
+  chmodSync(dir, 0o711);
   writeFileSync(join(dir, "owner.json"), JSON.stringify(identify(process.pid)));
   const network = networkOf(dir);
   const socket = join(dir, "docker.sock");
