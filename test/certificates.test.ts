@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { request } from "node:https";
@@ -11,11 +12,17 @@ import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts"
 import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
 import { createRfc2136DnsProvider } from "../src/adapters/dns-provider-rfc2136/rfc2136-dns-provider.ts";
 import { createAcmeIssuer } from "../src/adapters/issuer-acme/acme-issuer.ts";
-import { HttpsNames, openAccount } from "../src/features/certificates/certificates.ts";
+import {
+  deleteChallenge,
+  HttpsNames,
+  insertChallenge,
+  openAccount,
+} from "../src/features/certificates/certificates.ts";
 import acme from "acme-client";
 import { checkDueDomains } from "../src/features/domains/domains.ts";
 import { answerChallenge, challengePrefix } from "../src/http/acme-challenges.ts";
 import { silentLog } from "../src/kit/log.ts";
+import type { Challenge } from "../src/ports/certificate-issuer.ts";
 import { formatIdentity, ownIdentity } from "../src/kit/processes.ts";
 import { certificatesTask } from "../src/reconcile/certificates/certificates-task.ts";
 import { createDriver, type Task } from "../src/reconcile/driver.ts";
@@ -82,12 +89,15 @@ describe("certificates", { skip: withoutPebble }, () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  function platformWith({ directory, caFile }: Pick<Pebble, "directory" | "caFile">): Platform {
+  function platformWith(
+    { directory, caFile }: Pick<Pebble, "directory" | "caFile">,
+    externalAccount: { kid: string; hmacKey: string } | null = null,
+  ): Platform {
     const certificateIssuer = createAcmeIssuer({
       directory,
       caFile,
       email: "operator@example.com",
-      externalAccount: null,
+      externalAccount,
     });
     const certificates = {
       ...{ directory, httpPort: ports.plain, probe: true, hsts: false, own: () => [] },
@@ -302,6 +312,32 @@ describe("certificates", { skip: withoutPebble }, () => {
     assert.equal(now.ssl_status, "failed");
     assert.match(now.ssl_detail, /could not verify the name\. .*refused/);
     assert.equal(inMinutes(now), 15);
+  });
+
+  test("an authority that binds accounts to its customers refuses one without its key and issues to one with it", async () => {
+    const hmacKey = randomBytes(32).toString("base64url");
+    const binding = await startPebble({
+      dnsServer: dns.address,
+      httpPort: ports.plain,
+      externalAccounts: { customer: hmacKey },
+    });
+    const account = { key_pem: (await acme.crypto.createPrivateEcdsaKey()).toString(), url: null };
+    const order = async (given: { kid: string; hmacKey: string } | null) => {
+      const issuer = platformWith(binding, given).ports.certificateIssuer;
+      const challenges = {
+        publish: ({ token, hostname, text: answer }: Challenge) =>
+          insertChallenge(platform.db, { token, hostname, answer }),
+        withdraw: ({ token }: Challenge) => deleteChallenge(platform.db, token),
+      };
+      return issuer?.order({ names: ["bound.example.com"], challenge: "http-01", account }, challenges);
+    };
+    dns.set("bound.example.com", here);
+    const refused = await order(null);
+    assert.equal(refused?.outcome, "refused");
+    const issued = await order({ kid: "customer", hmacKey });
+    assert.equal(issued?.outcome, "issued", JSON.stringify(issued));
+    platformWith(pebble);
+    await binding.stop();
   });
 
   test("an account that was revoked is replaced by a new one at the next attempt", async () => {

@@ -31,6 +31,8 @@ export interface PebbleOptions {
   /** Where its API is; any free port when left out. */
   readonly port?: number;
   readonly lifetimeSeconds?: number;
+  /** The external accounts that it accepts, by key identifier; left out: none is needed. */
+  readonly externalAccounts?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -38,6 +40,7 @@ export async function startPebble({
   dnsServer,
   httpPort,
   lifetimeSeconds = 7_776_000,
+  externalAccounts,
   env = {},
   ...given
 }: PebbleOptions): Promise<Pebble> {
@@ -57,7 +60,8 @@ export async function startPebble({
     httpPort,
     tlsPort: 1,
     ocspResponderURL: "",
-    externalAccountBindingRequired: false,
+    externalAccountBindingRequired: externalAccounts !== undefined,
+    ...(externalAccounts === undefined ? {} : { externalAccountMACKeys: externalAccounts }),
   };
   await writeFile(certificate, chain_pem);
   await writeFile(privateKey, key_pem);
