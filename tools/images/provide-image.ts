@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { createReadStream, existsSync, readFileSync, realpathSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
-import { request } from "node:http";
+import { request, type IncomingMessage } from "node:http";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -84,14 +84,14 @@ async function importArchive(socketPath: string, archive: string, { tag, recipe 
   const [repo = "", version = ""] = tag.split(":");
   const query = new URLSearchParams({ fromSrc: "-", repo, tag: version });
   for (const change of recipe.changes) query.append("changes", change);
-  const { body } = await call(socketPath, { method: "POST", path: `/images/create?${query}` }, archive);
+  const { body } = await call(socketPath, { method: "POST", path: `/images/create?${query.toString()}` }, archive);
   const answer = await text(body);
   if (!answer.includes('"sha256:')) throw new Error(`the engine did not take the image ${tag}: ${answer.trim()}`);
 }
 
 async function call(socketPath: string, { method, path }: { method: string; path: string }, archive?: string) {
   const asked = request({ socketPath, method, path, headers: { "content-type": "application/x-tar" } });
-  const answered = new Promise<import("node:http").IncomingMessage>((resolve, reject) => {
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once("response", resolve).once("error", reject);
   });
   if (archive === undefined) asked.end();

@@ -28,7 +28,9 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
   await mkdir(buildsDir, { recursive: true, mode: 0o755 });
   for (const name of await readdir(buildsDir)) await rm(join(buildsDir, name), { recursive: true, force: true });
   const runEngine = openDockerApi(runSocket);
-  const keeper = keepEngine(engine, runEngine, [...new Set([...Object.values(parents), ...sharedImages])]);
+  const keeper = keepEngine(engine, runEngine, [
+    ...new Set([...Object.values<string>({ ...parents }), ...sharedImages]),
+  ]);
   const scopesDir = join(engine.dir, "scopes");
   return {
     build: (request) => build({ options, runEngine, keeper, scopesDir }, request),

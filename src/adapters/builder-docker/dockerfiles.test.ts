@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
@@ -10,6 +12,8 @@ import { newId } from "../../kit/ids.ts";
 import { until } from "../../kit/until.ts";
 import { attempt, imageOf, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
+import { layerArchive } from "./layer-archive.ts";
+import { findImage } from "./move-image.ts";
 import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
 
 describe("Dockerfiles", { skip: withoutDocker }, () => {
@@ -127,6 +131,21 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       "build_silent",
     );
     imageOf((await lines("RUN echo neighbour")).outcome);
+  });
+
+  it("an image is given without the layers that are there already, and each that goes is what its digest says", async () => {
+    const { api, dir } = test.runEngine;
+    const image = await findImage(api, test.images.debian);
+    assert.ok(image);
+    const archive = async (has: boolean) =>
+      Buffer.concat(await Array.fromAsync(layerArchive(join(dir, "data"), image.Id, () => has)));
+    assert.ok((await archive(true)).length < 100_000);
+    const whole = await archive(false);
+    const size = Number.parseInt(whole.toString("latin1", 124, 135), 8);
+    const digest = createHash("sha256")
+      .update(whole.subarray(512, 512 + size))
+      .digest("hex");
+    assert.deepEqual(image.RootFS.Layers, [`sha256:${digest}`]);
   });
 
   it("a cancelled build's command ends", async () => {

@@ -140,7 +140,8 @@ const installInputs =
 
 /** The files that decide what is installed, so that a change of others installs nothing anew; none when more than they do. */
 function installFiles({ install }: BuildPlan, tree: SourceTree): string[] {
-  if (install === null || install.inputs === null || install.again.length > 0) return [];
+  const isDecided = (install?.inputs ?? null) !== null && install?.again.length === 0;
+  if (!isDecided) return [];
   return tree.paths.filter((path) => installInputs.test(path));
 }
 

@@ -1,9 +1,12 @@
-import type { DockerApi } from "../../kit/docker-api.ts";
-import { unlessStatus } from "../../kit/docker-api.ts";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
+import { layerArchive } from "./layer-archive.ts";
 
 export interface EngineImage {
   readonly Id: string;
   readonly Size: number;
+  readonly RootFS: { readonly Layers?: readonly string[] };
   readonly Config: {
     readonly Entrypoint: readonly string[] | null;
     readonly Cmd: readonly string[] | null;
@@ -17,17 +20,46 @@ export function findImage(api: DockerApi, name: string): Promise<EngineImage | u
   return unlessStatus(api.call<EngineImage>({ path: `/images/${name}/json` }), 404);
 }
 
+interface Giving {
+  readonly from: DockerApi;
+  /** Where `from` keeps its files. */
+  readonly dataRoot: string;
+  readonly to: DockerApi;
+  /** Images of `to` that the new one may share layers with. */
+  readonly relatives: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Copies an image's layers that no relative has; the whole image where that cannot be done. */
+export async function giveImage(id: string, { from, dataRoot, to, relatives, signal }: Giving): Promise<void> {
+  const known = new Set<string>();
+  for (const name of relatives) {
+    const layers = (await findImage(to, name))?.RootFS.Layers ?? [];
+    for (const index of layers.keys()) known.add(layers.slice(0, index + 1).join());
+  }
+  try {
+    await load(to, Readable.from(layerArchive(dataRoot, id, (layers) => known.has(layers.join()))), signal);
+    if ((await findImage(to, id)) !== undefined) return;
+  } catch {
+    signal.throwIfAborted();
+  }
+  await copyImage(from, to, id, signal);
+}
+
 /** Copies an image from an engine to another, where it keeps its id and, when it is asked for by name, its name. */
 export async function copyImage(from: DockerApi, to: DockerApi, name: string, signal?: AbortSignal): Promise<void> {
   const options = { timeoutMs: 0, ...(signal === undefined ? {} : { signal }) };
   const body = await from.stream({ path: `/images/${name}/get`, ...options });
   try {
-    const answer = await to.call<{ error?: string } | undefined>({
-      ...{ method: "POST", path: "/images/load", query: { quiet: 1 } },
-      ...{ body, ...options },
-    });
-    if (answer?.error !== undefined) throw new Error(`the Docker engine took no image: ${answer.error}`);
+    await load(to, body, signal);
   } finally {
     body.destroy();
   }
+}
+
+async function load(to: DockerApi, body: Readable, signal?: AbortSignal): Promise<void> {
+  const options = { timeoutMs: 0, ...(signal === undefined ? {} : { signal }) };
+  const answer = await to.stream({ method: "POST", path: "/images/load", query: { quiet: 1 }, body, ...options });
+  const said = await text(answer);
+  if (said.includes('"error"')) throw new Error(`the Docker engine took no image: ${said.slice(0, 500)}`);
 }

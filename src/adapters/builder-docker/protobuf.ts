@@ -54,6 +54,7 @@ export function writeFields(fields: Readonly<Record<number, string | Buffer>>): 
 
 function writeVarint(value: number): Buffer {
   const bytes = [];
-  for (; value > 0x7f; value >>>= 7) bytes.push((value & 0x7f) | 0x80);
-  return Buffer.from([...bytes, value]);
+  let left = value;
+  for (; left > 0x7f; left >>>= 7) bytes.push((left & 0x7f) | 0x80);
+  return Buffer.from([...bytes, left]);
 }

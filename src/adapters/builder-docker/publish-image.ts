@@ -1,10 +1,11 @@
+import { join } from "node:path";
 import { BuildRefused } from "../../detection/failures.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Image } from "../../ports/builder.ts";
-import type { ContainerManifest } from "../../ports/image-labels.ts";
+import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
 import type { BuildEngine } from "./build-engine.ts";
 import type { BuildRun } from "./build-run.ts";
-import { copyImage, findImage, type EngineImage } from "./move-image.ts";
+import { findImage, giveImage, type EngineImage } from "./move-image.ts";
 
 interface Publishing {
   readonly image: EngineImage;
@@ -19,7 +20,7 @@ export async function publishImage(
 ): Promise<Image> {
   const { runEngine, request, time, log } = run;
   const { Id: id, Size: size } = image;
-  if ((await findImage(runEngine, id)) === undefined) await copyImage(engine.api, runEngine, id, time.signal);
+  if ((await findImage(runEngine, id)) === undefined) await give(run, engine, id);
   const [short, repo] = [id.slice(7, 19), `berth/${request.project_id.toLowerCase()}`];
   await runEngine.call({ method: "POST", path: `/images/${id}/tag`, query: { repo, tag: short } });
   await removeFrom(engine.api, id);
@@ -37,6 +38,19 @@ export async function keepIfFits({ options }: BuildRun, engine: BuildEngine, id:
   await removeFrom(engine.api, id);
   const summary = `The image has more than ${Math.round(options.maxImageBytes / 1024 / 1024)} MiB.`;
   throw new BuildRefused("build_output_too_large", { summary });
+}
+
+/** Most layers are those of the parent image and of the project's last images, which are there already. */
+async function give({ options, runEngine, request, time }: BuildRun, engine: BuildEngine, id: string): Promise<void> {
+  const filters = { label: [`${imageLabels.project}=${request.project_id}`] };
+  const own = await runEngine.call<readonly { Id: string }[]>({ path: "/images/json", query: { filters } });
+  const relatives = [
+    ...Object.values<string>({ ...options.parents }),
+    ...options.sharedImages,
+    ...own.map(({ Id }) => Id).slice(0, 10),
+  ];
+  const dataRoot = join(options.engine.dir, "data");
+  await giveImage(id, { from: engine.api, dataRoot, to: runEngine, relatives, signal: time.signal });
 }
 
 /** Its layers stay in the build cache; no Dockerfile can start from it. */

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { createGunzip } from "node:zlib";
+
+/**
+ * An image of an engine whose files lie in `dataRoot`, as the archive that `POST /images/load` takes, without the layers that the other
+ * engine has: it looks a layer up by its content's digest before it reads the file. The engine's own export writes every layer, parent
+ * images included, twice to the disk. Reads what `overlay2` keeps: the files of a layer, and in tar-split's notes everything between them.
+ */
+export async function* layerArchive(dataRoot: string, id: string, has: HasLayers): AsyncGenerator<Buffer> {
+  const hex = id.slice("sha256:".length);
+  const store = join(dataRoot, "image", "overlay2");
+  const config = await readFile(join(store, "imagedb", "content", "sha256", hex));
+  const layers = (JSON.parse(config.toString()) as { rootfs: { diff_ids: string[] } }).rootfs.diff_ids;
+  for (const index of layers.keys()) {
+    if (has(layers.slice(0, index + 1))) continue;
+    const notes = join(store, "layerdb", "sha256", chainOf(layers.slice(0, index + 1)));
+    const files = join(dataRoot, "overlay2", await readFile(join(notes, "cache-id"), "utf8"), "diff");
+    const size = await layerSize(notes);
+    yield header(nameOf(index), size);
+    yield* layerBytes(notes, files);
+    yield padding(size);
+  }
+  const manifest = [{ Config: `${hex}.json`, RepoTags: null, Layers: layers.map((_, index) => nameOf(index)) }];
+  yield member(`${hex}.json`, config);
+  yield member("manifest.json", Buffer.from(JSON.stringify(manifest)));
+  yield Buffer.alloc(1024);
+}
+
+/** Whether the other engine has an image that begins with these layers. */
+export type HasLayers = (layers: readonly string[]) => boolean;
+
+const nameOf = (index: number): string => `${index}/layer.tar`;
+
+/** OCI image specification: a layer's name in the store covers those below it. */
+function chainOf(layers: readonly string[]): string {
+  return layers
+    .reduce((below, layer) => {
+      return below === "" ? layer : `sha256:${createHash("sha256").update(`${below} ${layer}`).digest("hex")}`;
+    }, "")
+    .slice("sha256:".length);
+}
+
+/** A line of tar-split's notes: bytes as they are (2), or the place of a file's content (1). */
+interface Note {
+  readonly type: 1 | 2;
+  readonly name?: string;
+  /** Base64, for names that are not UTF-8. */
+  readonly name_raw?: string;
+  readonly size?: number;
+  readonly payload: string | null;
+}
+
+async function* notesIn(folder: string): AsyncGenerator<Note> {
+  const input = createReadStream(join(folder, "tar-split.json.gz")).pipe(createGunzip());
+  for await (const line of createInterface({ input })) if (line !== "") yield JSON.parse(line) as Note;
+}
+
+async function layerSize(notes: string): Promise<number> {
+  let size = 0;
+  for await (const { type, payload, size: fileSize = 0 } of notesIn(notes))
+    size += type === 2 ? Buffer.byteLength(payload ?? "", "base64") : fileSize;
+  return size;
+}
+
+async function* layerBytes(notes: string, files: string): AsyncGenerator<Buffer> {
+  for await (const { type, payload, size = 0, name = "", name_raw: raw } of notesIn(notes)) {
+    if (type === 2) yield Buffer.from(payload ?? "", "base64");
+    else if (size > 0) {
+      const path = raw === undefined ? Buffer.from(name) : Buffer.from(raw, "base64");
+      yield* createReadStream(Buffer.concat([Buffer.from(`${files}/`), path])) as AsyncIterable<Buffer>;
+    }
+  }
+}
+
+function member(name: string, content: Buffer): Buffer {
+  return Buffer.concat([header(name, content.length), content, padding(content.length)]);
+}
+
+const padding = (size: number): Buffer => Buffer.alloc((512 - (size % 512)) % 512);
+
+/** tar(5), "POSIX ustar Archives". */
+function header(name: string, size: number): Buffer {
+  const block = Buffer.alloc(512);
+  const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
+  block.write(name, 0);
+  block.write(octal(0o644, 8) + octal(0, 8) + octal(0, 8) + octal(size, 12) + octal(0, 12), 100);
+  block.write("        0", 148);
+  block.write("ustar\x0000", 257);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.write(`${octal(sum, 7)} `, 148);
+  return block;
+}
