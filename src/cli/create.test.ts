@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { cliUser, type CliUser } from "../../test/support/cli.ts";
 import { sampleKey, sampleMe, sampleProject } from "../../test/support/contract-samples.ts";
-import { goodToken, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
+import { goodToken, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
 import { run, runOk } from "../kit/exec.ts";
 
 const project = sampleProject();
@@ -100,4 +100,22 @@ test("a private key is never sent", async () => {
   await writeFile(join(user.home, "id.pub"), "ssh-ed25519 AAAA me@laptop\n");
   assert.equal((await user.berth(["keys", "add", "id.pub"])).exitCode, 0);
   assert.deepEqual(platform.seen[0]?.body, { name: "me@laptop", public_key: "ssh-ed25519 AAAA me@laptop" });
+});
+
+test("--remote adds a remote of another name beside the first, which stays as it is", async () => {
+  const url = (slug: string) => `https://berth.example/git/main/${slug}.git`;
+  const made = (slug: string) => sampleProject({ slug, git: { ssh: "ssh://git@h/main/x.git", https: url(slug) } });
+  const script: Script = { "projects.create": ({ body }) => made((body as { slug: string }).slug) };
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const git = async (...args: string[]) =>
+    (await runOk({ file: "git", args }, { cwd: user.home, env: user.env })).stdout;
+  await git("init", "-q");
+  await user.berth(["create", "back"]);
+  const first = await git("remote", "get-url", "berth");
+  const { stdout } = await user.berth(["create", "front", "--remote", "front"]);
+  assert.match(stdout, /The git remote "front" leads to/);
+  assert.match(stdout, /git push front/);
+  assert.equal(await git("remote", "get-url", "berth"), first);
+  assert.match(await git("remote", "get-url", "front"), /front\.git/);
 });

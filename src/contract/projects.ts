@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
 import { id, name, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
@@ -9,6 +10,10 @@ export const project = z.object({
   name: z.string(),
   state: z.enum(["active", "deleted"]),
   port: z.number().int().nullable(),
+  /** The folder of the repository that is built; null: what berth.json says, or else all of it. */
+  root: z.string().nullable(),
+  /** Patterns of paths whose changes deploy; null: what berth.json says, or else the folder. */
+  watch: z.array(z.string()).nullable(),
   health_path: z.string().nullable(),
   replicas: z.number().int(),
   url: z.string(),
@@ -75,11 +80,16 @@ export const rows = [
     access: "owner",
     scope: "projects:write",
     params: slugParam,
-    body: z.strictObject({ port: port.optional(), health_path: healthPath.optional() }),
+    body: z.strictObject({
+      port: port.optional(),
+      health_path: healthPath.optional(),
+      root: rootFolder.nullable().optional(),
+      watch: watchedPaths.nullable().optional(),
+    }),
     result: project,
     success: [200],
     activity: "project.settings_changed",
-    summary: "Change port and health path from the next deploy on; null resets a value",
+    summary: "Change port, health path, root folder and watched paths from the next deploy on; null resets a value",
   }),
   row({
     name: "projects.delete",

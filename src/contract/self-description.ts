@@ -55,4 +55,14 @@ export const rows = [
     success: [200],
     summary: "The OpenAPI 3.1 description of this API",
   }),
+  row({
+    name: "self-description.berth-file",
+    method: "GET",
+    path: "/v1/berth.schema.json",
+    access: "public",
+    scope: null,
+    result: z.looseObject({ $schema: z.string() }),
+    success: [200],
+    summary: "Get the JSON schema of berth.json",
+  }),
 ] as const;

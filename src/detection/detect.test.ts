@@ -35,3 +35,10 @@ test("what was probably meant is named: a Procfile of another spelling, an appli
   assert.match(nested.hint ?? "", /--prefix apps\/api berth main/);
   assert.deepEqual(refusal({ "README.md": "" }), {});
 });
+
+test("commands that are set win over the Procfile's of the same name, and the others stay", () => {
+  const tree = testTree({ Procfile: "web: old\nworker: work\nrelease: migrate\n", "package.json": "{}" });
+  const { procfile, buildCommand, kind } = detect(tree, { build: "make", start: "new", processes: { clock: "tick" } });
+  assert.deepEqual(procfile, { web: "new", release: "migrate", others: { worker: "work", clock: "tick" } });
+  assert.deepEqual([buildCommand, kind], ["make", "node"]);
+});

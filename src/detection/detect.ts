@@ -1,3 +1,4 @@
+import type { BuildCommands } from "../ports/builder.ts";
 import { BuildRefused, type FailureDetail } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
 import { isGo } from "./go-plan.ts";
@@ -7,7 +8,10 @@ import { isPython } from "./python-plan.ts";
 
 export interface Detected {
   readonly kind: Kind;
+  /** The commands of all process types, the Procfile's and those that are set. */
   readonly procfile: Procfile;
+  /** Builds the application instead of the language's own steps; null: those. */
+  readonly buildCommand: string | null;
   /** The folder of a static site, with no language in it. */
   readonly siteFolder: string | null;
 }
@@ -16,10 +20,15 @@ export interface Detected {
  * Says what the source is: Go, Python, Node, static files, or only what a Procfile runs.
  * A Procfile's commands take the place of the language's own; the language's install still happens.
  */
-export function detect(tree: SourceTree): Detected {
-  const procfile = parseProcfile(tree.text("Procfile") ?? "");
+export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected {
+  const own = parseProcfile(tree.text("Procfile") ?? "");
+  const procfile = {
+    web: commands.start ?? own.web,
+    release: commands.release ?? own.release,
+    others: { ...own.others, ...commands.processes },
+  };
   const siteFolder = tree.has("index.html") ? "." : tree.has("public/index.html") ? "public" : null;
-  return { kind: kindOf(tree, procfile, siteFolder), procfile, siteFolder };
+  return { kind: kindOf(tree, procfile, siteFolder), procfile, siteFolder, buildCommand: commands.build ?? null };
 }
 
 function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null): Kind {

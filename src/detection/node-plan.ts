@@ -13,11 +13,11 @@ interface NodeFacts {
 }
 
 /** What installing, building and starting a Node application takes. */
-export function nodePlan(tree: SourceTree): BuildPlan {
+export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
   const manifest = readPackageJson(tree);
   const facts = { manifest, tree, manager: choosePackageManager(manifest, tree) };
   const wish = nodeWish(manifest, tree);
-  const isFull = needsDevDependencies(manifest);
+  const isFull = hasBuildCommand || needsDevDependencies(manifest);
   return {
     kind: "node",
     name: "Node.js app",

@@ -4,7 +4,7 @@ import { BuildRefused } from "./failures.ts";
 import { goPlan } from "./go-plan.ts";
 import { makesFiles, nodePlan } from "./node-plan.ts";
 import { readPackageJson } from "./package-json.ts";
-import type { BuildPlan, Start } from "./plan.ts";
+import type { BuildPlan, Start, Step } from "./plan.ts";
 import { requireCommands } from "./procfile.ts";
 import { pythonPlan, type PythonOfMachine } from "./python-plan.ts";
 import type { SourceTree } from "./source-tree.ts";
@@ -19,8 +19,10 @@ export interface Machine {
 
 /** Makes a detected application's plan. Refuses what cannot be built here, and Procfile commands that could never start. */
 export function planBuild(detected: Detected, tree: SourceTree, machine: Machine): BuildPlan {
-  const plan = languagePlan(detected, tree, machine);
-  const isOpen = detected.kind === "node" && makesFiles(readPackageJson(tree));
+  const { buildCommand } = detected;
+  const own = languagePlan(detected, tree, machine);
+  const plan = buildCommand === null ? own : { ...own, build: [commandStep(buildCommand)] };
+  const isOpen = buildCommand !== null || (detected.kind === "node" && makesFiles(readPackageJson(tree)));
   const made = new Set(plan.build.flatMap(({ args }) => (args.includes("-o") ? args : [])));
   const isInstalled = (file: string) => plan.install !== null && file.startsWith(`${plan.install.folder}/`);
   if (!isOpen)
@@ -32,7 +34,7 @@ export function planBuild(detected: Detected, tree: SourceTree, machine: Machine
 function languagePlan(detected: Detected, tree: SourceTree, { python, goVersion, home }: Machine): BuildPlan {
   switch (detected.kind) {
     case "node":
-      return nodePlan(tree);
+      return nodePlan(tree, detected.buildCommand !== null);
     case "python":
       if (python === null) throw new BuildRefused("python_missing");
       return pythonPlan({ ...python, tree, home });
@@ -46,6 +48,18 @@ function languagePlan(detected: Detected, tree: SourceTree, { python, goVersion,
     default:
       return detected.kind satisfies never;
   }
+}
+
+function commandStep(command: string): Step {
+  const args = ["sh", "-c", command] as const;
+  return {
+    title: `Building: ${command}`,
+    stage: "build",
+    args: [...args],
+    env: {},
+    tool: "script",
+    otherwise: "build_script_failed",
+  };
 }
 
 const bare = {

@@ -21,6 +21,8 @@ export interface BuildRequest {
   readonly build_id: string;
   readonly project_id: string;
   readonly project_number: number;
+  /** Commands that count more than what the source's own files say. */
+  readonly commands?: BuildCommands;
   /** The source tree as a tar stream (`git archive`), opened when the build is ready for it. */
   readonly source: () => Readable;
   /** The application's variables, as install and build commands get them. May hold secrets. */
@@ -33,6 +35,13 @@ export interface BuildRequest {
   readonly signal: AbortSignal;
   /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. A failure's summary and hint are its last lines. */
   readonly onLine: (line: string) => void;
+}
+
+export interface BuildCommands {
+  readonly build?: string | undefined;
+  readonly start?: string | undefined;
+  readonly release?: string | undefined;
+  readonly processes?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface BuildLimits {

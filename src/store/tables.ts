@@ -213,6 +213,7 @@ export interface BuildTable {
   created_at: Generated<Timestamp>;
   started_at: Timestamp | null;
   finished_at: Timestamp | null;
+  settings: Json<unknown> | null;
 }
 
 export interface CertificateTable {
@@ -481,6 +482,8 @@ export interface ProjectTable {
   storage_limit_bytes: number | null;
   database_limit_bytes: number | null;
   images_limit_bytes: number | null;
+  root: string | null;
+  watch: string[] | null;
 }
 
 export interface ProjectDatabaseTable {

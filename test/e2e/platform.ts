@@ -185,6 +185,8 @@ export interface TestApp {
   commit(files: Record<string, string>): Promise<void>;
   /** `git push`; the result has git's own exit code and the `remote:` lines in stderr. */
   push(branch?: string, onStderr?: (chunk: Buffer) => void): Promise<ExecResult>;
+  /** Pushes to another project of the organization. */
+  pushTo(slug: string): Promise<ExecResult>;
   /** The commit that is checked out. */
   head(): Promise<string>;
   /** The commit that the branch points at on the platform; empty when there is none. */
@@ -210,7 +212,8 @@ export async function createApp(
     GIT_CONFIG_VALUE_0: header,
   };
   const git = (...args: string[]) => run({ file: "git", args }, { cwd: dir, env, timeoutMs: 600_000 });
-  const remote = `${platform.api}/git/${platform.org ?? "main"}/${slug}.git`;
+  const remoteOf = (project: string) => `${platform.api}/git/${platform.org ?? "main"}/${project}.git`;
+  const remote = remoteOf(slug);
   await git("init", "--quiet", "--initial-branch=main");
   await git("config", "user.name", "Tester");
   await git("config", "user.email", "tester@localhost");
@@ -229,6 +232,7 @@ export async function createApp(
         { file: "git", args: ["push", remote, `HEAD:refs/heads/${branch}`] },
         { cwd: dir, env, timeoutMs: 600_000, ...(onStderr === undefined ? {} : { onStderr }) },
       ),
+    pushTo: (other) => git("push", remoteOf(other), "HEAD:refs/heads/main"),
     head: async () => (await git("rev-parse", "HEAD")).stdout.trim(),
     remoteHead: async (branch = "main") =>
       (await git("ls-remote", remote, `refs/heads/${branch}`)).stdout.split("\t")[0] ?? "",

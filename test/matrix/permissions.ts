@@ -48,6 +48,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: () => "/v1/openapi.json",
     allowed: 200,
   },
+  "self-description.berth-file": {
+    ...ofNothing,
+    access: "public",
+    scope: null,
+    method: "GET",
+    path: () => "/v1/berth.schema.json",
+    allowed: 200,
+  },
   "me.get": { ...ofNothing, scope: null, method: "GET", path: () => "/v1/me", allowed: 200 },
   "projects.create": {
     ...ofNothing,

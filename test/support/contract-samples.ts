@@ -14,6 +14,8 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     name: "Demo",
     state: "active",
     port: null,
+    root: null,
+    watch: null,
     health_path: null,
     replicas: 1,
     url: "http://demo.localhost:8080",

@@ -111,7 +111,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
     observe: async () => ({ state: "running", size_bytes: 0, compacting: false, intact: true }),
   };
   const { dataDisk } = api.platform.ports;
-  const repositories = { unpin: async () => {}, archive: () => undefined };
+  const repositories = { unpin: async () => {}, read: async () => null, archive: () => undefined };
   const built = () => ({
     ...image,
     web_command: apps.web,

@@ -175,7 +175,7 @@ function outputTooLarge({ what, limits }: TreeTooLarge): BuildRefused {
 
 async function makeImage(run: Run): Promise<Image> {
   const tree = await receive(run);
-  const detected = detect(tree);
+  const detected = detect(tree, run.request.commands);
   const plan = planBuild(detected, tree, await machineFor(run.options, detected.kind));
   const tools = await run.time.race(provideTools(run.options, plan));
   announce(run.log, detected, plan, tools);
@@ -214,9 +214,8 @@ function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan, { inBu
   if (versions.length > 0)
     log.detail(versions.map(({ name, version }) => `${toolNames[name] ?? name} ${version}`).join(", "));
   for (const note of plan.notes) log.detail(note);
-  if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
-  for (const [type, command] of Object.entries(procfile.others))
-    log.detail(`The Procfile's process type ${type}: ${command}`);
+  if (procfile.web !== null) log.detail(`The web command: ${procfile.web}`);
+  for (const [type, command] of Object.entries(procfile.others)) log.detail(`The process type ${type}: ${command}`);
 }
 
 async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<InstallContext> {

@@ -25,8 +25,12 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
     describe: (commit: string) =>
       git("log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--"),
     /** One record per entry, trees included, ended by NUL: `<mode> <type> <oid> <padded size or ->`, a tab and the path. */
-    listTree: (commit: string) => git("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit),
-    archive: (commit: string) => git("archive", "--format=tar", commit),
+    listTree: (commit: string, path?: string) =>
+      git("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit, ...(path === undefined ? [] : ["--", path])),
+    archive: (commit: string, folder = "") =>
+      git("archive", "--format=tar", folder === "" ? commit : `${commit}:${folder}`),
+    changedPaths: (from: string, to: string) =>
+      git("diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to, "--"),
     parse: (expression: string) =>
       git("rev-parse", "--verify", "--quiet", "--end-of-options", `${expression}^{commit}`),
     /** With `from`, only if the ref is still there; forty zeros stand for "does not exist". */

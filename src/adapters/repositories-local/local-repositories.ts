@@ -10,6 +10,8 @@ import { run, runOk, start } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { readSmallFile } from "../../kit/open-folder.ts";
 import type {
+  CommitChange,
+  FileToRead,
   Inspection,
   NewCommit,
   Quarantine,
@@ -188,8 +190,9 @@ class LocalRepositories implements Repositories {
     return this.#parse(projectId, `${commitId(commit)}^`);
   }
 
-  async files(projectId: string, commit: string, limit: number): Promise<readonly StoredFile[]> {
-    const entries = await entriesOf(this.#gitIn(this.#folder(projectId)), this.#limited(projectId), commitId(commit));
+  async files(projectId: string, commit: string, limit: number, folder?: string): Promise<readonly StoredFile[]> {
+    const git = this.#gitIn(this.#folder(projectId));
+    const entries = await entriesOf(git, this.#limited(projectId), commitId(commit), folder);
     return entries.slice(0, limit).map(({ path, mode, sizeBytes }) => ({
       path,
       size_bytes: sizeBytes,
@@ -197,19 +200,31 @@ class LocalRepositories implements Repositories {
     }));
   }
 
-  async read(projectId: string, commit: string, { path, maxBytes }: { path: string; maxBytes: number }) {
+  async read(projectId: string, commit: string, { path, maxBytes, quarantine = null }: FileToRead) {
     const git = this.#gitIn(this.#folder(projectId));
-    const entries = await entriesOf(git, this.#limited(projectId), commitId(commit));
+    const place = this.#limited(projectId, quarantine);
+    const entries = await entriesOf(git, place, commitId(commit), path);
     const found = entries.find((entry) => entry.path === path);
     if (found === undefined || !found.mode.startsWith("100") || found.sizeBytes > maxBytes) return null;
     const parts: Buffer[] = [];
     const onStdout = (chunk: Buffer) => void parts.push(chunk);
-    await runOk(git.blob(found.oid), { ...this.#limited(projectId), onStdout });
+    await runOk(git.blob(found.oid), { ...place, onStdout });
     return Buffer.concat(parts);
   }
 
-  archive(projectId: string, commit: string): Readable {
-    const child = start(this.#gitIn(this.#folder(projectId)).archive(commitId(commit)), this.#place(projectId));
+  async changedPaths(projectId: string, { from, to, quarantine }: CommitChange, limit: number) {
+    if ((await this.#parse(projectId, commitId(from), quarantine)) === null) return null;
+    const git = this.#gitIn(this.#folder(projectId));
+    const most = { maxOutputBytes: 256 * 1024 * 1024 };
+    const listed = await runOk(git.changedPaths(from, commitId(to)), {
+      ...this.#limited(projectId, quarantine),
+      ...most,
+    });
+    return listed.stdout.split("\0").filter(Boolean).slice(0, limit);
+  }
+
+  archive(projectId: string, commit: string, folder?: string): Readable {
+    const child = start(this.#gitIn(this.#folder(projectId)).archive(commitId(commit), folder), this.#place(projectId));
     const out = new PassThrough();
     const errors: Buffer[] = [];
     child.stdin.end();

@@ -86,9 +86,9 @@ export interface Entry {
   readonly path: string;
 }
 
-/** All files and links of a commit. */
-export async function entriesOf(git: GitCommands, place: RunOptions, commit: string): Promise<Entry[]> {
-  const listed = await runOk(git.listTree(commit), { ...place, maxOutputBytes: 256 * 1024 * 1024 });
+/** All files and links of a commit, or those below one path. */
+export async function entriesOf(git: GitCommands, place: RunOptions, commit: string, path?: string): Promise<Entry[]> {
+  const listed = await runOk(git.listTree(commit, path), { ...place, maxOutputBytes: 256 * 1024 * 1024 });
   return listed.stdout.split("\0").flatMap((record) => {
     const [, mode = "", type = "tree", oid = "", size = "", path = ""] =
       /^(\d+) (\w+) (\w+) +(\S+)\t([^]+)$/.exec(record) ?? [];

@@ -11,6 +11,7 @@ export function addCreate(program: Command, ctx: CliContext): void {
   const examples = [
     "berth create demo",
     'berth create shop --name "The shop"',
+    "berth create web --remote web    # a second project of the same repository",
     "berth create demo --ssh    # push with an SSH key instead of the token of this login",
   ];
   addCommand(program, {
@@ -20,17 +21,19 @@ export function addCreate(program: Command, ctx: CliContext): void {
   })
     .option("--name <name>", "a name for people; the slug if left out")
     .option("--ssh", "push over SSH with a registered key instead of over HTTP with the token of this login")
+    .option("--remote <name>", "the name of the git remote, beside others", remoteName)
     .option("--no-remote", "leave git alone")
-    .action(async (slug: string, options: { name?: string; ssh?: boolean; remote: boolean }) => {
+    .action(async (slug: string, options: { name?: string; ssh?: boolean; remote: string | false }) => {
       const client = await ctx.client();
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
       const ssh = options.ssh === true;
       const url = ssh ? project.git.ssh : await loginsUrl(ctx, project.git.https);
-      const remote = options.remote ? await addRemote(ctx.environment, url) : undefined;
+      const name = options.remote === false ? remoteName : options.remote;
+      const remote = options.remote === false ? undefined : await addRemote(ctx.environment, url, name);
       const knowsPassword = !ssh && remote !== undefined && (await answerForGit(ctx.environment, url));
-      const steps = await nextSteps(ctx, client, { url, remote, ssh, knowsPassword });
+      const steps = await nextSteps(ctx, client, { name, url, remote, ssh, knowsPassword });
       ctx.output.result(project, () =>
-        [created(project), remoteText(remote, url), ...steps].filter((line) => line !== "").join("\n"),
+        [created(project), remoteText(remote, name, url), ...steps].filter((line) => line !== "").join("\n"),
       );
     });
 }
@@ -45,14 +48,14 @@ function created(project: Answer<"projects.create">): string {
   return `Created ${project.slug}. After its first deploy it answers at ${project.url}`;
 }
 
-function remoteText(remote: RemoteOutcome | undefined, url: string): string {
+function remoteText(remote: RemoteOutcome | undefined, name: string, url: string): string {
   switch (remote?.outcome) {
     case "added":
-      return `The git remote "${remoteName}" leads to ${url}`;
+      return `The git remote "${name}" leads to ${url}`;
     case "already_there":
-      return `The git remote "${remoteName}" was there already.`;
+      return `The git remote "${name}" was there already.`;
     case "other_url":
-      return `There is a git remote "${remoteName}" already, with the URL ${remote.url}. It was left alone.`;
+      return `There is a git remote "${name}" already, with the URL ${remote.url}. It was left alone.`;
     case "failed":
       return `The git remote could not be added: ${remote.text}`;
     case "no_git":
@@ -64,6 +67,8 @@ function remoteText(remote: RemoteOutcome | undefined, url: string): string {
 }
 
 interface Situation {
+  /** Of the git remote. */
+  readonly name: string;
   readonly url: string;
   readonly remote: RemoteOutcome | undefined;
   readonly ssh: boolean;
@@ -74,21 +79,21 @@ interface Situation {
 async function nextSteps(
   ctx: CliContext,
   client: Client,
-  { url, remote, ssh, knowsPassword }: Situation,
+  { name, url, remote, ssh, knowsPassword }: Situation,
 ): Promise<string[]> {
   const steps: string[] = [];
   if (ssh && (await hasNoKey(client))) steps.push("berth keys add ~/.ssh/id_ed25519.pub");
   if (remote?.outcome === "no_repository") steps.push("git init", "git add . && git commit -m 'First version'");
-  if (remote?.outcome === "other_url") steps.push(`git remote set-url ${remoteName} ${url}`);
+  if (remote?.outcome === "other_url") steps.push(`git remote set-url ${name} ${url}`);
   else if (remote?.outcome !== "added" && remote?.outcome !== "already_there")
-    steps.push(`git remote add ${remoteName} ${url}`);
+    steps.push(`git remote add ${name} ${url}`);
   if (!ssh && !knowsPassword)
     steps.push(
       `git config ${passwordSetting(url)
         .map((word) => `"${word}"`)
         .join(" ")}`,
     );
-  steps.push(`git push ${remoteName} ${(await currentBranch(ctx.environment)) ?? "HEAD:main"}`);
+  steps.push(`git push ${name} ${(await currentBranch(ctx.environment)) ?? "HEAD:main"}`);
   return ["Next:", ...steps.map((step) => `  ${step}`)];
 }
 

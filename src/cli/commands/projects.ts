@@ -93,23 +93,44 @@ function addSettings(projects: Command, ctx: CliContext): void {
   const examples = [
     "berth projects settings demo --port 3000 --health-path /healthz",
     "berth projects settings --health-path none",
+    "berth projects settings --root apps/web --watch 'apps/web/**' 'shared/**'",
   ];
   addCommand(projects, {
     usage: "settings [slug]",
-    summary: "Change port and health path from the next deploy on",
+    summary: "Change port, health path, root folder and watched paths from the next deploy on",
     examples,
   })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
     .option("--health-path <path>", "the path that says whether the application is well, or `none`")
-    .action(async (given: string | undefined, options: { port?: string; healthPath?: string }) => {
-      if (options.port === undefined && options.healthPath === undefined)
-        throw usageError("Nothing to change: give --port or --health-path.");
+    .option("--root <folder>", "the folder of the repository to build, or `none` for what berth.json says")
+    .option(
+      "--watch <patterns...>",
+      "paths whose changes deploy, or `none`; a push that changes none of them deploys nothing",
+    )
+    .action(async (given: string | undefined, options: SettingsOptions) => {
+      const { port, healthPath, root, watch } = options;
+      if ([port, healthPath, root, watch].every((option) => option === undefined))
+        throw usageError("Nothing to change: give --port, --health-path, --root or --watch.");
       const slug = await currentProject(ctx, given);
-      const body = { ...portSetting(options.port), ...healthSetting(options.healthPath) };
+      const body = { ...portSetting(port), ...healthSetting(healthPath), ...sourceSettings(root, watch) };
       const client = await ctx.client();
       show(ctx, await client.call("projects.settings", { params: { slug }, body }));
       ctx.output.note(() => "This applies from the next deploy.");
     });
+}
+
+interface SettingsOptions {
+  readonly port?: string;
+  readonly healthPath?: string;
+  readonly root?: string;
+  readonly watch?: string[];
+}
+
+function sourceSettings(root: string | undefined, watch: string[] | undefined) {
+  return {
+    ...(root === undefined ? {} : { root: root === "none" ? null : root }),
+    ...(watch === undefined ? {} : { watch: watch.join() === "none" ? null : watch }),
+  };
 }
 
 function portSetting(given: string | undefined): { port?: number | null } {

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { DeploymentSettings } from "./berth-file.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 /** A build as it is asked for. */
@@ -65,7 +66,7 @@ export async function takeQueued(db: Db, owner: string, underWay: readonly strin
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       order by q.created_at, q.id for update of q skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
-      p.hostname, p.sealed_cron_secret, p.deleted_at`.execute(db);
+      p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path`.execute(db);
   return taken.rows[0];
 }
 
@@ -84,11 +85,15 @@ export interface TakenBuild {
   readonly sealed_cron_secret: Buffer;
   readonly slug: string;
   readonly deleted_at: string | null;
+  readonly root: string | null;
+  readonly port: number | null;
+  readonly health_path: string | null;
 }
 
 export interface BuildEnd {
   readonly status: "succeeded" | "failed" | "cancelled";
   readonly image?: Image;
+  readonly settings?: DeploymentSettings;
   readonly failure?: Failure;
 }
 
@@ -100,6 +105,7 @@ export async function endBuild(db: Db | Tx, lease: Lease, end: BuildEnd): Promis
       status: end.status,
       image: end.image === undefined ? null : JSON.stringify(end.image),
       image_ref: end.image?.image_ref ?? null,
+      settings: end.settings === undefined ? null : JSON.stringify(end.settings),
       failure: end.failure === undefined ? null : JSON.stringify(end.failure),
       finished_at: sql`now()`,
       lease_until: null,

@@ -4,9 +4,11 @@ import type { DataDisk } from "../../ports/data-disk.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import { deployedCommit } from "../deployments/deployments.ts";
+import { readSourceSettings } from "./berth-file.ts";
 import { addToLog, followBuild } from "./follow-build.ts";
 import { requestBuild } from "./request.ts";
-import { deployRef, type PushedRef } from "./rules.ts";
+import { deployRef, isWatched, type PushedRef } from "./rules.ts";
 
 /** A push as the git side sees it: nothing has moved yet. */
 export interface Push {
@@ -47,7 +49,7 @@ export async function receivePush(
 ): Promise<PushVerdict> {
   const project = await receiving.db
     .selectFrom("project")
-    .select(["deploy_branch", "deleted_at"])
+    .select(["deploy_branch", "deleted_at", "root", "watch"])
     .where("org_id", "=", push.org_id)
     .where("id", "=", push.project_id)
     .executeTakeFirst();
@@ -71,8 +73,43 @@ export async function receivePush(
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   const notes = [...target.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
+  const untouched = await watchedButUntouched(receiving, push, {
+    ...project,
+    branch: target.branch,
+    commit: target.ref.new,
+  });
+  if (untouched !== null) {
+    for (const line of [`-----> Nothing to deploy: no change below ${untouched.join(", ")}`, ...notes]) onLine(line);
+    return { accepted: true, build: null };
+  }
   const { ref, branch } = target;
   return buildAndFollow(receiving, push, { ref, branch, notes, message: inspection.message }, onLine);
+}
+
+interface Watched {
+  readonly root: string | null;
+  readonly watch: readonly string[] | null;
+  readonly branch: string;
+  readonly commit: string;
+}
+
+const mostChanges = 100_000;
+
+/** The watched paths, when there are such and the push changes none of them since what is deployed; else null. */
+async function watchedButUntouched(
+  { db, repositories }: Receiving,
+  push: Push,
+  { root, watch, branch, commit: to }: Watched,
+): Promise<readonly string[] | null> {
+  const { org_id, project_id, quarantine } = push;
+  const from = (await deployedCommit(db, org_id, project_id, branch))?.commit;
+  if (from === undefined || from === to) return null;
+  const read = await readSourceSettings(repositories, { project_id, commit: to, root, quarantine });
+  if (read.outcome === "invalid") return null;
+  const patterns = watch ?? read.file?.watch ?? (read.root === "" ? [] : [`${read.root}/**`]);
+  if (patterns.length === 0) return null;
+  const changed = await repositories.changedPaths(project_id, { from, to, quarantine }, mostChanges);
+  return changed === null || changed.some((path) => isWatched(path, [...patterns, read.path])) ? null : patterns;
 }
 
 function inspect({ repositories, treeLimits }: Receiving, push: Push, commit: string): Promise<Inspection> {

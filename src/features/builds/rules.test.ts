@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deployRef, type PushedRef } from "./rules.ts";
+import { deployRef, isWatched, type PushedRef } from "./rules.ts";
 
 const commit = "a".repeat(40);
 const pushed = (...names: string[]): PushedRef[] =>
@@ -39,4 +39,18 @@ test("tags alone deploy nothing, and the pusher reads so", () => {
 
 test("the deploy branch cannot be deleted", () => {
   assert.equal(deployRef([{ name: "refs/heads/main", old: commit, new: null }], "main").outcome, "refused");
+});
+
+test("a watched path is a file, a folder with all in it, or a pattern", () => {
+  const watches = (pattern: string, path: string) => isWatched(path, [pattern]);
+  assert.ok(
+    watches("apps/web/**", "apps/web/src/index.js") &&
+      watches("apps/web", "apps/web/a") &&
+      watches("./package.json", "package.json"),
+  );
+  assert.ok(
+    watches("**/*.sql", "db/1.sql") &&
+      !watches("apps/web/**", "apps/website/a") &&
+      !watches("apps/web", "apps/website/a"),
+  );
 });

@@ -1,3 +1,13 @@
+import { matchesGlob } from "node:path/posix";
+
+/** Whether a path fits one of the patterns; a pattern without a wildcard means the file, or all in the folder. */
+export function isWatched(path: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => {
+    const plain = pattern.replace(/^\.?\/+|\/+$/g, "");
+    return path === plain || path.startsWith(`${plain}/`) || matchesGlob(path, plain);
+  });
+}
+
 /** One ref of a push; null means that it does not exist before or after. */
 export interface PushedRef {
   readonly name: string;

@@ -29,7 +29,9 @@ export async function placeOf(
   const branch = project.deploy_branch ?? "main";
   await repositories.ensure(project.id);
   const deployed = await deployedCommit(db, project.org_id, project.id, branch);
-  const head = deployed ?? (await repositories.resolve(project.id, `refs/heads/${branch}`));
+  const stored = await repositories.resolve(project.id, `refs/heads/${branch}`);
+  // What has just gone live moves the branch a moment later.
+  const head = deployed !== undefined && stored === deployed.old_commit ? deployed.commit : stored;
   const upload = await repositories.pinned(project.id, uploadPin);
   const continues = upload !== null && (await repositories.parentOf(project.id, upload)) === head;
   return { branch, head, base: continues ? upload : head };

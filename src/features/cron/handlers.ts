@@ -1,11 +1,10 @@
-import { nextAfter } from "../../contract/cron-schedule.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers } from "../context.ts";
-import type { ProjectKey } from "../projects/projects.ts";
+import { importCrons, put } from "./import-crons.ts";
 import * as queries from "./queries.ts";
-import { formatCursor, nameImports, parseCursor, storedSchedule } from "./rules.ts";
+import { formatCursor, parseCursor } from "./rules.ts";
 
 export const cron: Handlers<"cron"> = {
   async list(ctx, { query }) {
@@ -35,26 +34,15 @@ export const cron: Handlers<"cron"> = {
   },
 
   async import(ctx, { params, body }) {
-    const project = ctx.project.key;
-    const count = await queries.lockJobs(ctx.tx, project);
-    const existing = await queries.namedJobs(ctx.tx, project);
-    const byName = new Map(existing.map((job) => [job.name, job]));
-    const wanted = nameImports(body.crons, existing);
-    const added = wanted.filter(({ name }) => !byName.has(name)).length;
-    if (count + added > limits.cron_jobs_per_project) return tooMany(ctx);
-    let changed = 0;
-    for (const job of wanted) {
-      // Whether a job is enabled is not the file's to say.
-      const old = byName.has(job.name) ? await queries.selectJob(ctx.tx, project, job.name) : undefined;
-      if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
-    }
-    const jobs = wanted.map(({ name }) => name);
+    const imported = await importCrons(ctx, ctx.project.key, body.crons);
+    if (imported === "too_many") return tooMany(ctx);
+    const { changed, jobs } = imported;
     ctx.note({
       target: params.slug,
       detail: { changed, jobs: jobs.slice(0, 20) },
       silent: changed === 0,
     });
-    if (changed > 0) await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
+    if (changed > 0) await ctx.platform.wakeups.send(ctx.tx, "cron", ctx.project.id);
     return { imported: jobs.length, jobs };
   },
 
@@ -103,36 +91,6 @@ export const cron: Handlers<"cron"> = {
     return undefined;
   },
 };
-
-type PutContext = Pick<Context<"cron.set">, "tx" | "now">;
-type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;
-
-/** Makes the job as wanted. A due minute that nobody has dealt with yet stays due unless the schedule changes. */
-async function put(
-  ctx: PutContext,
-  project: ProjectKey,
-  wanted: WantedJob,
-  old: queries.JobRow | undefined,
-): Promise<"created" | "changed" | "same"> {
-  const { name, schedule, path, enabled } = wanted;
-  const next_run_at = new Date(nextAfter(storedSchedule(schedule), ctx.now.getTime()));
-  if (old === undefined) {
-    await queries.insertJob(ctx.tx, {
-      ...project,
-      id: newId("job", ctx.now.getTime()),
-      name,
-      schedule,
-      path,
-      enabled,
-      next_run_at,
-    });
-    return "created";
-  }
-  if (old.schedule === schedule && old.path === path && old.enabled === enabled) return "same";
-  const change = { schedule, path, enabled, ...(old.schedule === schedule ? {} : { next_run_at }) };
-  await queries.updateJob(ctx.tx, project, name, change);
-  return "changed";
-}
 
 function tooMany(ctx: { readonly fail: (code: "conflict", more: { error: string }) => never }): never {
   return ctx.fail("conflict", { error: `A project may have ${limits.cron_jobs_per_project} cron jobs.` });

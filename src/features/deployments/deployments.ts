@@ -8,6 +8,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { sealVariables, variablesOf } from "../env/env.ts";
 import {
   activeOf,
+  buildCreatedAt,
   comingDeployment,
   deployedCommit,
   goodBefore,
@@ -93,6 +94,8 @@ interface BuiltSource extends Source {
   readonly trigger: "push" | "upload" | "redeploy";
   readonly branch: string;
   readonly old_commit: string | null;
+  /** What the source says of itself; the project's own settings win. */
+  readonly settings?: { readonly port?: number | undefined; readonly health_path?: string | undefined };
   /** The control plane that a pusher waits at. */
   readonly owner: string | null;
 }
@@ -107,8 +110,8 @@ export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): 
   return make(making, tx, {
     ...pick(source),
     trigger: source.trigger,
-    port: project.port,
-    health_path: project.health_path,
+    port: project.port ?? source.settings?.port ?? null,
+    health_path: project.health_path ?? source.settings?.health_path ?? null,
     variables,
     rolled_back_from: null,
     restored_from: null,
@@ -122,9 +125,15 @@ export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): 
  */
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
   if (source.trigger === "redeploy") return false;
-  const commit = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
-  return commit !== undefined && commit !== source.old_commit;
+  const deployed = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
+  if (deployed === undefined || deployed.commit === source.old_commit) return false;
+  // A branch also moves without a deployment, when a push changes no watched path: only what went live meanwhile counts.
+  const sinceMs = (await buildCreatedAt(tx, source)) - (deployed.old_commit === source.old_commit ? switchMs : 0);
+  return Date.parse(deployed.activated_at ?? "") > sinceMs;
 }
+
+/** A switch that began before a build was queued may be committed after it. */
+const switchMs = 60_000;
 
 /** Starts the active image anew with the variables of this moment: because they changed, or because a caller wants a restart. */
 export async function restartDeployment(

@@ -116,6 +116,8 @@ export interface TakenDeployment {
   readonly commit: string;
   readonly branch: string;
   readonly old_commit: string | null;
+  /** What the commit's berth.json says of cron jobs. */
+  readonly settings: { readonly crons?: readonly { path: string; schedule: string }[] } | null;
   readonly image: Image;
   readonly port: number | null;
   readonly health_path: string | null;
@@ -144,7 +146,7 @@ export async function takeDeployment(
     from chosen, project p, organization o, build b
     where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
     returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, d.number, d.status, d.trigger,
-      d.build_id, d.commit, b.branch, b.old_commit, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
+      d.build_id, d.commit, b.branch, b.old_commit, b.settings, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
       p.deleted_at, o.suspended_at`.execute(db);
   return taken.rows[0];
 }
@@ -353,17 +355,28 @@ export async function setReplicas(tx: Tx, orgId: string, projectId: string, repl
     .execute();
 }
 
-/** The commit of the newest push to the branch that went live: what git's ref points at. Undefined when there was none. */
+/** When a build was asked for, in milliseconds. */
+export async function buildCreatedAt(tx: Tx, build: { org_id: string; build_id: string }): Promise<number> {
+  const row = await tx
+    .selectFrom("build")
+    .select("created_at")
+    .where("org_id", "=", build.org_id)
+    .where("id", "=", build.build_id)
+    .executeTakeFirstOrThrow();
+  return Date.parse(row.created_at);
+}
+
+/** The newest push to the branch that went live, and the commit it began at. Undefined when there was none. */
 export async function deployedCommit(
   tx: Db | Tx,
   orgId: string,
   projectId: string,
   branch: string,
-): Promise<string | undefined> {
-  const row = await tx
+): Promise<{ commit: string; old_commit: string | null; build_id: string; activated_at: string | null } | undefined> {
+  return tx
     .selectFrom("deployment")
     .innerJoin("build", "build.id", "deployment.build_id")
-    .select("build.commit")
+    .select(["build.commit", "build.old_commit", "build.id as build_id", "deployment.activated_at"])
     .where("deployment.org_id", "=", orgId)
     .where("deployment.project_id", "=", projectId)
     .where("deployment.trigger", "in", ["push", "upload"])
@@ -372,5 +385,4 @@ export async function deployedCommit(
     .orderBy("deployment.number", "desc")
     .limit(1)
     .executeTakeFirst();
-  return row?.commit;
 }

@@ -121,14 +121,8 @@ async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: 
 }
 
 // A setting that is left out stays; null resets it.
-function given(body: {
-  port?: number | null | undefined;
-  health_path?: string | null | undefined;
-}): queries.ProjectSettings {
-  return {
-    ...(body.port === undefined ? {} : { port: body.port }),
-    ...(body.health_path === undefined ? {} : { health_path: body.health_path }),
-  };
+function given(body: { readonly [K in keyof queries.ProjectSettings]?: queries.ProjectSettings[K] | undefined }) {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as queries.ProjectSettings;
 }
 
 function textOfTaken({ slug, deleted_at }: queries.ProjectRow): RefusalText {

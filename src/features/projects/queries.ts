@@ -12,6 +12,8 @@ const columns = [
   "project.hostname",
   "project.port",
   "project.health_path",
+  "project.root",
+  "project.watch",
   "project.replicas",
   "project.deploy_branch",
   "project.created_at",
@@ -36,7 +38,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "de
 
 // Written as text, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.root, p.watch, p.replicas, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
 const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
@@ -121,6 +123,8 @@ export async function insertProject(tx: Tx, project: NewProject): Promise<boolea
 export interface ProjectSettings {
   readonly port?: number | null;
   readonly health_path?: string | null;
+  readonly root?: string | null;
+  readonly watch?: string[] | null;
 }
 
 export async function updateSettings(tx: Tx, orgId: string, id: string, settings: ProjectSettings): Promise<void> {

@@ -12,6 +12,7 @@ import {
 } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { BuildOutcome, Builder, BuildRequest } from "../../ports/builder.ts";
+import type { FileToRead } from "../../ports/repositories.ts";
 import type { Platform } from "../platform.ts";
 import { buildsTask } from "./builds-task.ts";
 
@@ -23,7 +24,9 @@ before(async () => {
   org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
 });
 after(() => api.close());
-beforeEach(() => api.database.db.deleteFrom("build").execute());
+beforeEach(async () => {
+  for (const table of ["deployment", "build"] as const) await api.database.db.deleteFrom(table).execute();
+});
 
 const never = new AbortController().signal;
 const failed: BuildOutcome = {
@@ -32,7 +35,10 @@ const failed: BuildOutcome = {
 };
 
 /** The task of a control plane whose disk for logs is full. */
-function taskWith(build: (request: BuildRequest) => Promise<BuildOutcome>) {
+function taskWith(
+  build: (request: BuildRequest) => Promise<BuildOutcome>,
+  files: Readonly<Record<string, string>> = {},
+) {
   const { db, vault, wakeups, clock } = api.platform;
   const { appUrl } = api.platform.addresses;
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
@@ -46,7 +52,14 @@ function taskWith(build: (request: BuildRequest) => Promise<BuildOutcome>) {
     builder,
     dataDisk: emptyDisk,
     logStore: { appendBuild },
-    repositories: { unpin: async () => {}, archive: () => assert.fail() },
+    repositories: {
+      unpin: async () => {},
+      read: async (_: string, _commit: string, { path }: FileToRead) =>
+        path in files ? Buffer.from(files[path] ?? "") : null,
+      files: async (_: string, _commit: string, _limit: number, folder: string) =>
+        Object.keys(files).filter((path) => path.startsWith(folder)),
+      archive: (_: string, _commit: string, folder: string) => folder,
+    },
   };
   const settings = { concurrentBuilds: 4, buildLimits: {}, disk: testDiskLimits };
   const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
@@ -141,4 +154,43 @@ test("a redeploy whose control plane ended is built once more, and not a third t
     [await outcomeOf(first), await outcomeOf(second), builds],
     [["failed", "build_failed"], ["failed", "interrupted"], 1],
   );
+});
+
+test("berth.json gives the build its folder and commands, and the deployment port, health path and cron jobs; settings win", async () => {
+  const id = await queued({ origin: "push" });
+  const { db } = api.database;
+  await db.updateTable("project").set({ port: 5000 }).execute();
+  const crons = [{ path: "/tick", schedule: "* * * * *" }];
+  const file = { root: "web", build: "make", processes: { worker: "work" }, port: 4000, health_path: "/up", crons };
+  const requests: BuildRequest[] = [];
+  const image = { image_ref: "sha256:0", kind: "node", web_command: "x", release_command: null, size_bytes: 0 };
+  const task = taskWith(async (request) => (requests.push(request), { outcome: "built", image }), {
+    "berth.json": JSON.stringify(file),
+    "web/package.json": "{}",
+  });
+  await task.run(never);
+  await task.settle?.();
+  assert.equal(requests[0]?.source(), "web");
+  assert.deepEqual([requests[0]?.commands?.build, requests[0]?.commands?.processes], ["make", { worker: "work" }]);
+  const build = await db.selectFrom("build").select("settings").where("id", "=", id).executeTakeFirstOrThrow();
+  assert.deepEqual(build.settings, { port: 4000, health_path: "/up", crons });
+  const deployment = await db
+    .selectFrom("deployment")
+    .select(["port", "health_path"])
+    .where("build_id", "=", id)
+    .executeTakeFirstOrThrow();
+  assert.deepEqual(deployment, { port: 5000, health_path: "/up" });
+});
+
+test("a berth.json that cannot be read and a folder that is missing fail the build before it begins", async () => {
+  for (const [text, code] of [
+    ["{ nonsense", "berth_file_invalid"],
+    ['{"root": "gone"}', "root_missing"],
+  ] as const) {
+    const id = await queued({ origin: "push" });
+    const task = taskWith(() => assert.fail("it was built"), { "berth.json": text });
+    await task.run(never);
+    await task.settle?.();
+    assert.deepEqual(await outcomeOf(id), ["failed", code]);
+  }
 });

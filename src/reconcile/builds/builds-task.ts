@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { closeInterrupted, endBuild, interrupted, takeQueued, type TakenBuild } from "../../features/builds/builds.ts";
+import {
+  closeInterrupted,
+  endBuild,
+  interrupted,
+  takeQueued,
+  type DeploymentSettings,
+  type TakenBuild,
+} from "../../features/builds/builds.ts";
 import { deployBuild } from "../../features/deployments/deployments.ts";
 import { variablesOf } from "../../features/env/env.ts";
 import { redactor } from "../../kit/redact.ts";
@@ -12,6 +19,7 @@ import { createLeasedWork } from "../leased-work.ts";
 import { notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
+import { prepareSource } from "./prepare-source.ts";
 import { abortWhenShort, storageFull, whyNoRoom } from "./disk-room.ts";
 
 const waitForTurnMs = 100;
@@ -71,13 +79,16 @@ async function perform(building: Building): Promise<void> {
   const log = createBuildLog(platform, build.id, redactor(secrets));
   const noRoom = await whyNoRoom(platform, build);
   if (noRoom !== undefined) return refuse({ ...building, log }, noRoom);
+  const source = await prepareSource(platform, build, log);
+  if ("stage" in source) return refuse({ ...building, log }, source);
   const room = abortWhenShort(platform, signal);
   const outcome = await platform.ports.builder
     .build({
       build_id: build.id,
       project_id,
       project_number: build.project_number,
-      source: () => platform.ports.repositories.archive(project_id, build.commit),
+      commands: source.commands,
+      source: () => platform.ports.repositories.archive(project_id, build.commit, source.root),
       ...{ env, secrets, reach },
       limits: platform.settings.buildLimits,
       signal: room.signal,
@@ -87,7 +98,7 @@ async function perform(building: Building): Promise<void> {
   if (outcome.outcome !== "built" && room.isShort()) return refuse({ ...building, log }, storageFull);
   switch (outcome.outcome) {
     case "built":
-      return succeed({ ...building, log }, outcome.image);
+      return succeed({ ...building, log }, outcome.image, source.settings);
     case "failed":
       log.problem(noSwitch(outcome.failure));
       return fail({ ...building, log }, outcome.failure);
@@ -101,16 +112,27 @@ interface Built extends Building {
 }
 
 /** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
-async function succeed(built: Built, image: Image): Promise<void> {
+async function succeed(built: Built, image: Image, settings: DeploymentSettings): Promise<void> {
   const { platform, build, lease, log, signal } = built;
   await log.flush();
   const { org_id, project_id, commit, old_commit, branch, origin } = build;
   const owner = origin === "push" ? platform.owner : null;
-  const source = { org_id, project_id, build_id: build.id, commit, old_commit, branch, image, trigger: origin, owner };
+  const source = {
+    org_id,
+    project_id,
+    build_id: build.id,
+    commit,
+    old_commit,
+    branch,
+    image,
+    settings,
+    trigger: origin,
+    owner,
+  };
   for (let waiting = false; !signal.aborted; waiting = true) {
     const made = await platform.db.transaction().execute(async (tx) => {
       const deployment = await deployBuild(platform, tx, source);
-      if (deployment.outcome === "made" && !(await endBuild(tx, lease, { status: "succeeded", image })))
+      if (deployment.outcome === "made" && !(await endBuild(tx, lease, { status: "succeeded", image, settings })))
         throw new Error("the lease of the build was lost");
       return deployment;
     });

@@ -1,4 +1,5 @@
 import { interrupted } from "../../features/builds/builds.ts";
+import { importCrons } from "../../features/cron/cron.ts";
 import {
   activate,
   endSwitch,
@@ -16,6 +17,7 @@ import {
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
 import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
+import type { Tx } from "../../store/database.ts";
 import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { awaitEdges } from "../edge/await-edges.ts";
@@ -113,7 +115,11 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
   if (routed !== "done") return notSwitched(release, routed);
   const edges = await awaitEdges(platform, { timeoutMs: platform.settings.edgeConfirmMs, signal });
   if (edges !== "confirmed") return edgeUnavailable;
-  const activated = await platform.db.transaction().execute((tx) => activate(tx, lease, deployment));
+  const activated = await platform.db.transaction().execute(async (tx) => {
+    const done = await activate(tx, lease, deployment);
+    if (done === "done" && isOfBuild(deployment)) await applyCrons(release, tx);
+    return done;
+  });
   if (activated !== "done") return notSwitched(release, activated);
   await announce(release);
   return undefined;
@@ -123,6 +129,18 @@ function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switch
   if (obstacle !== "lease_lost") return notServed[obstacle];
   platform.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
   return undefined;
+}
+
+/** The jobs that the commit's berth.json names change with the switch, or not at all. */
+async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promise<void> {
+  const { org_id, project_id, settings } = deployment;
+  const { crons = [] } = settings ?? {};
+  if (crons.length === 0) return;
+  const imported = await importCrons({ tx, now: platform.clock.now() }, { org_id, project_id }, crons);
+  if (imported === "too_many")
+    return log.problem("The cron jobs of berth.json were not made: the project has too many.");
+  if (imported.changed > 0) log.detail(`Cron jobs changed: ${imported.changed} of ${imported.jobs.length}`);
+  await platform.wakeups.send(tx, "cron", project_id);
 }
 
 /** Followers of the log get the complete log before they learn of the switch. */

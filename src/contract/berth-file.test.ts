@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readBerthFile } from "./berth-file.ts";
+
+const problemsOf = (text: string) => {
+  const read = readBerthFile(text);
+  return "problems" in read ? read.problems : assert.fail("it was read");
+};
+
+test("everything is optional, and folders lose what is not needed", () => {
+  assert.deepEqual(readBerthFile("{}"), { file: {} });
+  const file = {
+    root: "./apps/web/",
+    crons: [{ path: "/tick", schedule: "*/5 * * * *" }],
+    processes: { worker: "node w.js" },
+  };
+  assert.deepEqual(readBerthFile(JSON.stringify(file)), { file: { ...file, root: "apps/web" } });
+});
+
+test("a problem names its field and its line, or the line where the JSON ends to be any", () => {
+  const cases = [
+    ['{\n  "port": "3000"\n}', /berth\.json: port \(line 2\): /],
+    ['{\n  "strat": "x"\n}', /strat \(line 2\) is not a field; it knows root, build, start/],
+    [
+      '{\n  "crons": [{ "path": "/x", "schedule": "daily" }]\n}',
+      /crons\.0\.schedule \(line 2\): must have five fields/,
+    ],
+    ['{"processes": {"web": "x"}}', /web and release have fields of their own/],
+    ['{\n  "port": 1,\n}', /not valid JSON, on line 3/],
+    ['{"root": "../up"}', /root \(line 1\): must be a folder inside/],
+  ] as const;
+  for (const [text, expected] of cases) assert.match(problemsOf(text).join("\n"), expected);
+});

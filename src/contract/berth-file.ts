@@ -1,0 +1,128 @@
+import { parseSchedule } from "./cron-schedule.ts";
+import { z } from "zod";
+
+const command = z
+  .string()
+  .trim()
+  .min(1, "must not be empty")
+  .max(4096)
+  .regex(/^[^\0]*$/, "must not contain NUL");
+
+const folder = z
+  .string()
+  .max(512)
+  .regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\0\\]*$/, "must be a folder inside of the repository, such as apps/web")
+  .transform((path) => path.replace(/^(?:\.\/)+|\/+$/g, ""));
+
+/** A folder of the repository. */
+export const rootFolder = folder.describe("The folder of the application; only what lies in it is built");
+
+/** Patterns of paths whose changes deploy. */
+export const watchedPaths = z
+  .array(z.string().min(1).max(512))
+  .max(100)
+  .describe("Patterns of paths, from the repository's root; a push that changes none of them deploys nothing");
+
+const cron = z.strictObject({
+  path: z
+    .string()
+    .max(512)
+    .regex(/^\/(?![/\\])[^\s\\\u0000-\u001f\u007f-\u009f]*$/, "must start with one slash and contain no space"),
+  schedule: z.string().superRefine((text, context) => {
+    const parsed = parseSchedule(text);
+    if ("refused" in parsed) context.addIssue({ code: "custom", message: parsed.refused });
+  }),
+});
+
+/** What a repository's `berth.json` may say. Everything is optional. */
+export const berthFile = z.strictObject({
+  $schema: z.string().optional().describe("Where this schema lies, for editors"),
+  root: rootFolder.optional(),
+  build: command.optional().describe("Builds the application, instead of what the language's own files say"),
+  start: command.optional().describe("Starts the web process, as the Procfile's `web` does"),
+  release: command.optional().describe("Runs before traffic moves, as the Procfile's `release` does"),
+  processes: z
+    .record(
+      z
+        .string()
+        .regex(
+          /^(?!web$|release$)[A-Za-z0-9_-]{1,32}$/,
+          "use 1 to 32 letters, digits, - and _; web and release have fields of their own",
+        ),
+      command,
+    )
+    .optional()
+    .describe("The commands of process types without requests, such as worker"),
+  port: z
+    .number()
+    .int()
+    .min(1)
+    .max(65535)
+    .optional()
+    .describe("Where the application listens, when it does not read $PORT"),
+  health_path: z
+    .string()
+    .max(512)
+    .regex(/^\/(?![/\\])[^\s\\\u0000-\u001f\u007f-\u009f]*$/, "must start with one slash and contain no space")
+    .optional()
+    .describe("A path that answers 200 to 399 once the application is ready"),
+  crons: z
+    .array(cron)
+    .max(100)
+    .optional()
+    .describe("Requests that the platform sends by schedule, applied when the deployment goes live"),
+  watch: watchedPaths.optional(),
+});
+export type BerthFile = z.output<typeof berthFile>;
+
+/** The same as a JSON schema. */
+export const berthFileSchema = {
+  title: "berth.json",
+  ...z.toJSONSchema(berthFile, { io: "input", unrepresentable: "any" }),
+};
+
+export type ReadBerthFile = { readonly file: BerthFile } | { readonly problems: readonly string[] };
+
+/** Reads a `berth.json`; each problem names its line or its field. */
+export function readBerthFile(text: string): ReadBerthFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    return { problems: [`berth.json is not valid JSON${placeOf(text, (error as Error).message)}.`] };
+  }
+  const parsed = berthFile.safeParse(value);
+  if (parsed.success) return { file: parsed.data };
+  return { problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, text)) };
+}
+
+function problemsOf(issue: z.core.$ZodIssue, text: string): string[] {
+  const path = issue.path.map(String);
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map(
+      (key) => `berth.json: ${[...path, key].join(".")}${lineOf(text, key)} is not a field; it knows ${known}.`,
+    );
+  // The rule of a key is nested in what zod says of the key.
+  const own = issue.code === "invalid_key" ? (issue.issues[0] ?? issue) : issue;
+  const message = own.message.replace(/^(?:Invalid \w+|Too \w+): /, "");
+  const where =
+    path.length === 0 ? "" : ` ${path.join(".")}${lineOf(text, String(path.findLast((part) => !/^\d+$/.test(part))))}`;
+  return [`berth.json:${where}: ${message}.`];
+}
+
+const known = Object.keys(berthFile.shape)
+  .filter((name) => !name.startsWith("$"))
+  .join(", ");
+
+/** The line on which a key stands first. */
+function lineOf(text: string, key: string): string {
+  const at = text.indexOf(JSON.stringify(key));
+  return at < 0 ? "" : ` (line ${text.slice(0, at).split("\n").length})`;
+}
+
+function placeOf(text: string, message: string): string {
+  const line = /line (\d+)/.exec(message)?.[1];
+  if (line !== undefined) return `, on line ${line}`;
+  const position = /position (\d+)/.exec(message)?.[1];
+  return position === undefined ? "" : `, on line ${text.slice(0, Number(position)).split("\n").length}`;
+}

@@ -1,0 +1,31 @@
+import { readBerthFile, type BerthFile } from "../../contract/berth-file.ts";
+import type { Quarantine, Repositories } from "../../ports/repositories.ts";
+
+/** A commit of a project, and the project's own settings about its source. */
+export interface SourceOf {
+  readonly project_id: string;
+  readonly commit: string;
+  /** The folder of the project; it wins over what the file says. */
+  readonly root: string | null;
+  readonly quarantine?: Quarantine | null;
+}
+
+export type SourceSettings =
+  | { readonly outcome: "read"; readonly file: BerthFile | null; readonly root: string; readonly path: string }
+  | { readonly outcome: "invalid"; readonly problems: readonly string[] };
+
+const largestBytes = 64 * 1024;
+
+/** What the commit's berth.json says: that of the project's folder, or that at the repository's root, which may name the folder. */
+export async function readSourceSettings(repositories: Repositories, source: SourceOf): Promise<SourceSettings> {
+  const { project_id, commit, root, quarantine = null } = source;
+  const path = root === null ? "berth.json" : `${root}/berth.json`;
+  const bytes = await repositories.read(project_id, commit, { path, maxBytes: largestBytes, quarantine });
+  if (bytes === null) return { outcome: "read", file: null, root: root ?? "", path };
+  const read = readBerthFile(bytes.toString());
+  if ("problems" in read) return { outcome: "invalid", problems: read.problems };
+  return { outcome: "read", file: read.file, root: root ?? read.file.root ?? "", path };
+}
+
+/** What of a berth.json concerns the deployment; kept with the build. */
+export type DeploymentSettings = Pick<BerthFile, "port" | "health_path" | "crons">;

@@ -1,0 +1,61 @@
+import { nextAfter } from "../../contract/cron-schedule.ts";
+import { limits } from "../../contract/limits.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Tx } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import * as queries from "./queries.ts";
+import { nameImports, storedSchedule, type ImportedCron } from "./rules.ts";
+
+interface PutContext {
+  readonly tx: Tx;
+  readonly now: Date;
+}
+type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;
+
+/** Makes and changes jobs as a file has them, all or none; jobs that it does not name stay. */
+export async function importCrons(
+  ctx: PutContext,
+  project: ProjectKey,
+  crons: readonly ImportedCron[],
+): Promise<{ readonly changed: number; readonly jobs: string[] } | "too_many"> {
+  const count = await queries.lockJobs(ctx.tx, project);
+  const existing = await queries.namedJobs(ctx.tx, project);
+  const byName = new Map(existing.map((job) => [job.name, job]));
+  const wanted = nameImports(crons, existing);
+  const added = wanted.filter(({ name }) => !byName.has(name)).length;
+  if (count + added > limits.cron_jobs_per_project) return "too_many";
+  let changed = 0;
+  for (const job of wanted) {
+    // Whether a job is enabled is not the file's to say.
+    const old = byName.has(job.name) ? await queries.selectJob(ctx.tx, project, job.name) : undefined;
+    if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
+  }
+  return { changed, jobs: wanted.map(({ name }) => name) };
+}
+
+/** Makes the job as wanted. A due minute that nobody has dealt with yet stays due unless the schedule changes. */
+export async function put(
+  ctx: PutContext,
+  project: ProjectKey,
+  wanted: WantedJob,
+  old: queries.JobRow | undefined,
+): Promise<"created" | "changed" | "same"> {
+  const { name, schedule, path, enabled } = wanted;
+  const next_run_at = new Date(nextAfter(storedSchedule(schedule), ctx.now.getTime()));
+  if (old === undefined) {
+    await queries.insertJob(ctx.tx, {
+      ...project,
+      id: newId("job", ctx.now.getTime()),
+      name,
+      schedule,
+      path,
+      enabled,
+      next_run_at,
+    });
+    return "created";
+  }
+  if (old.schedule === schedule && old.path === path && old.enabled === enabled) return "same";
+  const change = { schedule, path, enabled, ...(old.schedule === schedule ? {} : { next_run_at }) };
+  await queries.updateJob(ctx.tx, project, name, change);
+  return "changed";
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+
+let platform: TestPlatform;
+let repository: TestApp;
+
+const inFolder = (folder: string, files: Record<string, string>) =>
+  Object.fromEntries(Object.entries(files).map(([path, text]) => [`${folder}/${path}`, text]));
+const berthFile = (more: object) => JSON.stringify({ start: "node server.js", health_path: "/", ...more });
+const bodyOf = async (slug: string) => (await platform.visit(slug)).body;
+
+before(async () => {
+  platform = await startPlatform();
+  repository = await createApp(platform, "back", {
+    ...inFolder("apps/back", nodeApp("back one")),
+    "apps/back/berth.json": berthFile({ crons: [{ path: "/tick", schedule: "0 4 * * *" }] }),
+    ...inFolder("apps/web", nodeApp("web one")),
+    "apps/web/berth.json": berthFile({ watch: ["apps/web", "shared"] }),
+    "shared/note.txt": "one",
+  });
+  await platform.call("POST", "/v1/projects", { slug: "web", name: "Web" });
+  for (const slug of ["back", "web"])
+    await platform.call("PUT", `/v1/projects/${slug}/settings`, { root: `apps/${slug}` });
+});
+after(() => platform.destroy());
+
+test("two projects are two folders of one repository, each with its own berth.json", async () => {
+  for (const slug of ["back", "web"]) {
+    const pushed = await repository.pushTo(slug);
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    assert.match(pushed.stderr, new RegExp(`Reading apps/${slug}/berth\\.json`));
+    assert.equal(await bodyOf(slug), `${slug} one`);
+  }
+  const { body } = await platform.call<{ jobs: { path: string; schedule: string }[] }>("GET", "/v1/projects/back/cron");
+  assert.deepEqual(
+    body.jobs.map(({ path, schedule }) => [path, schedule]),
+    [["/tick", "0 4 * * *"]],
+  );
+});
+
+test("a push deploys where it changes what is watched, and elsewhere moves the branch and says so", async () => {
+  await repository.commit(inFolder("apps/web", nodeApp("web two")));
+  const idle = await repository.pushTo("back");
+  assert.equal(idle.exitCode, 0, idle.stderr);
+  assert.match(idle.stderr, /Nothing to deploy: no change below apps\/back/);
+  assert.equal(await repository.remoteHead(), await repository.head());
+  assert.equal((await repository.pushTo("web")).exitCode, 0);
+  assert.deepEqual([await bodyOf("back"), await bodyOf("web")], ["back one", "web two"]);
+  await repository.commit({ "shared/note.txt": "two" });
+  assert.match((await repository.pushTo("web")).stderr, /Live at/);
+});
+
+test("after pushes that deployed nothing the next change deploys", async () => {
+  await repository.commit(inFolder("apps/back", nodeApp("back two")));
+  const pushed = await repository.pushTo("back");
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.equal(await bodyOf("back"), "back two");
+});
