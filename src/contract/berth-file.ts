@@ -19,7 +19,13 @@ export const rootFolder = folder.describe("The folder of the application; only w
 
 /** Patterns of paths whose changes deploy. */
 export const watchedPaths = z
-  .array(z.string().min(1).max(512))
+  .array(
+    z
+      .string()
+      .min(1)
+      .max(512)
+      .regex(/^[^\0]*$/, "must not contain NUL"),
+  )
   .max(100)
   .describe("Patterns of paths, from the repository's root; a push that changes none of them deploys nothing");
 

@@ -25,7 +25,7 @@ import { keepIfFits, publishImage, removeFrom } from "./publish-image.ts";
 /** Builds by a Dockerfile that is made from what detection finds. */
 export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> {
   const { log, folder, options, request } = run;
-  const detected = detect(tree);
+  const detected = detect(tree, request.commands);
   const plan = planBuild(detected, tree, machineOf(options));
   announce(log, detected, plan);
   for (const remark of remarks(tree)) log.detail(remark);

@@ -5,7 +5,7 @@ import type { Caller } from "../context.ts";
 import { hasComingDeployment, selectBuild } from "./queries.ts";
 
 export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
-export { readSourceSettings, type DeploymentSettings } from "./berth-file.ts";
+export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
 export { requestBuild } from "./request.ts";
 export { receivePush, type Receiving } from "./receive.ts";
 

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { DeploymentSettings } from "./berth-file.ts";
+import type { DeploymentSettings } from "./read-source-settings.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 /** A build as it is asked for. */

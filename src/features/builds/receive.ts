@@ -5,7 +5,7 @@ import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { deployedCommit } from "../deployments/deployments.ts";
-import { readSourceSettings } from "./berth-file.ts";
+import { readSourceSettings } from "./read-source-settings.ts";
 import { addToLog, followBuild } from "./follow-build.ts";
 import { requestBuild } from "./request.ts";
 import { deployRef, isWatched, type PushedRef } from "./rules.ts";
