@@ -126,7 +126,7 @@ test("a command runs once, and its output follows as text", { skip }, async () =
   await page.goto(at("/projects/demo/processes"));
   await page.getByRole("cell", { name: /web · replica 0/ }).waitFor();
   await press("Run a command");
-  await page.getByRole("textbox", { name: "Command" }).fill(`echo '${script}'; cat package.json > /dev/null; exit 7`);
+  await page.getByRole("textbox", { name: "Command" }).fill(`echo "${script.replaceAll('"', '\\"')}"; exit 7`);
   await press("Run");
   await heading("Command 1").waitFor();
   await page.getByRole("log").getByText(script, { exact: true }).waitFor();
@@ -134,7 +134,7 @@ test("a command runs once, and its output follows as text", { skip }, async () =
   await page.getByText("7", { exact: true }).waitFor();
   await isAccessible();
   await page.getByRole("link", { name: "Processes" }).click();
-  await page.getByRole("cell", { name: /echo '<img/ }).waitFor();
+  await page.getByRole("cell", { name: /echo "<img/ }).waitFor();
   await isAccessible();
 });
 

@@ -20,11 +20,27 @@ interface Output<S> {
   readonly subject: S | undefined;
 }
 
+/** The output of a one-off command with its state, read on until it has ended. */
+export function useRunOutput(slug: string, number: string): Output<Answer<"runs.get">["run"]> {
+  const client = useClient();
+  return useOutput(`${slug} ${number}`, async (offset, signal) => {
+    const input = { params: { slug, number }, query: { offset }, signal };
+    const { output: text, run: subject, ...part } = await call(client, "runs.get", input);
+    return { ...part, text, subject };
+  });
+}
+
+/** A build's log, read on until it is complete. */
+export function useBuildLog(id: string): Output<undefined> {
+  const client = useClient();
+  return useOutput(id, async (offset, signal) => {
+    const { log: text, ...part } = await call(client, "builds.logs", { params: { id }, query: { offset }, signal });
+    return { ...part, text, subject: undefined };
+  });
+}
+
 /** What something writes, read on from the last offset until it is complete. The key names what `readPart` closes over. */
-export function useOutput<S>(
-  key: string,
-  readPart: (offset: number, signal: AbortSignal) => Promise<Part<S>>,
-): Output<S> {
+function useOutput<S>(key: string, readPart: (offset: number, signal: AbortSignal) => Promise<Part<S>>): Output<S> {
   const [output, setOutput] = useState<Output<S>>({ text: "", complete: false, error: null, subject: undefined });
   useEffect(() => {
     const gone = new AbortController();
@@ -45,23 +61,4 @@ export function useOutput<S>(
     return () => gone.abort();
   }, [key]);
   return output;
-}
-
-/** A build's log, read on until it is complete. */
-export function useBuildLog(id: string): Output<undefined> {
-  const client = useClient();
-  return useOutput(id, async (offset, signal) => {
-    const { log: text, ...part } = await call(client, "builds.logs", { params: { id }, query: { offset }, signal });
-    return { ...part, text, subject: undefined };
-  });
-}
-
-/** The output of a one-off command with its state, read on until it has ended. */
-export function useRunOutput(slug: string, number: string): Output<Answer<"runs.get">["run"]> {
-  const client = useClient();
-  return useOutput(`${slug} ${number}`, async (offset, signal) => {
-    const input = { params: { slug, number }, query: { offset }, signal };
-    const { output: text, run: subject, ...part } = await call(client, "runs.get", input);
-    return { ...part, text, subject };
-  });
 }

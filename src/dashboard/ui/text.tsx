@@ -37,10 +37,17 @@ export function Ago({ at }: { readonly at: string }) {
   );
 }
 
+interface FactProps {
+  readonly label: string;
+  /** Takes two columns of its grid. */
+  readonly wide?: boolean;
+  readonly children: ReactNode;
+}
+
 /** Label and value, one below the other. */
-export function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+export function Fact({ label, wide = false, children }: FactProps) {
   return (
-    <div className="min-w-0">
+    <div className={`min-w-0 ${wide ? "col-span-2" : ""}`}>
       <dt className="text-xs text-faint">{label}</dt>
       <dd className="mt-0.5 min-w-0 text-sm break-words">{children}</dd>
     </div>

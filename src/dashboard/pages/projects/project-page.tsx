@@ -81,9 +81,9 @@ function Facts({ project }: { readonly project: Project }) {
         </ul>
       )}
       <dl className="grid grid-cols-2 gap-x-6 gap-y-5 rounded-md border border-line p-5 lg:grid-cols-4">
-        <div className="col-span-2 min-w-0">
-          <Fact label="Serves">{active !== null && <Serving slug={slug} active={active} />}</Fact>
-        </div>
+        <Fact label="Serves" wide>
+          {active !== null && <Serving slug={slug} active={active} />}
+        </Fact>
         <Fact label="Address">
           <a href={project.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
             <Mono className="break-all">{project.url.replace(/^https?:\/\//, "")}</Mono>
