@@ -232,7 +232,10 @@ class Containers implements DockerRuntime {
   }
 
   async dismantle(): Promise<void> {
-    await this.#parts.networks.removeUnused();
+    // The rules go also when the engine is gone; it keeps its networks then.
+    await this.#parts.networks.removeUnused().catch((error: unknown) => {
+      this.#log.warn({ err: error }, "the networks of containers could not be removed");
+    });
     await this.#parts.networks.dismantle();
   }
 
