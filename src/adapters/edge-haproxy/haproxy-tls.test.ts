@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, get, type Server } from "node:http";
+import { createServer, get, type IncomingMessage, type Server } from "node:http";
 import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -75,7 +75,7 @@ describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not in
       headers: { host: "app.test", ...headers },
       agent: false,
     });
-    const [response] = (await once(asking, "response")) as [import("node:http").IncomingMessage];
+    const [response] = (await once(asking, "response")) as [IncomingMessage];
     let body = "";
     for await (const chunk of response) body += String(chunk);
     const seen = response.statusCode === 200 ? (JSON.parse(body) as Record<string, string>) : {};
