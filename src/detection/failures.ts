@@ -35,8 +35,9 @@ export const builderFailures = {
   },
   dockerfile_not_supported: {
     stage: "detect",
-    summary: "The repository has a Dockerfile, and nothing else tells what to run. Berth does not build Dockerfiles.",
-    hint: "Add a Procfile with `web: <command>`; dependencies are installed from package.json, requirements.txt, pyproject.toml or go.mod.",
+    summary:
+      "The repository has a Dockerfile, and nothing else tells what to run. This Berth does not build Dockerfiles.",
+    hint: "Add a Procfile with `web: <command>`; dependencies are installed from package.json, requirements.txt, pyproject.toml or go.mod. The operator's setting BERTH_RUNTIME=docker builds Dockerfiles.",
   },
   dockerfile_invalid: {
     stage: "detect",
