@@ -18,6 +18,7 @@ const heavy = [
   "backups.promote",
   "backups.restore",
   "backups.verify",
+  "builds.upload",
   "database.create",
   "deployments.create",
   "deployments.rollback",

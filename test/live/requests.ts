@@ -157,8 +157,10 @@ interface FuzzedBody {
 }
 
 function bodyOf(described: Json, document: Json): fc.Arbitrary<FuzzedBody> {
-  const schema = described.requestBody?.content["application/json"].schema;
+  const content: Json = described.requestBody?.content ?? {};
+  const schema = content["application/json"]?.schema;
   const anything = fc.jsonValue({ maxDepth: 4 }).map((body) => ({ body }));
+  if (schema === undefined && described.requestBody !== undefined) return fileOf(Object.keys(content));
   if (schema === undefined)
     return fc.oneof({ weight: 12, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: anything });
   const right = schemaArbitrary(schema, document);
@@ -178,6 +180,13 @@ function bodyOf(described: Json, document: Json): fc.Arbitrary<FuzzedBody> {
     { weight: 1, arbitrary: fc.constant({ body: "x=1", headers: { "content-type": "text/plain" } }) },
     { weight: 1, arbitrary: fc.constant({}) },
   );
+}
+
+/** A few bytes under one of the types that the operation takes, or under another. */
+function fileOf(types: readonly string[]): fc.Arbitrary<FuzzedBody> {
+  const body = fc.string({ maxLength: 600, unit: "binary" }).map((text) => text.toWellFormed());
+  const type = fc.constantFrom(...types, "text/plain");
+  return fc.record({ body, headers: type.map((each) => ({ "content-type": each })) });
 }
 
 /** A right body with one field too many, or one of another type. */
