@@ -49,6 +49,16 @@ export function projectRows(subject: () => Subject): void {
     );
   });
 
+  it("GET, PUT and PATCH source, and the schema of berth.json", async () => {
+    const source = "/v1/projects/shop/source";
+    assert.ok((await subject().expect(200, "GET", source)).body.files.length > 0);
+    const files = [{ path: "note.txt", text: "hello" }];
+    await subject().expect(200, "PATCH", `${source}?dry_run=true`, { body: { files } });
+    await subject().expect(200, "PUT", `${source}?dry_run=true`);
+    const { body } = await subject().expect(200, "GET", "/v1/berth.schema.json", { as: "nobody" });
+    assert.ok("crons" in body.properties);
+  });
+
   it("GET deployments, GET builds, GET builds/:id and its logs", async () => {
     const { builds } = (await subject().expect(200, "GET", "/v1/projects/shop/builds")).body;
     const { deployments } = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body;

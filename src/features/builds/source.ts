@@ -31,7 +31,7 @@ export async function placeOf(
   const deployed = await deployedCommit(db, project.org_id, project.id, branch);
   const stored = await repositories.resolve(project.id, `refs/heads/${branch}`);
   // What has just gone live moves the branch a moment later.
-  const head = deployed !== undefined && stored === deployed.old_commit ? deployed.commit : stored;
+  const head = deployed?.old_commit === stored ? deployed.commit : stored;
   const upload = await repositories.pinned(project.id, uploadPin);
   const continues = upload !== null && (await repositories.parentOf(project.id, upload)) === head;
   return { branch, head, base: continues ? upload : head };

@@ -54,7 +54,7 @@ function describe(file: Said): string[] {
   const processes = Object.entries((file["processes"] ?? {}) as Record<string, string>);
   const crons = (file["crons"] ?? []) as readonly { schedule: string; path: string }[];
   return [
-    ...shownFields.flatMap((name) => (file[name] === undefined ? [] : [`${name}: ${String(file[name])}`])),
+    ...shownFields.flatMap((name) => (file[name] === undefined ? [] : [`${name}: ${file[name] as string | number}`])),
     ...processes.map(([type, command]) => `process ${type}: ${command}`),
     ...crons.map(({ schedule, path }) => `cron ${schedule} ${path}`),
   ];
