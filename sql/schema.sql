@@ -312,6 +312,26 @@ CREATE TABLE public.cron_run (
     CONSTRAINT cron_run_trigger_check CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text])))
 );
 
+CREATE TABLE public.database_tunnel (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    token_id text NOT NULL,
+    purpose text NOT NULL,
+    format text,
+    database_name text,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    role_name text,
+    close_reason text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    opened_at timestamp with time zone,
+    closed_at timestamp with time zone,
+    alive_until timestamp with time zone DEFAULT (now() + '00:01:00'::interval) NOT NULL,
+    CONSTRAINT database_tunnel_format_check CHECK ((format = ANY (ARRAY['custom'::text, 'plain'::text]))),
+    CONSTRAINT database_tunnel_purpose_check CHECK ((purpose = ANY (ARRAY['session'::text, 'dump'::text, 'import'::text]))),
+    CONSTRAINT database_tunnel_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'open'::text, 'closed'::text])))
+);
+
 CREATE TABLE public.deployment (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -795,6 +815,9 @@ ALTER TABLE ONLY public.cron_job
 ALTER TABLE ONLY public.cron_run
     ADD CONSTRAINT cron_run_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.database_tunnel
+    ADD CONSTRAINT database_tunnel_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_pkey PRIMARY KEY (id);
 
@@ -975,6 +998,10 @@ CREATE UNIQUE INDEX cron_run_once ON public.cron_run USING btree (job_id, schedu
 
 CREATE INDEX cron_run_open ON public.cron_run USING btree (job_id) WHERE (status = 'running'::text);
 
+CREATE INDEX database_tunnel_live ON public.database_tunnel USING btree (org_id) WHERE (status <> 'closed'::text);
+
+CREATE INDEX database_tunnel_old ON public.database_tunnel USING btree (created_at);
+
 CREATE INDEX deployment_by_time ON public.deployment USING btree (created_at);
 
 CREATE INDEX deployment_decided ON public.deployment USING btree (project_id, finished_at DESC, id DESC) WHERE (finished_at IS NOT NULL);
@@ -1132,6 +1159,12 @@ ALTER TABLE ONLY public.cron_run
 
 ALTER TABLE ONLY public.cron_run
     ADD CONSTRAINT cron_run_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.database_tunnel
+    ADD CONSTRAINT database_tunnel_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.database_tunnel
+    ADD CONSTRAINT database_tunnel_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_build_id_fkey FOREIGN KEY (build_id) REFERENCES public.build(id);

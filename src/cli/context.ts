@@ -65,6 +65,10 @@ const passedToChildren = [
   "XDG_RUNTIME_DIR",
   "DISPLAY",
   "WAYLAND_DISPLAY",
+  "TERM",
+  "PAGER",
+  "EDITOR",
+  "VISUAL",
   "DBUS_SESSION_BUS_ADDRESS",
 ];
 
@@ -73,7 +77,9 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   const read = (name: string): string | undefined => variables[name] || undefined;
   const home = read("HOME") ?? homedir();
   // GIT_DIR and its like say which repository is meant, so git must see them.
-  const passed = Object.keys(variables).filter((name) => passedToChildren.includes(name) || name.startsWith("GIT_"));
+  const passed = Object.keys(variables).filter(
+    (name) => passedToChildren.includes(name) || /^(?:GIT_|PSQL)/.test(name),
+  );
   return {
     cwd: process.cwd(),
     home,

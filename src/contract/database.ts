@@ -14,6 +14,38 @@ export const database = z.object({
   failure: failure.pick({ summary: true, hint: true }).nullable(),
 });
 
+const tunnel = z.object({
+  id: z.string(),
+  /** `session`: PostgreSQL's own protocol for a client program; the others carry a file. */
+  purpose: z.enum(["session", "dump", "import"]),
+  format: z.enum(["custom", "plain"]).nullable(),
+  /** The database that it leads to; null for the live one. */
+  database: z.string().nullable(),
+  /** `waiting`: it is to be opened within a minute, with the token that asked for it. */
+  status: z.enum(["waiting", "open", "closed"]),
+  close_reason: z.string().nullable(),
+  created_at: timestamp,
+  closed_at: timestamp.nullable(),
+});
+
+const ofTunnel = {
+  names: "project",
+  living: true,
+  access: "owner",
+  scope: "data:write",
+  params: slugParam,
+  result: tunnel,
+  success: [201],
+} as const;
+
+/** Another database of the project, such as a restored one; the project's own if left out. */
+const databaseName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
+  .optional();
+
+const format = z.enum(["custom", "plain"]).default("custom");
+
 export const rows = [
   row({
     name: "database.get",
@@ -45,5 +77,50 @@ export const rows = [
     activity: "database.created",
     waits: true,
     summary: "Give the project a PostgreSQL database; a second call answers with the one it has",
+  }),
+  row({
+    ...ofTunnel,
+    name: "database.connect",
+    method: "POST",
+    path: "/v1/projects/:slug/database/sessions",
+    approval: true,
+    body: z.strictObject({ database: databaseName }),
+    errors: ["no_database", "conflict"],
+    activity: "database.session_requested",
+    summary: "Ask for a tunnel in which a PostgreSQL client works with the project's own rights",
+  }),
+  row({
+    ...ofTunnel,
+    name: "database.dump",
+    method: "POST",
+    path: "/v1/projects/:slug/database/dump",
+    body: z.strictObject({ format, database: databaseName }),
+    errors: ["no_database", "conflict"],
+    activity: "database.dump_requested",
+    summary: "Ask for a tunnel that carries a dump of the database",
+  }),
+  row({
+    ...ofTunnel,
+    name: "database.import",
+    method: "POST",
+    path: "/v1/projects/:slug/database/import",
+    approval: true,
+    body: z.strictObject({ format }),
+    errors: ["no_database", "conflict", "disk_limit_reached"],
+    activity: "database.import_requested",
+    summary: "Ask for a tunnel that takes a dump into a new database beside the live one",
+  }),
+  row({
+    ...ofTunnel,
+    name: "database.tunnel",
+    method: "GET",
+    path: "/v1/projects/:slug/database/tunnels/:id",
+    params: slugParam.extend({ id: z.string().max(100) }),
+    // `connection`: a further connection of a client in a session that is open.
+    query: z.object({ connection: z.enum(["true", "false"]).default("false") }),
+    success: [200],
+    errors: ["no_database", "conflict"],
+    upgrades: true,
+    summary: "Show a tunnel to the database; with an upgrade to a WebSocket, open it",
   }),
 ] as const;

@@ -20,6 +20,7 @@ export const limits = {
   backups_listed: 100,
   runs_listed: 100,
   runs_open: 5,
+  tunnels_per_organization: 10,
   command_characters: 8192,
   domains_per_project: 100,
   replicas: 8,

@@ -46,7 +46,15 @@ export interface Row {
   readonly large: boolean;
   /** Where the query says `follow=true`, the answer is `text/event-stream`; the data of its events has the form of the result. */
   readonly streams: boolean;
+  /** The same request with an upgrade to a WebSocket of the protocol `berth.tunnel.v1` carries bytes, instead of an answer. */
+  readonly upgrades: boolean;
 }
+
+/**
+ * The WebSocket protocol of rows that say `upgrades`: binary messages are the bytes, text messages are JSON objects with a `type`
+ * beside them (`end`: no more bytes come from this side). The close frame's reason says why the tunnel ended.
+ */
+export const tunnelProtocol = "berth.tunnel.v1";
 
 /** What a path can name. */
 export type Named = "project" | "build" | "backup" | "token" | "key" | "approval" | "organization";
@@ -71,6 +79,7 @@ type Defaults = {
   changes_rights: false;
   large: false;
   streams: false;
+  upgrades: false;
 };
 type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "success" | "summary">;
 type Optional = Partial<Pick<Row, keyof Defaults>>;
@@ -94,6 +103,7 @@ const defaults: Defaults = {
   changes_rights: false,
   large: false,
   streams: false,
+  upgrades: false,
 };
 
 /** Writes a row down, with everything left out at its default: no parameters, no body, no result, no further errors. */

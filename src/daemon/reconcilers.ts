@@ -6,6 +6,7 @@ import { buildsTask } from "../reconcile/builds/builds-task.ts";
 import { certificatesTask } from "../reconcile/certificates/certificates-task.ts";
 import { cronTask } from "../reconcile/cron/cron-task.ts";
 import { databasesTask } from "../reconcile/databases/databases-task.ts";
+import { tunnelsTask } from "../reconcile/databases/tunnels-task.ts";
 import { diskTask } from "../reconcile/disk/disk-task.ts";
 import { domainsTask } from "../reconcile/domains/domains-task.ts";
 import { edgeTask } from "../reconcile/edge/edge-task.ts";
@@ -32,6 +33,7 @@ export function createReconcilers(
     tasks: [
       diskTask(platform),
       databasesTask(platform),
+      tunnelsTask(platform),
       appsTask(platform, () => wake("apps")),
       edgeTask(platform),
       domainsTask(platform),

@@ -3,6 +3,7 @@ import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
 import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
+import type { SocketStream } from "../kit/socket-stream.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
@@ -101,8 +102,17 @@ export interface Context<N extends RouteName> {
   readonly answer: (status: RouteNamed<N>["success"][number]) => void;
   /** Answers a GET with a stream of events instead of a result, until they end or `signal` aborts. */
   readonly stream: (events: AsyncIterable<ServerEvent>) => never;
+  /** The request wants a tunnel. Only of rows that say `upgrades`. */
+  readonly isUpgrade: boolean;
+  /** Answers an upgrade with a tunnel, which `work` serves until it resolves or `signal` aborts. */
+  readonly tunnel: (work: (tunnel: Tunnel) => Promise<void>) => never;
   /** What the activity row says beyond the row's label. Keys, never values. */
   readonly note: (activity: ActivityNote) => void;
+}
+
+/** The bytes of a client and the messages beside them; `signal` aborts when the tunnel must end. */
+export interface Tunnel extends SocketStream {
+  readonly signal: AbortSignal;
 }
 
 /** One event of a stream, as `text/event-stream` has it; `data` goes out as JSON. A client that comes back names the last `id` it got. */

@@ -9,6 +9,7 @@ import {
   type NamedProject,
   type RefusalText,
   type ServerEvent,
+  type Tunnel,
   type Waiting,
 } from "../features/context.ts";
 import { linkSignals } from "../kit/link-signals.ts";
@@ -49,7 +50,7 @@ export class Call {
       const result = await this.#handle(this.#options.platform.db, input);
       return this.#present(this.#row.waits ? await this.#inTime(result as Waiting<unknown>) : result);
     } catch (error) {
-      if (!(error instanceof Streamed)) throw error;
+      if (!(error instanceof Streamed) && !(error instanceof Tunnelled)) throw error;
       const close = this.#options.streams.open(this.#caller?.token_id ?? this.#request.address);
       streams = true;
       const watch = this.#watched();
@@ -57,7 +58,9 @@ export class Call {
         watch.end();
         close();
       };
-      return { status: 200, stream: { events: error.events, signal: watch.signal, end } };
+      const { signal } = watch;
+      if (error instanceof Tunnelled) return { status: 200, tunnel: { work: error.work, signal, end } };
+      return { status: 200, stream: { events: error.events, signal, end } };
     } finally {
       if (!streams) this.#watch?.end();
     }
@@ -232,6 +235,10 @@ export class Call {
       stream: (events: AsyncIterable<ServerEvent>) => {
         throw new Streamed(events);
       },
+      isUpgrade: this.#request.isUpgrade === true,
+      tunnel: (work: (tunnel: Tunnel) => Promise<void>) => {
+        throw new Tunnelled(work);
+      },
       answer: (status: SuccessStatus) => void (this.#status = status),
       note: (note: ActivityNote) => void (this.#note = { ...this.#note, ...note }),
     } as AnyContext;
@@ -274,6 +281,15 @@ class Streamed extends Error {
   constructor(events: AsyncIterable<ServerEvent>) {
     super("the answer is a stream");
     this.events = events;
+  }
+}
+
+/** Thrown by `ctx.tunnel`. */
+class Tunnelled extends Error {
+  readonly work: (tunnel: Tunnel) => Promise<void>;
+  constructor(work: (tunnel: Tunnel) => Promise<void>) {
+    super("the answer is a tunnel");
+    this.work = work;
   }
 }
 

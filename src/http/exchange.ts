@@ -1,5 +1,5 @@
 import type { SuccessStatus } from "../contract/table.ts";
-import type { HandlerPlatform, ServerEvent } from "../features/context.ts";
+import type { HandlerPlatform, ServerEvent, Tunnel } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { OpenCount } from "./open-count.ts";
@@ -16,6 +16,12 @@ export interface Answer {
     readonly signal: AbortSignal;
     readonly end: () => void;
   };
+  /** Instead of a text, for an upgrade. `end` is to be called when it is over. */
+  readonly tunnel?: {
+    readonly work: (tunnel: Tunnel) => Promise<void>;
+    readonly signal: AbortSignal;
+    readonly end: () => void;
+  };
 }
 
 export interface PipelineRequest extends RawInput {
@@ -26,6 +32,8 @@ export interface PipelineRequest extends RawInput {
   /** Where the request comes from. */
   readonly address: string;
   readonly requestId: string;
+  /** A WebSocket is asked for. */
+  readonly isUpgrade?: boolean;
   /** Aborts when the client leaves. */
   readonly gone: () => AbortSignal;
   /** Calls back once when the answer is sent or the client has left. */

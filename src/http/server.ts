@@ -20,12 +20,13 @@ import { authenticate, recordUse } from "./handlers.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
-import { createHeadCheck } from "./head-check.ts";
+import { createHeadCheck, type CheckHead } from "./head-check.ts";
 import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { createOpenCount } from "./open-count.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
+import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
 
 export interface HttpOptions {
@@ -42,6 +43,7 @@ export interface HttpOptions {
   readonly limits?: Partial<HttpLimits>;
   /** How requests are told that come over the platform's own edge; left out: every client's address is the connection's. */
   readonly edgeHeaders?: EdgeHeaders;
+  readonly tunnels?: Partial<TunnelLimits>;
   /** The dashboard, which answers every path that nothing else has. */
   readonly dashboard?: { readonly bundle: () => BundleState; readonly links: SignInLinks };
 }
@@ -110,6 +112,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
   for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
+  addTunnels(app.server, pipeline, headCheckOf(options), { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
   const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));
@@ -186,10 +189,14 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
   return app as unknown as FastifyInstance;
 }
 
+function headCheckOf({ hostnames = [], platform }: HttpOptions): CheckHead {
+  return createHeadCheck([new URL(platform.addresses.controlUrl).hostname, ...hostnames]);
+}
+
 // Node's own limit for whole requests would end long pushes, which come in over the same port.
 function createNodeServer(handle: RequestListener, options: HttpOptions, limits: HttpLimits) {
-  const { mounts = [], hostnames = [], platform, log } = options;
-  const checkHead = createHeadCheck([new URL(platform.addresses.controlUrl).hostname, ...hostnames]);
+  const { mounts = [], log } = options;
+  const checkHead = headCheckOf(options);
   const listener: RequestListener = (request, response) => {
     const mount = mounts.find(({ prefix }) => request.url?.startsWith(prefix));
     const fault = mount?.anyHost === true ? undefined : checkHead(request);

@@ -105,6 +105,28 @@ function lowerPriority(pid: number): void {
   }
 }
 
+/**
+ * Runs a program in the foreground, with this process's own streams, to its end. Ctrl-C is the program's meanwhile. With `input` its
+ * stdin is that instead. Rejects when it cannot be started.
+ */
+export async function runAttached(
+  command: Command,
+  { input, ...options }: ExecOptions & { readonly input?: Readable },
+): Promise<Pick<ExecResult, "exitCode" | "signal">> {
+  const listeners = process.rawListeners("SIGINT") as NodeJS.SignalsListener[];
+  const ignore = () => {};
+  process.removeAllListeners("SIGINT").on("SIGINT", ignore);
+  try {
+    const stdio: StdioOptions = [input === undefined ? "inherit" : "pipe", "inherit", "inherit"];
+    const child = spawn(command.file, [...command.args], { ...placement(options), stdio });
+    if (input !== undefined && child.stdin !== null) pipeline(input, child.stdin).catch(() => child.kill());
+    return await ending(child);
+  } finally {
+    process.off("SIGINT", ignore);
+    for (const listener of listeners) process.on("SIGINT", listener);
+  }
+}
+
 export interface PipedStreams {
   readonly stdin: NonNullable<ChildProcess["stdin"]>;
   readonly stdout: NonNullable<ChildProcess["stdout"]>;

@@ -19,7 +19,8 @@ export type IdPrefix =
   | "crt"
   | "ntf"
   | "alt"
-  | "pur";
+  | "pur"
+  | "tun";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -33,6 +33,10 @@ export interface PostgresHost {
    * the application's sessions. Idempotent. Rejects with `DatabaseWorkFailed` when the database does not exist.
    */
   readerLogin(spec: DatabaseSpec, database: string): Promise<RoleLogin>;
+  /** Makes a role that acts as the project's role, for one session of a person. Its name and password are the caller's choice. */
+  openSessionRole(spec: DatabaseSpec, login: RoleLogin): Promise<void>;
+  /** Ends the role's connections, hands what it owns to the project's role and drops it. Idempotent. */
+  dropSessionRole(spec: DatabaseSpec, roleName: string): Promise<void>;
   /** The names of all databases of the instance but PostgreSQL's own. */
   listDatabases(spec: DatabaseSpec): Promise<readonly string[]>;
   /**
@@ -46,6 +50,8 @@ export interface PostgresHost {
    * makes the server do, the project's owner could do as well. Rejects with `DatabaseWorkFailed`, or with the stream's error.
    */
   restore(spec: DatabaseSpec, name: string, options: RestoreOptions): Promise<void>;
+  /** The SQL text of an archive, without owners and grants; its reader learns of failures as its error. */
+  archiveAsText(spec: DatabaseSpec, options: RestoreOptions): Promise<Readable>;
   /** Counts the rows of a database's tables, as `dump` does. */
   countRows(spec: DatabaseSpec, name: string, options: CountOptions): Promise<readonly TableCount[]>;
 }

@@ -39,6 +39,7 @@ export interface Tables {
   change: ChangeTable;
   cron_job: CronJobTable;
   cron_run: CronRunTable;
+  database_tunnel: DatabaseTunnelTable;
   deployment: DeploymentTable;
   disk_use: DiskUseTable;
   domain: DomainTable;
@@ -274,6 +275,23 @@ export interface CronRunTable {
   response_excerpt: string | null;
   lease_owner: string | null;
   lease_until: Timestamp | null;
+}
+
+export interface DatabaseTunnelTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  token_id: string;
+  purpose: "session" | "dump" | "import";
+  format: "custom" | "plain" | null;
+  database_name: string | null;
+  status: Generated<"waiting" | "open" | "closed">;
+  role_name: string | null;
+  close_reason: string | null;
+  created_at: Generated<Timestamp>;
+  opened_at: Timestamp | null;
+  closed_at: Timestamp | null;
+  alive_until: Generated<Timestamp>;
 }
 
 export interface DeploymentTable {

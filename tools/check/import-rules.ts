@@ -141,7 +141,7 @@ export const importRules: readonly ImportRule[] = [
     comment: "the command line may import contract, kit and its own packages",
     from: { path: "^src/cli/", pathNot: tests() },
     to: {
-      pathNot: "^(?:src/(?:cli|contract|kit)/|node_modules/(?:commander|ignore|tar|zod|@modelcontextprotocol/sdk)/)",
+      pathNot: "^(?:src/(?:cli|contract|kit)/|node_modules/(?:commander|ignore|tar|ws|zod|@modelcontextprotocol/sdk)/)",
       dependencyTypesNot: ["core"],
     },
   },

@@ -21,10 +21,12 @@ import { withFolderLock } from "./folder-lock.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases, measureDatabases } from "./grants.ts";
 import { endSession } from "./end-session.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
+import { archiveAsText } from "./plain-text.ts";
 import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
 import { restoreDatabase } from "./restore.ts";
 import { applyRole, grantsVersion, isRoleIntact, resetSettings, setConnectionLimit } from "./role.ts";
 import { runFolder } from "../../kit/run-folder.ts";
+import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
 import { scramVerifier } from "./scram.ts";
 import { chooseConfinement, createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
@@ -76,9 +78,18 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     dropDatabase: (spec, name) => removeDatabase(options, spec, name),
     endSession: (spec, processId) => endRoleSession(options, spec, processId),
     readerLogin: (spec, database) => readerLogin(runningInstance(options, spec.id), spec, database),
+    openSessionRole: (spec, login) =>
+      withConnection(runningInstance(options, spec.id).server.superuserConnection(), (client) =>
+        createSessionRole(client, spec, login),
+      ),
+    dropSessionRole: (spec, roleName) => dropSessionRole(runningInstance(options, spec.id), spec, roleName),
     listDatabases: (spec) => databasesOf(options, spec),
     dump: (spec, dump) => dumpOwn(options, spec, dump),
     restore: (spec, name, restore) => restoreInto(options, spec, { name, ...restore }),
+    async archiveAsText(spec, given) {
+      const instance = runningInstance(options, spec.id);
+      return archiveAsText(await clientPrograms(options, instance), instance.server.superuserConnection(), given);
+    },
     countRows: async (spec, name, count) =>
       countDatabase(await backupLogin(runningInstance(options, spec.id), spec, name), count),
   };
@@ -241,6 +252,15 @@ async function backupLogin(instance: Instance, spec: DatabaseSpec, database: str
     throw failureOfQuery(error as Error);
   }
   return { ...server.superuserConnection(database), user: backupRoleOf(spec), password };
+}
+
+async function dropSessionRole({ server }: Instance, spec: DatabaseSpec, roleName: string): Promise<void> {
+  const onServer = <T>(work: (client: Client) => Promise<T>) => withConnection(server.superuserConnection(), work);
+  const databases = await onServer((client) => closeSessionRole(client, roleName));
+  if (databases === "missing") return;
+  for (const database of databases)
+    await withConnection(server.superuserConnection(database), (client) => handOverOwned(client, spec, roleName));
+  await onServer((client) => dropRole(client, roleName));
 }
 
 async function readerLogin({ server, dir }: Instance, spec: DatabaseSpec, database: string): Promise<RoleLogin> {

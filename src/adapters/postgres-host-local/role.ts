@@ -26,8 +26,7 @@ export async function applyRole(client: Client, spec: DatabaseSpec, verifier: st
     `ALTER ROLE ${role} ${attributes} CONNECTION LIMIT ${connectionLimitOf(spec)} PASSWORD ${text(verifier)} VALID UNTIL 'infinity'`,
   );
   await resetSettings(client, spec);
-  if (spec.access !== "open")
-    await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [spec.role_name]);
+  if (spec.access !== "open") await endSessions(client, spec.role_name);
 }
 
 /** Increase it when statements of this file or of grants.ts change, so that existing instances get them too. */
@@ -75,6 +74,18 @@ function connectionLimitOf({ access }: DatabaseSpec): number {
 
 function settingsOf({ access }: DatabaseSpec): Readonly<Record<string, string>> {
   return access === "open" ? settings : { ...settings, default_transaction_read_only: "on" };
+}
+
+/** Ends the sessions of the role, and those of people who act as it: they may not even log in again. */
+async function endSessions(client: Client, roleName: string): Promise<void> {
+  const { rows } = await client.query<{ rolname: string }>(
+    "SELECT rolname FROM pg_roles WHERE starts_with(rolname, $1 || '_t') AND rolcanlogin",
+    [roleName],
+  );
+  for (const { rolname } of rows) await client.query(`ALTER ROLE ${name(rolname)} NOLOGIN`);
+  await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ANY($1)", [
+    [roleName, ...rows.map(({ rolname }) => rolname)],
+  ]);
 }
 
 async function createRole(client: Client, roleName: string): Promise<void> {

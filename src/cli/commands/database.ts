@@ -7,6 +7,8 @@ import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
+import { addFiles } from "./database-files.ts";
+import { addSessions } from "./database-session.ts";
 import { addQuery } from "./database-query.ts";
 
 /** `berth db`: the project's PostgreSQL database. */
@@ -37,6 +39,8 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     ctx.output.note(() => "The application finds it in DATABASE_URL.");
   });
   addQuery(database, ctx);
+  addSessions(database, ctx);
+  addFiles(database, ctx);
 }
 
 function show(ctx: CliContext, database: Answer<"database.get">): void {

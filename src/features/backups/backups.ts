@@ -14,7 +14,7 @@ export {
   newestSize,
   newestVerifiedAt,
 } from "./queries.ts";
-export { droppedDatabases, forgetRestored, insertRestored } from "./restored.ts";
+export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases } from "./restored.ts";
 export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
 export {
   completeBackup,
@@ -88,8 +88,12 @@ export async function findBackup(db: Db | Tx, caller: { readonly org_id: string 
   return selectBackup(db, caller.org_id, id);
 }
 
+/** The name of a further database, such as `restored_20260101_0123456789`. */
+export function furtherName(word: "restored" | "imported"): string {
+  return `${word}_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}_${randomBytes(5).toString("hex")}`;
+}
+
 function freshName(kind: NewOperation["kind"]): string | null {
-  const random = randomBytes(5).toString("hex");
-  if (kind === "verify") return `${scratchPrefix}${random}`;
-  return kind === "restore" ? `restored_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}_${random}` : null;
+  if (kind === "verify") return `${scratchPrefix}${randomBytes(5).toString("hex")}`;
+  return kind === "restore" ? furtherName("restored") : null;
 }

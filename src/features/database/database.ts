@@ -16,6 +16,8 @@ export {
   type DatabaseRow,
 } from "./queries.ts";
 
+export { deadTunnels, deleteOldTunnels, markTunnelClosed } from "./tunnel-queries.ts";
+
 const secretName = "database_password";
 
 /** Gives the project a database row with random names and password; false when it has one already. */

@@ -2,6 +2,7 @@ import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, HandlerPlatform } from "../context.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { requestDatabase, specOf } from "./database.ts";
+import { requestImport, requestTunnel, showOrOpen } from "./tunnels.ts";
 import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
 
 export const database: Handlers<"database"> = {
@@ -22,6 +23,13 @@ export const database: Handlers<"database"> = {
     await ctx.platform.wakeups.send(ctx.tx, "databases", owner.project_id);
     return { outcome: (signal) => provisioned(ctx, owner, { id: row.id, signal }) };
   },
+
+  connect: (ctx, { body }) =>
+    requestTunnel(ctx, { purpose: "session", format: null, database_name: body.database ?? null }),
+  dump: (ctx, { body }) =>
+    requestTunnel(ctx, { purpose: "dump", format: body.format, database_name: body.database ?? null }),
+  import: (ctx, { body }) => requestImport(ctx, body.format),
+  tunnel: (ctx, { params, query }) => showOrOpen(ctx, params.id, query.connection === "true"),
 };
 
 function provisioned(ctx: Context<"database.create">, owner: ProjectKey, awaited: AwaitedOutcome) {

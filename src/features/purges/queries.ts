@@ -150,6 +150,7 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
 const emptiedTables = [
   "process_setting",
   "run",
+  "database_tunnel",
   "replica_usage",
   "replica_metric",
   "project_metric",

@@ -1,0 +1,30 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { start } from "../../kit/exec.ts";
+import { checkedContent, clientCommand, endOf, type ClientPrograms, type Login } from "./client-program.ts";
+import { failureOfProgram } from "./work-failure.ts";
+
+/** An archive of pg_dump as SQL text. No connection is made. */
+export function archiveAsText(
+  programs: ClientPrograms,
+  login: Login,
+  { archive, signal }: { readonly archive: Readable; readonly signal: AbortSignal },
+): Readable {
+  const args = ["--file=-", "--no-owner", "--no-acl"];
+  const { command, env } = clientCommand(programs, { program: "pg_restore", args, login });
+  const child = start(command, { env, ownGroup: true });
+  const ended = endOf(child, signal);
+  const feeding = pipeline(archive, child.stdin).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  // The text must not end for its reader before it is known that both the archive and the program ended well.
+  const check = async () => {
+    const { exitCode, stderr } = await ended;
+    signal.throwIfAborted();
+    if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
+    const fault = await feeding;
+    if (fault !== undefined) throw fault as Error;
+  };
+  return Readable.from(checkedContent(child.stdout, check), { objectMode: false });
+}

@@ -1,0 +1,119 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Command } from "commander";
+import { runAttached } from "../../kit/exec.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { inDatabaseSession, sessionEnvironment } from "../database-session.ts";
+import { CliError, usageError } from "../failures.ts";
+import { openTunnel } from "../open-tunnel.ts";
+import { portableStatements } from "../portable-statements.ts";
+
+/** `berth db dump` and `berth db import`: the whole database as a file. */
+export function addFiles(database: Command, ctx: CliContext): void {
+  addDump(database, ctx);
+  addImport(database, ctx);
+}
+
+function addDump(database: Command, ctx: CliContext): void {
+  addCommand(database, {
+    usage: "dump",
+    summary: "Write a dump of the database to stdout (owners only)",
+    examples: ["berth db dump > demo.dump", "berth db dump --format plain > demo.sql", "berth db dump -o demo.dump"],
+  })
+    .option("--format <custom|plain>", "for pg_restore, or SQL text", "custom")
+    .option("-o, --output <file>", "write into this file")
+    .option("--database <name>", "another database of the project, such as a restored one")
+    .action(async ({ output, ...body }: { format: string; output?: string; database?: string }) => {
+      const { stdout, cwd } = ctx.environment;
+      if (output === undefined && stdout.isTTY && body.format === "custom")
+        throw usageError("A dump in the custom format is not for a terminal.", "Add `> demo.dump` or --format plain.");
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const asked = await client.call("database.dump", { params: { slug }, body: { ...body, format: formatOf(body) } });
+      const tunnel = await openTunnel(ctx, `/v1/projects/${slug}/database/tunnels/${asked.id}`);
+      const target = output === undefined ? stdout : createWriteStream(resolve(cwd, output), { mode: 0o600 });
+      await pipeline(tunnel.bytes, target, { end: output !== undefined, signal: ctx.signal }).catch(async (fault) => {
+        // The platform's reason says more than the end of the stream.
+        await tunnel.ended;
+        throw fault;
+      });
+      await tunnel.ended;
+    });
+}
+
+function formatOf({ format }: { readonly format: string }): "custom" | "plain" {
+  if (format === "custom" || format === "plain") return format;
+  throw usageError("--format is custom or plain.");
+}
+
+function addImport(database: Command, ctx: CliContext): void {
+  addCommand(database, {
+    usage: "import <file>",
+    summary: "Load a dump into a new database beside the live one; promote it when it is good (owners only)",
+    examples: ["berth db import demo.dump", "berth db import demo.sql", "berth backups promote imported_…"],
+  }).action(async (file: string) => {
+    const path = resolve(ctx.environment.cwd, file);
+    const format = await formatOfFile(path);
+    const slug = await currentProject(ctx);
+    const client = await ctx.client();
+    const { id } = await client.call("database.import", { params: { slug }, body: { format } });
+    const load = format === "custom" ? loadArchive : loadStatements;
+    const name = await load(ctx, { slug, id, path });
+    ctx.output.result({ database: name }, (paint) => `${paint.green("Imported")} into the database ${name}`);
+    ctx.output.note(
+      () =>
+        `Look at it (\`berth data --database ${name}\`), then \`berth backups promote ${name}\` lets the application use it.`,
+    );
+  });
+}
+
+/** What every archive of pg_dump in the custom format begins with. */
+const magic = "PGDMP";
+
+async function formatOfFile(path: string): Promise<"custom" | "plain"> {
+  try {
+    const file = await open(path);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(magic.length)).finally(() => file.close());
+    return buffer.toString("latin1", 0, bytesRead) === magic ? "custom" : "plain";
+  } catch (fault) {
+    throw usageError(`The file cannot be read (${(fault as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+interface Import {
+  readonly slug: string;
+  readonly id: string;
+  readonly path: string;
+}
+
+async function loadArchive(ctx: CliContext, { slug, id, path }: Import): Promise<string> {
+  const tunnel = await openTunnel(ctx, `/v1/projects/${slug}/database/tunnels/${id}`);
+  const imported = tunnel.next("imported");
+  imported.catch(() => {});
+  await pipeline(createReadStream(path), tunnel.bytes, { signal: ctx.signal }).catch(async (fault) => {
+    await tunnel.ended;
+    throw fault;
+  });
+  return String((await imported)["database"]);
+}
+
+/** SQL text is for psql alone to read, so it is fed to this machine's. */
+async function loadStatements(ctx: CliContext, { slug, id, path }: Import): Promise<string> {
+  return inDatabaseSession(ctx, { slug, id }, async (session) => {
+    const args = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null"];
+    const env = { ...ctx.environment.childEnvironment, ...sessionEnvironment(session) };
+    const input = Readable.from(portableStatements(createReadStream(path)), { objectMode: false });
+    const ended = await runAttached({ file: "psql", args }, { env, cwd: ctx.environment.cwd, input });
+    if (ended.exitCode !== 0)
+      throw new CliError("refused", "import_failed", {
+        message: "The file could not be imported; psql's message is above. Nothing was kept.",
+      });
+    session.tunnel.tell({ type: "imported" });
+    return String((await session.tunnel.next("imported"))["database"]);
+  });
+}

@@ -1,0 +1,101 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { runAttached } from "../../kit/exec.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { inDatabaseSession, sessionEnvironment, type DatabaseSession } from "../database-session.ts";
+import { ApplicationExit, CliError } from "../failures.ts";
+import { wholeNumber } from "../input.ts";
+import { facts } from "../render/table.ts";
+
+/** `berth db psql` and `berth db tunnel`: PostgreSQL clients with the project's own rights. */
+export function addSessions(database: Command, ctx: CliContext): void {
+  addPsql(database, ctx);
+  addTunnel(database, ctx);
+}
+
+interface SessionOptions {
+  database?: string;
+  port?: string;
+}
+
+const otherDatabase = ["--database <name>", "another database of the project, such as a restored one"] as const;
+
+function addPsql(database: Command, ctx: CliContext): void {
+  addCommand(database, {
+    usage: "psql [arguments...]",
+    summary: "Open psql on the project's database; the role it uses ends with it (owners only)",
+    examples: ["berth db psql", "berth db psql -- -c 'select now()'", "berth db psql -- -f migrate.sql"],
+  })
+    .option(...otherDatabase)
+    .action(async (args: string[], options: SessionOptions) => {
+      const ended = await inSession(ctx, options, (session) => {
+        const env = { ...ctx.environment.childEnvironment, ...sessionEnvironment(session) };
+        return runAttached({ file: "psql", args }, { env, cwd: ctx.environment.cwd });
+      });
+      throw new ApplicationExit(ended.exitCode ?? 1);
+    });
+}
+
+function addTunnel(database: Command, ctx: CliContext): void {
+  addCommand(database, {
+    usage: "tunnel",
+    summary: "Let a graphical tool on this machine reach the database until Ctrl-C (owners only)",
+    examples: ["berth db tunnel", "berth db tunnel --port 5433"],
+  })
+    .option("--port <n>", "listen on this port of 127.0.0.1; a free one if left out")
+    .option(...otherDatabase)
+    .action((options: SessionOptions) => inSession(ctx, options, (session) => showUntilEnd(ctx, session)));
+}
+
+async function inSession<T>(
+  ctx: CliContext,
+  { database, port }: SessionOptions,
+  work: (session: DatabaseSession) => Promise<T>,
+): Promise<T> {
+  const slug = await currentProject(ctx);
+  const wanted = port === undefined ? {} : { port: wholeNumber(port, "--port", { least: 1, most: 65_535 }) };
+  const body = database === undefined ? {} : { database };
+  const { id } = await (await ctx.client()).call("database.connect", { params: { slug }, body, signal: ctx.signal });
+  return inDatabaseSession(ctx, { slug, id, ...wanted }, work).catch(explainMissing);
+}
+
+function explainMissing(fault: unknown): never {
+  if ((fault as NodeJS.ErrnoException).code !== "ENOENT") throw fault;
+  throw new CliError("refused", "psql_missing", {
+    message: "psql is not installed on this machine.",
+    hint: "Install PostgreSQL's client (`apt install postgresql-client`, `brew install libpq`), use `berth db tunnel` with another client, or `berth db query`.",
+  });
+}
+
+/** Says how to log in, with the password in a file that only this user reads and that goes with the tunnel. */
+async function showUntilEnd(
+  ctx: CliContext,
+  { port, user, password, database, tunnel }: DatabaseSession,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "berth-"));
+  try {
+    const password_file = join(folder, "pgpass");
+    await writeFile(password_file, `127.0.0.1:${port}:*:${user}:${password}\n`, { mode: 0o600 });
+    const shown = { host: "127.0.0.1", port, user, database, password_file };
+    ctx.output.result(shown, (paint) =>
+      facts(paint, [
+        ["host", shown.host],
+        ["port", String(port)],
+        ["database", database],
+        ["user", user],
+        ["password file", password_file],
+      ]),
+    );
+    ctx.output.note(() => "The file has libpq's form (PGPASSFILE). User and password end with this tunnel: Ctrl-C.");
+    const stopped = new Promise<void>((resolve) =>
+      ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
+    );
+    await Promise.race([stopped, tunnel.ended]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

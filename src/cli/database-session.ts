@@ -1,0 +1,61 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { once } from "node:events";
+import { pipeline } from "node:stream/promises";
+import type { CliContext } from "./context.ts";
+import { usageError } from "./failures.ts";
+import { openTunnel, type OpenTunnel } from "./open-tunnel.ts";
+
+/** A way into a project's database on this machine, for as long as a command works. Holds a secret. */
+export interface DatabaseSession {
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tunnel: OpenTunnel;
+}
+
+/** Opens the tunnel, listens on 127.0.0.1, and closes both when `work` is over. */
+export async function inDatabaseSession<T>(
+  ctx: CliContext,
+  given: { readonly slug: string; readonly id: string; readonly port?: number },
+  work: (session: DatabaseSession) => Promise<T>,
+): Promise<T> {
+  const path = `/v1/projects/${given.slug}/database/tunnels/${given.id}`;
+  const tunnel = await openTunnel(ctx, path);
+  const server = createServer((socket) => void carry(ctx, `${path}?connection=true`, socket));
+  try {
+    const [ready] = await Promise.all([tunnel.next("ready"), listen(server, given.port ?? 0)]);
+    const { port } = server.address() as { port: number };
+    const { user, password, database } = ready;
+    return await work({ port, user: String(user), password: String(password), database: String(database), tunnel });
+  } finally {
+    server.close();
+    tunnel.close();
+    await tunnel.ended.catch(() => {});
+  }
+}
+
+/** What libpq's programs read; the password is for a child's environment alone. */
+export function sessionEnvironment({ port, user, password, database }: DatabaseSession): Record<string, string> {
+  const server = { PGHOST: "127.0.0.1", PGPORT: String(port), PGSSLMODE: "disable" };
+  return { ...server, PGUSER: user, PGPASSWORD: password, PGDATABASE: database, PGAPPNAME: "berth" };
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
+    throw usageError(`The port ${port} cannot be listened on (${error.code}).`, "Leave --port out to get a free one.");
+  });
+}
+
+/** Each connection has a WebSocket of its own. */
+async function carry(ctx: CliContext, path: string, socket: Socket): Promise<void> {
+  socket.on("error", () => {});
+  try {
+    const { bytes, close } = await openTunnel(ctx, path);
+    await Promise.allSettled([pipeline(socket, bytes), pipeline(bytes, socket)]);
+    close();
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,99 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+const shown = [
+  ...(["id", "purpose", "format", "database_name as database", "status"] as const),
+  ...(["close_reason", "created_at", "closed_at"] as const),
+] as const;
+
+interface ProjectKey {
+  readonly org_id: string;
+  readonly project_id: string;
+}
+
+export interface NewTunnel extends ProjectKey {
+  readonly id: string;
+  readonly token_id: string;
+  readonly purpose: "session" | "dump" | "import";
+  readonly format: "custom" | "plain" | null;
+  readonly database_name: string | null;
+}
+
+export async function insertTunnel(tx: Tx, row: NewTunnel) {
+  return tx.insertInto("database_tunnel").values(row).returning(shown).executeTakeFirstOrThrow();
+}
+
+/** How many tunnels of the organization have not ended. */
+export async function livingTunnels(tx: Tx, orgId: string): Promise<number> {
+  const { count } = await tx
+    .selectFrom("database_tunnel")
+    .select(sql<number>`count(*)::integer`.as("count"))
+    .where("org_id", "=", orgId)
+    .where("status", "<>", "closed")
+    .where("alive_until", ">", sql<string>`now()`)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** A tunnel of the project. `token_id` is that of the token which may open it. */
+export async function selectTunnel(db: Db | Tx, { org_id, project_id }: ProjectKey, id: string) {
+  return db
+    .selectFrom("database_tunnel")
+    .select([...shown, "token_id"])
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("id", "=", id)
+    .executeTakeFirst();
+}
+
+/** Opens a waiting tunnel once, and notes the role that will be made for it. */
+export async function openTunnel(db: Db, id: string, roleName: string | null): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("database_tunnel")
+    .set({ status: "open", opened_at: sql`now()`, role_name: roleName, alive_until: soon })
+    .where("id", "=", id)
+    .where("status", "=", "waiting")
+    .where("alive_until", ">", sql<string>`now()`)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+const soon = sql<string>`now() + interval '30 seconds'`;
+
+/** Says that the tunnel's control plane still carries it. */
+export async function keepTunnelAlive(db: Db, id: string): Promise<void> {
+  await db
+    .updateTable("database_tunnel")
+    .set({ alive_until: soon })
+    .where("id", "=", id)
+    .where("status", "=", "open")
+    .execute();
+}
+
+export async function markTunnelClosed(db: Db | Tx, id: string, reason: string): Promise<void> {
+  await db
+    .updateTable("database_tunnel")
+    .set({ status: "closed", closed_at: sql`now()`, close_reason: reason })
+    .where("id", "=", id)
+    .where("status", "<>", "closed")
+    .execute();
+}
+
+/** Tunnels that nobody opened in time, and those whose control plane is gone. */
+export async function deadTunnels(db: Db) {
+  return db
+    .selectFrom("database_tunnel")
+    .select(["id", "org_id", "project_id", "purpose", "status", "role_name", "database_name"])
+    .where("status", "<>", "closed")
+    .where("alive_until", "<=", sql<string>`now()`)
+    .execute();
+}
+
+/** Deletes what ended more than a week ago. */
+export async function deleteOldTunnels(db: Db): Promise<void> {
+  await db
+    .deleteFrom("database_tunnel")
+    .where("status", "=", "closed")
+    .where("created_at", "<", sql<string>`now() - interval '7 days'`)
+    .execute();
+}

@@ -1,0 +1,204 @@
+import { randomBytes } from "node:crypto";
+import { connect } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { limits } from "../../contract/limits.ts";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
+import { furtherName, insertRestored, restoredDatabases } from "../backups/backups.ts";
+import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
+import { requireRoomInDatabase } from "../disk/disk.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import { specOf } from "./database.ts";
+import { databaseOf } from "./queries.ts";
+import {
+  insertTunnel,
+  keepTunnelAlive,
+  livingTunnels,
+  markTunnelClosed,
+  openTunnel,
+  selectTunnel,
+  type NewTunnel,
+} from "./tunnel-queries.ts";
+
+type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
+type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name">;
+
+/** Writes down a tunnel that its token may open within a minute. */
+export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
+  const { key } = ctx.project;
+  const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
+  if (row === undefined) return ctx.fail("no_database");
+  if (row.socket_path === null) return ctx.fail("unavailable", { error: "The database is still being made." });
+  const { database_name } = wanted;
+  if (database_name !== null && wanted.purpose !== "import" && !(await exists(ctx, database_name)))
+    return ctx.fail("not_found");
+  if ((await livingTunnels(ctx.tx, key.org_id)) >= limits.tunnels_per_organization)
+    return ctx.fail("conflict", {
+      error: `${limits.tunnels_per_organization} tunnels of the organization are open already.`,
+      hint: "End one of them first; one that was left without an end goes within a minute.",
+    });
+  const tunnel = await insertTunnel(ctx.tx, { ...key, ...wanted, id: newId("tun"), token_id: ctx.caller.token_id });
+  ctx.note({ target: ctx.project.slug, detail: { tunnel: tunnel.id } });
+  return tunnel;
+}
+
+const mostFurther = 5;
+
+/** Asks for a tunnel into a database that does not exist yet. */
+export async function requestImport(ctx: Context<"database.import">, format: "custom" | "plain") {
+  await requireRoomInDatabase(ctx);
+  const { org_id, project_id } = ctx.project.key;
+  const further = await restoredDatabases(ctx.tx, org_id, project_id);
+  if (further.length >= mostFurther)
+    return ctx.fail("conflict", {
+      error: `There are ${further.length} databases beside the live one already.`,
+      hint: "Drop one that is no longer needed: DELETE /v1/projects/:slug/database/restored/:database.",
+    });
+  return requestTunnel(ctx, { purpose: "import", format, database_name: furtherName("imported") });
+}
+
+async function exists({ tx, project }: AskingContext, name: string): Promise<boolean> {
+  const { org_id, project_id } = project.key;
+  if ((await databaseOf(tx, org_id, project_id))?.database_name === name) return true;
+  return (await restoredDatabases(tx, org_id, project_id)).some(({ database }) => database === name);
+}
+
+/** Shows a tunnel, or opens it when the request is an upgrade. */
+export async function showOrOpen(
+  ctx: Context<"database.tunnel">,
+  id: string,
+  isConnection: boolean,
+): Promise<Result<"database.tunnel">> {
+  const { key } = ctx.project;
+  const found = await selectTunnel(ctx.platform.db, key, id);
+  if (found === undefined) return ctx.fail("not_found");
+  const { token_id, ...shown } = found;
+  if (!ctx.isUpgrade) return shown;
+  const row = await databaseOf(ctx.platform.db, key.org_id, key.project_id);
+  if (row === undefined) return ctx.fail("no_database");
+  // Another token of the organization finds it, and may not use it.
+  if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token asked for this tunnel." });
+  if (isConnection) {
+    if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
+    return ctx.tunnel((tunnel) => carryConnection(row.socket_path ?? "", tunnel));
+  }
+  const own = specOf(ctx.platform.vault, row);
+  const spec = found.database === null ? own : { ...own, database_name: found.database };
+  const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
+  if (!(await openTunnel(ctx.platform.db, id, role)))
+    return ctx.fail("conflict", { error: "The tunnel was opened already, or not in time." });
+  const { purpose, format } = found;
+  return ctx.tunnel((tunnel) => serve({ platform: ctx.platform, key, id, purpose, format, role, spec, own }, tunnel));
+}
+
+function needsRole({ purpose, format }: Pick<NewTunnel, "purpose" | "format">): boolean {
+  return purpose === "session" || (purpose === "import" && format === "plain");
+}
+
+interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
+  readonly platform: HandlerPlatform;
+  readonly key: ProjectKey;
+  readonly id: string;
+  readonly role: string | null;
+  /** As the project has it. */
+  readonly own: DatabaseSpec;
+  /** With the name of the database that the tunnel leads to. */
+  readonly spec: DatabaseSpec;
+}
+
+const aliveEveryMs = 5000;
+
+async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
+  const { platform, id } = opened;
+  const timer = setInterval(() => void keepTunnelAlive(platform.db, id).catch(() => {}), aliveEveryMs);
+  let reason = "done";
+  try {
+    await serveAs(opened, tunnel);
+  } catch (error) {
+    reason = tunnel.signal.aborted ? reasonOf(tunnel.signal.reason) : reasonOf(error);
+    if (error instanceof DatabaseWorkFailed) throw new Refused("conflict", { error: error.message });
+    throw error;
+  } finally {
+    clearInterval(timer);
+    // What cannot be done now is done by the task that looks for dead tunnels.
+    if (opened.role !== null) await platform.ports.postgresHost.dropSessionRole(opened.own, opened.role);
+    await markTunnelClosed(platform.db, id, reason);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Refused || error instanceof DatabaseWorkFailed) return error.message.slice(0, 200);
+  return "The connection ended.";
+}
+
+async function serveAs(opened: Opened, tunnel: Tunnel): Promise<void> {
+  if (opened.purpose === "dump") return serveDump(opened, tunnel);
+  if (opened.purpose === "session") {
+    await letIn(opened, tunnel);
+    return ended(tunnel);
+  }
+  const { postgresHost } = opened.platform.ports;
+  const { database_name } = opened.spec;
+  await postgresHost.createDatabase(opened.own, database_name);
+  try {
+    await (opened.format === "plain" ? importByClient(opened, tunnel) : importArchive(opened, tunnel));
+    await opened.platform.db
+      .transaction()
+      .execute((tx) => insertRestored(tx, { ...opened.key, name: database_name, backup_id: null }));
+  } catch (error) {
+    await postgresHost.dropDatabase(opened.own, database_name);
+    throw error;
+  }
+  tunnel.tell({ type: "imported", database: database_name });
+}
+
+/** Makes the role of the session and tells the client, and it alone, how it logs in. */
+async function letIn({ platform, own, spec, role }: Opened, tunnel: Tunnel): Promise<void> {
+  const login = { role_name: role ?? "", password: randomBytes(24).toString("base64url") };
+  await platform.ports.postgresHost.openSessionRole(own, login);
+  tunnel.tell({ type: "ready", user: login.role_name, password: login.password, database: spec.database_name });
+}
+
+async function serveDump({ platform, own, spec, format }: Opened, { bytes, signal }: Tunnel): Promise<void> {
+  const { postgresHost } = platform.ports;
+  await postgresHost.dump(spec, {
+    signal,
+    async consume(archive) {
+      if (format === "custom") return pipeline(archive, bytes, { signal });
+      await pipeline(await postgresHost.archiveAsText(own, { archive, signal }), bytes, { signal });
+    },
+  });
+}
+
+async function importArchive({ platform, own, spec }: Opened, { bytes, signal }: Tunnel): Promise<void> {
+  await platform.ports.postgresHost.restore(own, spec.database_name, { archive: bytes, signal });
+}
+
+/** The client's own program fills the database; the client says when it is whole. */
+async function importByClient(opened: Opened, tunnel: Tunnel): Promise<void> {
+  const isWhole = new Promise<boolean>((resolve) => {
+    tunnel.onTold((message) => message["type"] === "imported" && resolve(true));
+    tunnel.bytes.once("close", () => resolve(false));
+  });
+  await letIn(opened, tunnel);
+  if (!(await isWhole)) throw new Refused("conflict", { error: "The import was ended." });
+  await opened.platform.ports.postgresHost.dropSessionRole(opened.own, opened.role ?? "");
+}
+
+/** Resolves when the client has ended the tunnel. */
+async function ended({ bytes, signal }: Tunnel): Promise<void> {
+  bytes.resume();
+  await new Promise<void>((resolve) => {
+    bytes.once("close", resolve).once("end", resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+/** A connection of the session's client to the server, which asks for its password itself. */
+async function carryConnection(socketPath: string, { bytes, signal }: Tunnel): Promise<void> {
+  const server = connect(socketPath);
+  // Either side may end first, and both ways are over then.
+  await Promise.allSettled([pipeline(bytes, server, { signal }), pipeline(server, bytes, { signal })]);
+  server.destroy();
+}

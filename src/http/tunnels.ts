@@ -1,0 +1,168 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { randomUUID } from "node:crypto";
+import { WebSocketServer, type WebSocket } from "ws";
+import { routes } from "../contract/routes.ts";
+import { tunnelProtocol, type Row } from "../contract/table.ts";
+import { Refused } from "../features/context.ts";
+import { socketStream } from "../kit/socket-stream.ts";
+import { answerTo } from "./errors.ts";
+import type { Answer, PipelineOptions } from "./exchange.ts";
+import type { CheckHead } from "./head-check.ts";
+import { runPipeline } from "./pipeline.ts";
+
+export interface TunnelLimits {
+  /** How often the other side must show that it lives. */
+  readonly heartbeatMs: number;
+  /** How long no byte may pass. */
+  readonly idleMs: number;
+}
+
+export const tunnelLimits: TunnelLimits = { heartbeatMs: 15_000, idleMs: 30 * 60_000 };
+
+/**
+ * WebSockets on the control port, for the rows that say `upgrades`. A request to upgrade passes the same pipeline as any other; what
+ * refuses it is answered as HTTP.
+ */
+export function addTunnels(server: Server, options: PipelineOptions, checkHead: CheckHead, limits: TunnelLimits): void {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: 1024 * 1024,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(tunnelProtocol) ? tunnelProtocol : false),
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => {});
+    admit(options, request, { socket, fault: checkHead(request) }).then(
+      (tunnel) => sockets.handleUpgrade(request, socket, head, (open) => void carry(open, tunnel, { options, limits })),
+      (error: unknown) => refuse(socket, error),
+    );
+  });
+}
+
+const upgradable = (routes as readonly Row[])
+  .filter(({ upgrades }) => upgrades)
+  .map((row) => ({ row, pattern: new RegExp(`^${row.path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`) }));
+
+type OpenTunnel = NonNullable<Answer["tunnel"]>;
+
+async function admit(
+  options: PipelineOptions,
+  { url = "/", headers, socket: { remoteAddress = "" } }: IncomingMessage,
+  { socket, fault }: { readonly socket: Duplex; readonly fault: string | undefined },
+): Promise<OpenTunnel> {
+  if (fault !== undefined) throw new Refused("invalid_request", { error: fault });
+  const { pathname, searchParams } = new URL(url, "http://control");
+  const found = upgradable.flatMap(({ row, pattern }) => {
+    const groups = pattern.exec(pathname)?.groups;
+    return groups === undefined ? [] : [{ row, params: decoded(groups) }];
+  })[0];
+  if (found === undefined) throw new Refused("not_found", { error: "No WebSocket is served at this path." });
+  const done = await runPipeline(options, found.row, {
+    ...{ params: found.params, query: Object.fromEntries(searchParams), body: undefined },
+    token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
+    ...{ lastEventId: undefined, idempotencyKey: undefined, address: remoteAddress, requestId: randomUUID() },
+    isUpgrade: true,
+    gone: () => goneSignal(socket),
+    whenOver: (call) => void (socket.destroyed ? call() : socket.once("close", call)),
+    setHeaders: () => {},
+  });
+  if (done.tunnel === undefined) throw new Refused("invalid_request", { error: "This cannot be opened as a tunnel." });
+  return done.tunnel;
+}
+
+function decoded(groups: Readonly<Record<string, string>>): Record<string, string> {
+  try {
+    return Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]));
+  } catch {
+    throw new Refused("not_found");
+  }
+}
+
+function goneSignal(socket: Duplex): AbortSignal {
+  const gone = new AbortController();
+  const leave = () => gone.abort(new Error("the client has left"));
+  if (socket.destroyed) leave();
+  else socket.once("close", leave);
+  return gone.signal;
+}
+
+function refuse(socket: Duplex, error: unknown): void {
+  const { status, headers, body } = answerTo(error);
+  const text = JSON.stringify(body);
+  const fields = { ...headers, "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+  socket.end(
+    [
+      `HTTP/1.1 ${status} Refused`,
+      ...lines,
+      `content-length: ${Buffer.byteLength(text)}`,
+      "connection: close",
+      "",
+      text,
+    ].join("\r\n"),
+  );
+}
+
+// RFC 6455: a reason has 123 bytes at most. Codes from 4000 on are an application's own.
+const reasonBytes = 123;
+const refusedCode = 4000;
+const cutAfterMs = 1000;
+
+/** Carries one tunnel to its end, which always has a reason. */
+async function carry(
+  socket: WebSocket,
+  { work, signal, end }: OpenTunnel,
+  { options, limits }: { readonly options: PipelineOptions; readonly limits: TunnelLimits },
+): Promise<void> {
+  const stream = socketStream(socket as never);
+  const watch = watchLife(socket, limits);
+  const over = AbortSignal.any([signal, watch.signal]);
+  const cut = new Promise<never>((_, reject) => {
+    const stop = () => reject(over.reason as Error);
+    if (over.aborted) stop();
+    else over.addEventListener("abort", stop, { once: true });
+  });
+  cut.catch(() => {});
+  try {
+    await Promise.race([work({ ...stream, signal: over }), cut]);
+    socket.close(1000, "done");
+  } catch (error) {
+    const { status, body } = answerTo(error);
+    if (status === 500 && !over.aborted) options.log.error({ error: String(error) }, "a tunnel broke");
+    socket.close(
+      refusedCode,
+      Buffer.from(over.aborted && status === 500 ? "closed" : body.error).subarray(0, reasonBytes),
+    );
+  } finally {
+    watch.end();
+    end();
+    setTimeout(() => socket.terminate(), cutAfterMs).unref();
+  }
+}
+
+/** Aborts when the other side no longer answers pings, and when no byte passes for long. */
+function watchLife(socket: WebSocket, { heartbeatMs, idleMs }: TunnelLimits) {
+  const life = new AbortController();
+  let answered = true;
+  let busyAt = Date.now();
+  let queued = 0;
+  socket.on("pong", () => void (answered = true));
+  socket.on("message", () => void (busyAt = Date.now()));
+  const beat = () => {
+    // What was sent since the last beat left traces in what the connection has written.
+    const written = (socket as unknown as { _socket?: { bytesWritten: number } })._socket?.bytesWritten ?? 0;
+    if (written - queued > pingBytes) busyAt = Date.now();
+    queued = written;
+    if (!answered && socket.bufferedAmount === 0)
+      life.abort(new Refused("unavailable", { error: "The client no longer answers." }));
+    else if (Date.now() - busyAt > idleMs)
+      life.abort(new Refused("unavailable", { error: "Nothing passed for too long." }));
+    answered = false;
+    socket.ping();
+  };
+  const timer = setInterval(beat, heartbeatMs);
+  return { signal: life.signal, end: () => clearInterval(timer) };
+}
+
+const pingBytes = 16;

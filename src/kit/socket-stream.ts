@@ -1,0 +1,67 @@
+import { Duplex } from "node:stream";
+
+/** What is used of a WebSocket of the package `ws`, on either side. */
+export interface MessageSocket {
+  send(data: Buffer | string, sent?: (error?: Error | null) => void): void;
+  close(code?: number, reason?: string): void;
+  pause(): void;
+  resume(): void;
+  on(event: "message", listener: (data: Buffer, isBinary: boolean) => void): unknown;
+  on(event: "close", listener: (code: number, reason: Buffer) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/** A stream of bytes over a socket's binary messages; its text messages are objects beside the stream. */
+export interface SocketStream {
+  readonly bytes: Duplex;
+  /** Sends an object beside the bytes. */
+  tell(message: Readonly<Record<string, unknown>>): void;
+  /** Calls back for each object of the other side. */
+  onTold(listener: (message: Readonly<Record<string, unknown>>) => void): void;
+}
+
+// The end of one direction, which WebSockets have no word for.
+const end = { type: "end" } as const;
+
+/** Carries bytes both ways with back-pressure. The stream ends with the socket. */
+export function socketStream(socket: MessageSocket): SocketStream {
+  const listeners: ((message: Readonly<Record<string, unknown>>) => void)[] = [];
+  const tell = (message: Readonly<Record<string, unknown>>) => socket.send(JSON.stringify(message), () => {});
+  let isEnded = false;
+  const bytes = new Duplex({
+    read: () => socket.resume(),
+    write: (chunk: Buffer, _, done) => socket.send(chunk, done),
+    final(done) {
+      socket.send(JSON.stringify(end), () => done());
+    },
+    destroy(error, done) {
+      socket.resume();
+      done(error);
+    },
+  });
+  bytes.on("error", () => {});
+  socket.on("message", (data, isBinary) => {
+    if (isBinary) return void (bytes.push(data) || socket.pause());
+    const message = parseObject(data);
+    if (message["type"] === end.type) {
+      isEnded = true;
+      bytes.push(null);
+    }
+    for (const listener of listeners) listener(message);
+  });
+  socket.on("error", () => {});
+  // What came before the end may not have been read yet.
+  socket.on("close", () =>
+    isEnded && !bytes.readableEnded ? bytes.once("end", () => bytes.destroy()) : bytes.destroy(),
+  );
+  return { bytes, tell, onTold: (listener) => void listeners.push(listener) };
+}
+
+function parseObject(data: Buffer): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(data.toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
