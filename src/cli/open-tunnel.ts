@@ -57,9 +57,14 @@ function opened(socket: WebSocket): Promise<void> {
 
 function refusalOf(status: number, text: string): CliError {
   const said = parsed(text);
-  const message = String(said["error"] ?? `The platform answered ${status} instead of opening a tunnel.`);
-  const hint = typeof said["hint"] === "string" ? said["hint"] : undefined;
-  return new CliError(status === 409 ? "conflict" : "refused", String(said["code"] ?? "refused"), { message, hint });
+  const message = textIn(said, "error") ?? `The platform answered ${status} instead of opening a tunnel.`;
+  const hint = textIn(said, "hint");
+  return new CliError(status === 409 ? "conflict" : "refused", textIn(said, "code") ?? "refused", { message, hint });
+}
+
+function textIn(said: Readonly<Record<string, unknown>>, field: string): string | undefined {
+  const value = said[field];
+  return typeof value === "string" ? value : undefined;
 }
 
 function parsed(text: string): Record<string, unknown> {

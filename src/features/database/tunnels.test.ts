@@ -14,7 +14,7 @@ import { testToken } from "../../../test/support/test-platform.ts";
 
 const withoutPsql = existsSync("/usr/bin/psql") ? false : "psql is not installed";
 
-describe("tunnels to a project's database", { skip: missingPart || withoutPsql, timeout: 240_000 }, () => {
+describe("tunnels to a project's database", { skip: missingPart || withoutPsql, timeout: 600_000 }, () => {
   let platform: BackupPlatform;
   let project: TestProject;
   let user: CliUser;
@@ -138,6 +138,9 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql, 
     await socket.next("ready");
     const { db } = platform.api.database;
     await db.updateTable("api_token").set({ revoked_at: new Date() }).where("id", "=", token.id).execute();
+    await platform.api.database.db
+      .transaction()
+      .execute((tx) => platform.api.platform.wakeups.send(tx, "tokens", token.id));
     assert.notEqual((await socket.closed).code, 1000);
     await rolesGone();
   });
