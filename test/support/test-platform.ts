@@ -52,7 +52,9 @@ export interface TestApiOptions {
   readonly clock?: HandlerPlatform["clock"];
   /** Where the vault's key is; left out, in a folder that goes with the API. */
   readonly keyFile?: string;
-  readonly http?: Partial<Pick<HttpOptions, "checks" | "mounts" | "limits" | "log" | "dashboard" | "edgeHeaders" | "tunnels">>;
+  readonly http?: Partial<
+    Pick<HttpOptions, "checks" | "mounts" | "limits" | "log" | "dashboard" | "edgeHeaders" | "tunnels">
+  >;
 }
 
 /** Starts the API. Call `close` in `after`. */

@@ -87,10 +87,10 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "http-knows-rows-not-nouns",
-    comment: "http may import contract, store, kit, features' handlers and front doors, and fastify",
+    comment: "http may import contract, store, kit, features' handlers and front doors, fastify and ws",
     from: { path: "^src/http/", pathNot: tests() },
     to: {
-      pathNot: `^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache)/)`,
+      pathNot: `^(?:src/(?:http|contract|store|kit)/|src/features/[^/]+\\.ts$|src/features/[^/]+/handlers\\.ts$|${frontDoor()}|node_modules/(?:fastify|@fastify/[^/]+|zod|kysely|lru-cache|ws)/)`,
       dependencyTypesNot: ["core"],
     },
   },

@@ -21,7 +21,7 @@ import { withFolderLock } from "./folder-lock.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases, measureDatabases } from "./grants.ts";
 import { endSession } from "./end-session.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
-import { archiveAsText } from "./plain-text.ts";
+import { archiveAsText } from "./archive-as-text.ts";
 import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
 import { restoreDatabase } from "./restore.ts";
 import { applyRole, grantsVersion, isRoleIntact, resetSettings, setConnectionLimit } from "./role.ts";
