@@ -49,7 +49,7 @@ export async function restoreDatabase(
   if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
 }
 
-// The program ended first, and says itself why.
-function isClosedByReader(error: unknown): boolean {
+/** Whether feeding a program failed because it ended first; it says itself why. */
+export function isClosedByReader(error: unknown): boolean {
   return ["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
