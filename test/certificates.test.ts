@@ -34,7 +34,7 @@ import { startLimitedAuthority } from "./support/limited-authority.ts";
 import { nsupdateBin, startKnot, withoutKnot } from "./support/knot.ts";
 import { startPebble, withoutPebble, type Pebble } from "./support/pebble.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
-import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 
 describe("certificates", { skip: withoutPebble }, () => {
   let dns: TestDnsServer;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { cliUser } from "./support/cli.ts";
-import { testBuild, testProject } from "./support/things.ts";
+import { testBuild, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, testToken } from "./support/test-platform.ts";
 
 test("berth logs -f prints each line once, and ends with the platform's words when its token is revoked", async () => {

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { addTraffic } from "../src/features/metrics/metrics.ts";
 import { latencyBucketsMs } from "../src/ports/edge.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
-import { testThings } from "./support/things.ts";
+import { testThings } from "./support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "./support/test-platform.ts";
 
 let api: TestApi;

@@ -14,7 +14,7 @@ import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import type { Task } from "../src/reconcile/driver.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
-import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 

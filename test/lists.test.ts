@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { newId } from "../src/kit/ids.ts";
-import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 const count = 205;

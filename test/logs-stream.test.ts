@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../src/kit/until.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
-import { testBuild, testProject } from "./support/things.ts";
+import { testBuild, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 let folder: string;

@@ -10,7 +10,7 @@ import type { Progress } from "@modelcontextprotocol/sdk/types.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { until } from "../src/kit/until.ts";
 import { cliUser, type CliUser } from "./support/cli.ts";
-import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));

@@ -16,7 +16,7 @@ import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
-import { readyReplica, testBuild, testDeployment, testProject } from "./support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 

@@ -28,7 +28,7 @@ import type { HandlerPlatform } from "../src/features/context.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { runsAll } from "./support/draw-cases.ts";
 import { testOrganization } from "./support/test-platform.ts";
-import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 
 const history = runsAll ? 100_000 : 10_000;
 /** Far more than one project needs, far less than its history. */

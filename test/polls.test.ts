@@ -17,7 +17,7 @@ import type { Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault } from "../src/store/vault.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
-import { testBuild, testDeployment, testProject } from "./support/things.ts";
+import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { testOrganization } from "./support/test-platform.ts";
 
 const projects = 20;

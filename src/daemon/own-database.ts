@@ -63,7 +63,7 @@ export async function openOwnDatabase(config: Config, parts: MachineParts, log: 
   };
 }
 
-const lookEveryMs = 2000;
+const pollEveryMs = 2000;
 
 /**
  * Starts the server again when its postmaster has ended: until then the API answers 503 and applications go on. A server that only does
@@ -86,7 +86,7 @@ export function guardServer(
     mending = look()
       .catch((error: unknown) => log.error({ err: error }, "the control plane's database could not be started"))
       .finally(() => (isMending = false));
-  }, lookEveryMs);
+  }, pollEveryMs);
   return {
     async end() {
       clearInterval(timer);

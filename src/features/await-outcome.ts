@@ -7,11 +7,11 @@ export interface AwaitedOutcome {
   /** Ends the wait; its reason is thrown. */
   readonly signal: AbortSignal;
   /** Sooner than usual, for what nobody tells of. */
-  readonly lookEveryMs?: number;
+  readonly pollEveryMs?: number;
 }
 
 // A wake-up may be lost.
-const lookEveryMs = 500;
+const pollEveryMs = 500;
 
 /** Looks when the outcome is told, and from time to time by itself, until there is one. Holds nothing meanwhile. */
 export async function awaitOutcome<T>(
@@ -25,7 +25,7 @@ export async function awaitOutcome<T>(
       awaited.signal.throwIfAborted();
       const outcome = await look();
       if (outcome !== undefined) return outcome;
-      await wakeup.wait(awaited.lookEveryMs ?? lookEveryMs, awaited.signal);
+      await wakeup.wait(awaited.pollEveryMs ?? pollEveryMs, awaited.signal);
     }
   } finally {
     wakeup.stop();

@@ -5,7 +5,7 @@ export type Admission =
   | { readonly outcome: "missing" }
   | { readonly outcome: "refused" | "unavailable"; readonly reason: string };
 
-export interface Wanted {
+export interface RequestedAccess {
   readonly path: GitPath;
   readonly access: GitAccess;
 }
@@ -17,7 +17,7 @@ export const missingText = "There is no such repository, or you may not see it.\
 export async function admit(
   gate: GitGate,
   callers: readonly GitCaller[],
-  { path, access }: Wanted,
+  { path, access }: RequestedAccess,
 ): Promise<Admission> {
   for (const caller of callers) {
     if (caller.organization_slug !== path.organization_slug) continue;

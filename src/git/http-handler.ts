@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { admit, mayGoOn, missingText, type Admission, type Wanted } from "./admission.ts";
+import { admit, mayGoOn, missingText, type Admission, type RequestedAccess } from "./admission.ts";
 import { copyCgiAnswer } from "./cgi.ts";
 import { httpBackendCommand } from "./commands.ts";
 import { faultAnswer } from "./fault-answer.ts";
@@ -62,7 +62,10 @@ async function serve(host: GitHost, req: IncomingMessage, res: ServerResponse): 
 
 /** The first step of a push asks for refs and must already need the right to push. */
 function admitCall(host: GitHost, caller: GitCaller, request: Call): Promise<Admission> {
-  const wanted: Wanted = { path: request.path, access: request.service === "git-receive-pack" ? "write" : "read" };
+  const wanted: RequestedAccess = {
+    path: request.path,
+    access: request.service === "git-receive-pack" ? "write" : "read",
+  };
   return admit(host.gate, [caller], wanted);
 }
 

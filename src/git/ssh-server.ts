@@ -22,10 +22,10 @@ export function createSshServer(host: GitHost, hostKey: string): SshServer {
   const config = { hostKeys: [hostKey], ident: "Berth", keepaliveInterval: keepaliveIntervalMs, keepaliveCountMax };
   const ssh = new ssh2.Server(config, (client: Connection, info: { ip: string; port: number }) => {
     const visitor = sockets.get(`${info.ip} ${info.port}`);
-    if (visitor) welcome(host, client, visitor);
+    if (visitor) acceptVisitor(host, client, visitor);
     else client.end();
   });
-  const server = createServer((socket) => meet(host, { sockets, ssh }, socket));
+  const server = createServer((socket) => acceptSocket(host, { sockets, ssh }, socket));
   return {
     listen: async ({ host: address, port }) => {
       await new Promise<void>((done, fail) => server.once("error", fail).listen(port, address, done));
@@ -51,7 +51,7 @@ interface Reception {
 }
 
 // The sockets are ours, not ssh2's, so that a peer that never says a word can be cut off.
-function meet({ limits }: GitHost, { sockets, ssh }: Reception, socket: Socket): void {
+function acceptSocket({ limits }: GitHost, { sockets, ssh }: Reception, socket: Socket): void {
   const address = addressKey(socket.remoteAddress ?? "");
   const strangers = [...sockets.values()].filter((each) => each.identity === null);
   const fromThere = strangers.filter((each) => each.address === address);
@@ -69,7 +69,7 @@ function meet({ limits }: GitHost, { sockets, ssh }: Reception, socket: Socket):
   ssh.injectSocket(socket);
 }
 
-function welcome(host: GitHost, client: Connection, visitor: Visitor): void {
+function acceptVisitor(host: GitHost, client: Connection, visitor: Visitor): void {
   const { limits, log } = host;
   let refusals = 0;
   client.on("error", () => {});

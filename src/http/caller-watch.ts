@@ -19,7 +19,7 @@ export interface Watched {
 }
 
 // Semantics: revocation, expiry and suspension take effect within a second, open streams included.
-const lookEveryMs = 1000;
+const pollEveryMs = 1000;
 
 export function watchCaller({ authenticator, wakeups, token, ends }: Watched): CallerWatch {
   const over = linkSignals(...ends);
@@ -30,7 +30,7 @@ export function watchCaller({ authenticator, wakeups, token, ends }: Watched): C
   };
   // A database that is away for a moment takes no right from who was admitted.
   const check = () => void look().catch(() => {});
-  const timer = token === undefined ? undefined : setInterval(check, lookEveryMs);
+  const timer = token === undefined ? undefined : setInterval(check, pollEveryMs);
   const stop = token === undefined ? () => {} : wakeups.on("tokens", check);
   return {
     signal: over.signal,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
 import { emptyTables } from "../../test/support/empty-tables.ts";
-import { testDomain, testThings, type Things } from "../../test/support/things.ts";
+import { testDomain, testThings, type Things } from "../../test/support/fixtures.ts";
 import {
   testApi,
   testOrganization,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testProject } from "../../test/support/things.ts";
+import { testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../../test/support/test-platform.ts";
 import { until } from "../kit/until.ts";
 

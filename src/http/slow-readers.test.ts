@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { testProject } from "../../test/support/things.ts";
+import { testProject } from "../../test/support/fixtures.ts";
 import {
   testApi,
   testOrganization,

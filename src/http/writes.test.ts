@@ -4,7 +4,7 @@ import { Refused } from "../features/context.ts";
 import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { emptyTables } from "../../test/support/empty-tables.ts";
-import { testProject, testThings, type Things } from "../../test/support/things.ts";
+import { testProject, testThings, type Things } from "../../test/support/fixtures.ts";
 import {
   testApi,
   testOrganization,

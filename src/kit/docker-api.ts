@@ -105,7 +105,7 @@ function send(to: { socketPath: string; agent: Agent }, call: DockerCall): Promi
 function queryOf({ query = {} }: DockerCall): string {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
-    if (value !== undefined) given.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+    if (value !== undefined) given.set(name, typeof value === "string" ? value : JSON.stringify(value));
   return given.size === 0 ? "" : `?${given.toString()}`;
 }
 

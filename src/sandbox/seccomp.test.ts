@@ -8,7 +8,7 @@ const refuse = (errno: number) => 0x00050000 | errno;
 const audit = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
 /** Runs the program as the kernel would, on one system call. */
-function judge(arch: "x64" | "arm64", number: number, args: readonly number[] = [], machine = audit[arch]): number {
+function decide(arch: "x64" | "arm64", number: number, args: readonly number[] = [], machine = audit[arch]): number {
   const program = seccompProgram(arch) as Buffer;
   const data = new Map([[0, number], [4, machine], ...args.map((value, index) => [16 + 8 * index, value] as const)]);
   let accumulator = 0;
@@ -33,28 +33,28 @@ describe("the seccomp program", () => {
     ],
   ] as const) {
     it(`lets ordinary calls pass and refuses those that break out (${arch})`, () => {
-      assert.equal(judge(arch, calls.read), allow);
+      assert.equal(decide(arch, calls.read), allow);
       for (const call of [calls.mount, calls.unshare, calls.ptrace, calls.bpf])
-        assert.equal(judge(arch, call), refuse(1));
-      assert.equal(judge(arch, calls.clone3), refuse(38));
+        assert.equal(decide(arch, call), refuse(1));
+      assert.equal(decide(arch, calls.clone3), refuse(38));
     });
     it(`lets processes and threads be made, but no namespaces (${arch})`, () => {
-      assert.equal(judge(arch, calls.clone, [0x3d0f00]), allow);
-      assert.equal(judge(arch, calls.clone, [0x10000011]), refuse(1));
+      assert.equal(decide(arch, calls.clone, [0x3d0f00]), allow);
+      assert.equal(decide(arch, calls.clone, [0x10000011]), refuse(1));
     });
     it(`knows only the families of sockets that applications use, and no terminal injection (${arch})`, () => {
-      for (const family of [1, 2, 10, 16]) assert.equal(judge(arch, calls.socket, [family]), allow);
-      assert.equal(judge(arch, calls.socket, [38]), refuse(97));
-      assert.equal(judge(arch, calls.ioctl, [0, 0x5401]), allow);
-      assert.equal(judge(arch, calls.ioctl, [0, 0x5412]), refuse(1));
+      for (const family of [1, 2, 10, 16]) assert.equal(decide(arch, calls.socket, [family]), allow);
+      assert.equal(decide(arch, calls.socket, [38]), refuse(97));
+      assert.equal(decide(arch, calls.ioctl, [0, 0x5401]), allow);
+      assert.equal(decide(arch, calls.ioctl, [0, 0x5412]), refuse(1));
     });
     it(`kills calls of another machine's numbering (${arch})`, () => {
-      assert.equal(judge(arch, calls.read, [], 0x40000003), kill);
+      assert.equal(decide(arch, calls.read, [], 0x40000003), kill);
     });
   }
 
   it("refuses the second numbering of x86-64", () => {
-    assert.equal(judge("x64", 0x40000000 + 165), refuse(38));
+    assert.equal(decide("x64", 0x40000000 + 165), refuse(38));
   });
 
   it("does not exist for processors it has no table for", () => {

@@ -7,7 +7,7 @@ import { DatabaseWorkFailed } from "../../src/ports/postgres-host.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
 import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
-import { testBuild, testDeployment } from "../support/things.ts";
+import { testBuild, testDeployment } from "../support/fixtures.ts";
 
 // What an audit needs stays, beside the final backup, and the marks by which edges and followers of changes learn that the project is gone.
 const keptTables = ["activity", "approval", "backup", "change", "project_purge", "route_change"];

@@ -50,7 +50,7 @@ async function type(lines: readonly string[], as: { home: string; uid?: number; 
     });
 }
 
-function judge(steps: Awaited<ReturnType<typeof type>>): void {
+function assertTour(steps: Awaited<ReturnType<typeof type>>): void {
   const told = steps.map((step) => `$ ${step.line}\n${step.output}(${step.exitCode})`).join("\n");
   let pushes = 0;
   for (const step of steps) {
@@ -70,7 +70,7 @@ const asThisUser = async () => {
   const platform = await startPlatform();
   const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
   try {
-    judge(await type(tourOf(platform), { home, env: tourEnvironment(platform, checkout) }));
+    assertTour(await type(tourOf(platform), { home, env: tourEnvironment(platform, checkout) }));
   } finally {
     await platform.destroy();
     rmSync(home, { recursive: true, force: true });
@@ -82,7 +82,7 @@ const asOrdinaryUser = async () => {
   chownSync(home, ordinaryUid, ordinaryUid);
   const platform = await startPlatform({ HOME: home }, { uid: ordinaryUid, dataDir: join(home, "data") });
   try {
-    judge(
+    assertTour(
       await type(tourOf(platform), {
         home,
         uid: ordinaryUid,

@@ -10,7 +10,7 @@ import type { Repositories } from "../../src/ports/repositories.ts";
 import { repositoriesTask } from "../../src/reconcile/repositories/repositories-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { commitFile, git, makeWorkTree } from "../support/git-servers.ts";
-import { testBuild, testDeployment, testProject } from "../support/things.ts";
+import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../support/test-platform.ts";
 
 let api: TestApi;

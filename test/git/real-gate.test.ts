@@ -16,7 +16,7 @@ import { until } from "../../src/kit/until.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
-import { testBuild, testDeployment, testProject } from "../support/things.ts";
+import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
 
 let api: TestApi;

@@ -4,7 +4,7 @@ import { scopes, type Scope } from "../../src/contract/access.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { changes, errorsOf, type Row } from "../../src/contract/table.ts";
-import { testThings, type Things } from "../support/things.ts";
+import { testThings, type Things } from "../support/fixtures.ts";
 import {
   testApi,
   testOrganization,

@@ -1,5 +1,5 @@
 import { tarOf } from "../support/tar.ts";
-import type { Things } from "../support/things.ts";
+import type { Things } from "../support/fixtures.ts";
 
 /** What a row ought to allow, written down a second time and on purpose: a row that changes alone turns the matrix red. */
 export interface Permission {

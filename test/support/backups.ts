@@ -17,7 +17,7 @@ import { createDriver, type Driver, type Task } from "../../src/reconcile/driver
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { databasesTask } from "../../src/reconcile/databases/databases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
-import { testProject } from "./things.ts";
+import { testProject } from "./fixtures.ts";
 import {
   emptyDisk,
   testApi,

@@ -9,7 +9,7 @@ import type { InstanceAddress } from "../../src/ports/runtime.ts";
 import type { CronSettings, Platform } from "../../src/reconcile/platform.ts";
 import type { Db } from "../../src/store/database.ts";
 import type { Vault } from "../../src/store/vault.ts";
-import { readyReplica, testBuild, testDeployment, testProject } from "./things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "./fixtures.ts";
 import { testOrganization } from "./test-platform.ts";
 
 /** What the cron task needs of a platform: a store and a clock. */

@@ -21,7 +21,7 @@ import { createIngest } from "../../src/reconcile/logs/ingest.ts";
 import { runsTask } from "../../src/reconcile/runs/runs-task.ts";
 import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
-import { testBuild, testDeployment, testProject } from "./things.ts";
+import { testBuild, testDeployment, testProject } from "./fixtures.ts";
 import { withoutCertificates } from "./without-certificates.ts";
 import { testApi, testDiskLimits, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
 

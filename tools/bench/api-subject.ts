@@ -1,7 +1,7 @@
 import fastify from "fastify";
 import pg from "pg";
 import type { HandlerPlatform } from "../../src/features/context.ts";
-import { testProject } from "../../test/support/things.ts";
+import { testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestOrganization } from "../../test/support/test-platform.ts";
 
 const columns = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.replicas, p.created_at, p.updated_at, p.deleted_at,

@@ -4,7 +4,7 @@ import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/
 import { makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createPostgresTenantDatabase } from "../../src/adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { databaseOf, requestDatabase, specOf } from "../../src/features/database/database.ts";
-import { testProject } from "../../test/support/things.ts";
+import { testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization } from "../../test/support/test-platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 

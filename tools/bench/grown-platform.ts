@@ -9,7 +9,7 @@ import { openVault } from "../../src/store/vault.ts";
 import { openWakeups, type Wakeups } from "../../src/store/wakeups.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
 import type { TestOrganization } from "../../test/support/test-platform.ts";
-import { testProject } from "../../test/support/things.ts";
+import { testProject } from "../../test/support/fixtures.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 
 /** A whole platform with one application that was pushed, and its database, to which more projects are added than could be pushed. */

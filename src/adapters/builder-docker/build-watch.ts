@@ -11,7 +11,7 @@ export interface BuildWatch {
   stop(): void;
 }
 
-const lookEveryMs = 500;
+const pollEveryMs = 500;
 // A second of processor time in 10 s is work; an engine that waits uses less.
 const busySeconds = 0.5;
 
@@ -34,7 +34,7 @@ export function watchBuild(
     if (Date.now() - heardMs < silenceMs) return;
     hung ??= look.running() ?? "the build";
     stopper.abort();
-  }, lookEveryMs);
+  }, pollEveryMs);
   return {
     signal: AbortSignal.any([time.signal, stopper.signal]),
     heard: () => (heardMs = Date.now()),

@@ -3,7 +3,7 @@ import { start } from "../../kit/exec.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
 import type { BuildEngine } from "./build-engine.ts";
-import { judgeBuild } from "./judge-build.ts";
+import { evaluateBuild } from "./evaluate-build.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { watchBuild } from "./build-watch.ts";
 import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
@@ -50,7 +50,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     time.check();
     if (!(error instanceof BuildKitFailed)) throw error;
     const { message } = error;
-    throw judgeBuild({ message, failed: progress.failed(), limits: request.limits, originalLine });
+    throw evaluateBuild({ message, failed: progress.failed(), limits: request.limits, originalLine });
   } finally {
     watch.stop();
     tar.kill("SIGKILL");

@@ -102,12 +102,12 @@ function createRoom(limit: number): Room {
 }
 
 /** How much, and which lines. */
-interface Wanted {
+interface LineQuery {
   readonly room: Room;
   readonly isWanted: (line: string) => boolean;
 }
 
-async function readNewest(dir: string, segments: readonly number[], wanted: Wanted): Promise<RuntimePage> {
+async function readNewest(dir: string, segments: readonly number[], wanted: LineQuery): Promise<RuntimePage> {
   const parts: string[][] = [];
   let cursor: StoredBatch | undefined;
   for (const segment of segments.toReversed()) {
@@ -123,7 +123,7 @@ async function readNewest(dir: string, segments: readonly number[], wanted: Want
 async function readBehind(
   dir: string,
   segments: readonly number[],
-  { after, ...wanted }: Wanted & { after: StoredBatch },
+  { after, ...wanted }: LineQuery & { after: StoredBatch },
 ): Promise<RuntimePage> {
   const lines: string[] = [];
   let cursor = after;
@@ -138,7 +138,7 @@ async function readBehind(
   return { lines: lines.map(decodeLine), cursor: formatCursor(cursor) };
 }
 
-async function lastLines(file: FileHandle, { room, isWanted }: Wanted): Promise<{ lines: string[]; end: number }> {
+async function lastLines(file: FileHandle, { room, isWanted }: LineQuery): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
   const newestFirst: string[] = [];
   // What lies before the first line feed of a block belongs to a line that begins in the block before.
@@ -160,7 +160,7 @@ async function lastLines(file: FileHandle, { room, isWanted }: Wanted): Promise<
 async function firstLines(
   file: FileHandle,
   from: number,
-  { room, isWanted }: Wanted,
+  { room, isWanted }: LineQuery,
 ): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { openBell, type Bell } from "./bell.ts";
+import { watchEnds, type EndSignal } from "./end-signal.ts";
 import { endOverFull } from "./changed-folders.ts";
 import { createFaultIsolation, type RunIsolated } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -48,7 +48,7 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
     living.delete(folder.path);
     notify(folder.record.workload_id);
   };
-  const lookAtThose = (wanted: (folder: InstanceFolder, index: number) => boolean) => {
+  const inspectInstances = (wanted: (folder: InstanceFolder, index: number) => boolean) => {
     for (const folder of [...living.values()].filter(wanted)) void runIsolated(folder.path, () => look(folder));
   };
   let looks = 0;
@@ -57,7 +57,7 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
     looks += 1;
     const pids = new Set(processIds());
     const isGone = (folder: InstanceFolder) => !pids.has(folder.shim()?.pid ?? -1);
-    lookAtThose((folder, index) => isGone(folder) || (looks + index) % closerEveryLooks === 0);
+    inspectInstances((folder, index) => isGone(folder) || (looks + index) % closerEveryLooks === 0);
     if (isLimiting || looks % outputEveryLooks !== 0) return;
     isLimiting = true;
     const isDue = (everyLooks: number) => looks % everyLooks === 0;
@@ -67,17 +67,17 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
       .finally(() => (isLimiting = false));
   };
   let timer: NodeJS.Timeout | undefined;
-  let bell: Bell | undefined;
+  let endSignal: EndSignal | undefined;
   return {
     start() {
       for (const folder of folders.all())
         void runIsolated(folder.path, () => void (isRunning(folder) && living.set(folder.path, folder)));
       timer = setInterval(tick, lookMs).unref();
-      bell = openBell(options.stateDir, (pid) => lookAtThose((folder) => folder.shim()?.pid === pid));
+      endSignal = watchEnds(options.stateDir, (pid) => inspectInstances((folder) => folder.shim()?.pid === pid));
     },
     stop() {
       clearInterval(timer);
-      bell?.close();
+      endSignal?.close();
     },
     add: (folder) => living.set(folder.path, folder),
     seesRunning: (folder) => living.has(folder.path) && folder.shim() !== undefined && !folder.settledExit(),

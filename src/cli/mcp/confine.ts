@@ -42,13 +42,13 @@ function slugInPath(path: unknown): string | undefined {
   return /^\/v1\/projects\/([^/?]+)/.exec(String(path))?.[1];
 }
 
-interface Wanted {
+interface NamedItem {
   readonly allowed: readonly string[];
   readonly name: string | undefined;
 }
 
 // Of a thing with an id the projects that may have it are asked, because the thing itself does not tell.
-async function isOfOne(client: Client, { names }: Row, { allowed, name: id }: Wanted): Promise<boolean> {
+async function isOfOne(client: Client, { names }: Row, { allowed, name: id }: NamedItem): Promise<boolean> {
   if (id === undefined) return false;
   switch (names) {
     case "project":

@@ -49,7 +49,7 @@ function Header({ project }: { readonly project: Project }) {
         <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">
           {slug}
         </Link>
-        <Standing project={project} />
+        <ProjectStatus project={project} />
         <a
           href={project.url}
           target="_blank"
@@ -78,7 +78,7 @@ function Header({ project }: { readonly project: Project }) {
   );
 }
 
-function Standing({ project }: { readonly project: Project }) {
+function ProjectStatus({ project }: { readonly project: Project }) {
   const { data } = useCall("overview.get", {});
   const seen = data?.projects.find(({ id }) => id === project.id);
   const stand = seen === undefined ? undefined : standOf(seen);

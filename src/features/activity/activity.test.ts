@@ -4,7 +4,7 @@ import { readEvents } from "../../contract/event-stream.ts";
 import { routes } from "../../contract/routes.ts";
 import type { Row } from "../../contract/table.ts";
 import { newId } from "../../kit/ids.ts";
-import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
+import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { recordCrash } from "./activity.ts";
 import { kindOf } from "./rules.ts";

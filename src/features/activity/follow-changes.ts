@@ -17,7 +17,7 @@ export interface FollowingChanges {
 // Changes come in bursts; pages read again once for each event.
 const burstMs = 150;
 // A transaction that still ran at the last look sends no second wake-up when others hid it.
-const lookEveryMs = 2000;
+const pollEveryMs = 2000;
 
 /** The organization's changes as events that do not end. Each event's id is the cursor behind it: a client that comes back misses nothing. */
 export async function* followChanges(options: FollowingChanges): AsyncGenerator<ServerEvent> {
@@ -33,7 +33,7 @@ export async function* followChanges(options: FollowingChanges): AsyncGenerator<
         yield { event: "changes", data: found, id: found.next_cursor };
       cursor = found.next_cursor;
       const either = linkSignals(signal, wake.signal);
-      await sleep(lookEveryMs, undefined, { signal: either.signal }).catch(() => {});
+      await sleep(pollEveryMs, undefined, { signal: either.signal }).catch(() => {});
       either.release();
       await sleep(burstMs, undefined, { signal }).catch(() => {});
     }

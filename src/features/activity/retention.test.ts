@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
-import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import { deleteOldActivity, deleteOldBuilds, deleteOldDeployments } from "./retention.ts";

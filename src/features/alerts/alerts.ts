@@ -2,7 +2,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { sendMessage, type Sending } from "../notifications/notifications.ts";
 import { deleteOldAlerts, insertAlert, lastResolved, openAlerts, updateAlert, type AlertRow } from "./queries.ts";
-import { calledFor, isWorse, messageOf, tellAt, type Patience, type Standing } from "./rules.ts";
+import { calledFor, isWorse, messageOf, tellAt, type Patience, type ObservedStatus } from "./rules.ts";
 
 export { countOpen } from "./queries.ts";
 export type { Patience } from "./rules.ts";
@@ -18,7 +18,7 @@ interface Thing {
   readonly subject: string;
 }
 
-type SeenThing = Thing & Standing & { readonly detail: string; readonly hint: string | null };
+type SeenThing = Thing & ObservedStatus & { readonly detail: string; readonly hint: string | null };
 
 /** What one check watches, as it stands now; `gone` is no longer bad or no longer there. */
 export interface Watched {

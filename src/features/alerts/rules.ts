@@ -8,7 +8,7 @@ export interface Patience {
 }
 
 /** How something stands, as far as alerts care. */
-export interface Standing {
+export interface ObservedStatus {
   readonly status: CheckStatus;
   /** Of the present status. */
   readonly since: string;
@@ -21,7 +21,7 @@ const unknownMs = 300_000;
 
 /** Which alert a standing calls for now; undefined for none. */
 export function calledFor(
-  { status, since, bad_since }: Standing,
+  { status, since, bad_since }: ObservedStatus,
   patience: Patience,
   now: Date,
 ): AlertSeverity | undefined {

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../../test/support/approvals.ts";
 import { emptyTables } from "../../../test/support/empty-tables.ts";
-import { testThings } from "../../../test/support/things.ts";
+import { testThings } from "../../../test/support/fixtures.ts";
 import {
   testApi,
   testOrganization,

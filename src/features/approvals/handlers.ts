@@ -29,7 +29,7 @@ function lookUp({ platform, caller }: GetContext, id: string): Promise<ApprovalR
 }
 
 // A wake-up may be lost, so it looks by itself from time to time.
-const lookEveryMs = 5000;
+const pollEveryMs = 5000;
 
 /** Waits until the request is no longer pending or the time is over. Nothing is held meanwhile but this promise. */
 async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promise<void> {
@@ -38,7 +38,7 @@ async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promis
   try {
     for (let leftMs = waitMs; leftMs > 0; leftMs = endMs - performance.now()) {
       if ((await lookUp(ctx, id))?.status !== "pending") return;
-      await wakeup.wait(Math.min(leftMs, lookEveryMs), ctx.signal);
+      await wakeup.wait(Math.min(leftMs, pollEveryMs), ctx.signal);
       ctx.signal.throwIfAborted();
     }
   } finally {

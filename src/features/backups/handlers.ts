@@ -14,7 +14,7 @@ import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeB
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
 
 // A backup that cannot even begin says so at once: a disk without room is noticed before the first byte.
-const beginning = { atMostMs: 1000, lookEveryMs: 50 };
+const beginning = { atMostMs: 1000, pollEveryMs: 50 };
 const mostRestored = 5;
 
 export const backups: Handlers<"backups"> = {
@@ -155,7 +155,7 @@ async function begun(
   const endMs = performance.now() + beginning.atMostMs;
   const { operation } = await awaitOutcome(
     ctx.platform.wakeups,
-    { id, signal, lookEveryMs: beginning.lookEveryMs },
+    { id, signal, pollEveryMs: beginning.pollEveryMs },
     async () => {
       const operation = await operationOf(ctx.platform.db, ctx.caller.org_id, id);
       const isWaiting = operation?.status === "running" && operation.phase === "waiting";

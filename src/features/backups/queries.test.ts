@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { testThings } from "../../../test/support/things.ts";
+import { testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import { dailyStates, lockDaily, newestCompleted } from "./queries.ts";

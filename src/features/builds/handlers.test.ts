@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import type { LogStore } from "../../ports/log-store.ts";
-import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
 let api: TestApi;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { testProject } from "../../../test/support/things.ts";
+import { testProject } from "../../../test/support/fixtures.ts";
 import {
   emptyDisk,
   testApi,

@@ -6,7 +6,7 @@ import { createLocalPostgresHost } from "../../adapters/postgres-host-local/loca
 import { makeTestPlace, missingPart } from "../../adapters/postgres-host-local/test-fixture.ts";
 import { createPostgresTenantDatabase } from "../../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import type { DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
-import { testProject } from "../../../test/support/things.ts";
+import { testProject } from "../../../test/support/fixtures.ts";
 import {
   testApi,
   testOrganization,

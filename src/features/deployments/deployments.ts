@@ -14,7 +14,7 @@ import {
   goodBefore,
   goodOf,
   insertDeployment,
-  lockStanding,
+  lockProjectStatus,
   lockStarting,
   numberOf,
   setActive,
@@ -63,8 +63,8 @@ export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes 
 export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge, type Confirmed } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
-/** What making a deployment needs of the world. */
-export interface Making {
+/** What dependencies a deployment needs of the world. */
+export interface DeployDependencies {
   readonly vault: Vault;
   readonly wakeups: Wakeups;
 }
@@ -78,7 +78,7 @@ interface MadeDeployment {
 }
 
 /** A made deployment, or why there can be none now: what always may stand against it, and what only its maker knows. */
-export type Made<Reason extends string> =
+export type CreateDeploymentResult<Reason extends string> =
   | MadeDeployment
   | { readonly outcome: "in_progress" | "project_deleted" | "org_suspended" | Reason };
 
@@ -101,13 +101,17 @@ interface BuiltSource extends Source {
 }
 
 /** Deploys what a build made, with the settings and variables of this moment. */
-export async function deployBuild(making: Making, tx: Tx, source: BuiltSource): Promise<Made<"branch_moved">> {
-  const project = await lockStanding(tx, source.org_id, source.project_id);
+export async function deployBuild(
+  dependencies: DeployDependencies,
+  tx: Tx,
+  source: BuiltSource,
+): Promise<CreateDeploymentResult<"branch_moved">> {
+  const project = await lockProjectStatus(tx, source.org_id, source.project_id);
   if (project.standing !== "living") return { outcome: project.standing };
   if (await comingDeployment(tx, source.org_id, source.project_id)) return { outcome: "in_progress" };
   if (await hasMoved(tx, source)) return { outcome: "branch_moved" };
-  const variables = await variablesOf(tx, making.vault, source);
-  return make(making, tx, {
+  const variables = await variablesOf(tx, dependencies.vault, source);
+  return createDeployment(dependencies, tx, {
     ...pick(source),
     trigger: source.trigger,
     port: project.port ?? source.settings?.port ?? null,
@@ -137,19 +141,19 @@ const switchMs = 60_000;
 
 /** Starts the active image anew with the variables of this moment: because they changed, or because a caller wants a restart. */
 export async function restartDeployment(
-  making: Making,
+  dependencies: DeployDependencies,
   tx: Tx,
   project: { org_id: string; project_id: string },
   trigger: "variables" | "restart",
-): Promise<Made<"nothing">> {
+): Promise<CreateDeploymentResult<"nothing">> {
   const { org_id, project_id } = project;
-  const locked = await lockStanding(tx, org_id, project_id);
+  const locked = await lockProjectStatus(tx, org_id, project_id);
   if (locked.standing !== "living") return { outcome: locked.standing };
   const active = await activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
   if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
-  const variables = await variablesOf(tx, making.vault, project);
-  return make(making, tx, {
+  const variables = await variablesOf(tx, dependencies.vault, project);
+  return createDeployment(dependencies, tx, {
     ...pick({ ...project, ...active }),
     trigger,
     port: active.port,
@@ -168,13 +172,13 @@ export async function restartDeployment(
  * one further back, and never to what the first one left behind.
  */
 export async function rollBack(
-  making: Making,
+  dependencies: DeployDependencies,
   tx: Tx,
   project: { org_id: string; project_id: string },
   number?: number,
-): Promise<Made<"nothing">> {
+): Promise<CreateDeploymentResult<"nothing">> {
   const { org_id, project_id } = project;
-  const locked = await lockStanding(tx, org_id, project_id);
+  const locked = await lockProjectStatus(tx, org_id, project_id);
   if (locked.standing !== "living") return { outcome: locked.standing };
   const active = await activeOf(tx, org_id, project_id);
   if (active === undefined) return { outcome: "nothing" };
@@ -185,12 +189,12 @@ export async function rollBack(
       : await goodOf(tx, org_id, project_id, number);
   if (target === undefined) return { outcome: "nothing" };
   if (await comingDeployment(tx, org_id, project_id)) return { outcome: "in_progress" };
-  const variables = openVariables(making.vault, {
+  const variables = openVariables(dependencies.vault, {
     project_id,
     id: target.id,
     sealed_variables: target.sealed_variables,
   });
-  const made = await make(making, tx, {
+  const made = await createDeployment(dependencies, tx, {
     ...pick({ ...project, ...target }),
     trigger: "rollback",
     port: target.port,
@@ -200,8 +204,8 @@ export async function rollBack(
     restored_from: target.restored_from ?? target.id,
     lease_owner: null,
   });
-  await setRestoredVariables(tx, made.id, sealVariables(making.vault, project_id, variables));
-  return { ...made, changed_variables: differingKeys(await variablesOf(tx, making.vault, project), variables) };
+  await setRestoredVariables(tx, made.id, sealVariables(dependencies.vault, project_id, variables));
+  return { ...made, changed_variables: differingKeys(await variablesOf(tx, dependencies.vault, project), variables) };
 }
 
 /** The names of variables that are not the same in both. */
@@ -237,7 +241,7 @@ async function switchStep(
   { org_id, project_id }: TakenDeployment,
   step: () => Promise<void>,
 ): Promise<Switched> {
-  const { standing } = await lockStanding(tx, org_id, project_id);
+  const { standing } = await lockProjectStatus(tx, org_id, project_id);
   if (standing !== "living") return standing;
   if (!(await lockStarting(tx, lease))) return "lease_lost";
   await step();
@@ -256,7 +260,7 @@ export async function failDeployment(
 ): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
     // In the order of `activate`, so that the two never wait for each other.
-    await lockStanding(tx, deployment.org_id, deployment.project_id);
+    await lockProjectStatus(tx, deployment.org_id, deployment.project_id);
     if (!(await setFailed(tx, lease, failure))) return false;
     if (deployment.trigger === "variables" && isOwnFault(failure)) await settleVariables(tx, deployment);
     return true;
@@ -284,16 +288,16 @@ export async function variablesOfDeployment(
   return row && openVariables(vault, row);
 }
 
-async function make(
-  making: Making,
+async function createDeployment(
+  dependencies: DeployDependencies,
   tx: Tx,
   wanted: Omit<DeploymentRow, "id" | "sealed_variables"> & { variables: Record<string, string> },
 ): Promise<MadeDeployment> {
   const { variables, ...row } = wanted;
   const id = newId("dep");
-  const sealed_variables = making.vault.seal(row.project_id, `deployment:${id}`, JSON.stringify(variables));
+  const sealed_variables = dependencies.vault.seal(row.project_id, `deployment:${id}`, JSON.stringify(variables));
   const number = await insertDeployment(tx, { ...row, id, sealed_variables });
-  await making.wakeups.send(tx, "releases", id);
+  await dependencies.wakeups.send(tx, "releases", id);
   return { outcome: "made", id, number };
 }
 

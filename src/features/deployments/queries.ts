@@ -39,12 +39,12 @@ export async function getDeployment(db: Db | Tx, orgId: string, id: string) {
 }
 
 /** A project that may be served, or why it may not. */
-export type Standing =
+export type ProjectStatus =
   | { readonly standing: "living"; readonly port: number | null; readonly health_path: string | null }
   | { readonly standing: "project_deleted" | "org_suspended" };
 
 /** Serialises numbering and switching per project, and says whether it may be served now. */
-export async function lockStanding(tx: Tx, orgId: string, projectId: string): Promise<Standing> {
+export async function lockProjectStatus(tx: Tx, orgId: string, projectId: string): Promise<ProjectStatus> {
   const project = await lockProject(tx, { org_id: orgId, project_id: projectId });
   if (project === undefined || project.deleted_at !== null) return { standing: "project_deleted" };
   // Read after the lock was got, because waiting for it may have taken long.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { testProject } from "../../../test/support/things.ts";
+import { testProject } from "../../../test/support/fixtures.ts";
 import {
   testApi,
   testDiskLimits as limits,

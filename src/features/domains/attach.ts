@@ -5,7 +5,7 @@ import type { Tx } from "../../store/database.ts";
 import { claim, holderOf, insertDomain, lockDomains } from "./queries.ts";
 
 /** A hostname for a project. */
-export interface Wanted {
+export interface DesiredDomain {
   readonly org_id: string;
   readonly project_id: string;
   readonly hostname: string;
@@ -22,7 +22,7 @@ export type Attached =
   | { readonly outcome: "taken"; readonly proof: string };
 
 /** Gives a project a hostname that nobody has. */
-export async function attach(tx: Tx, wanted: Wanted): Promise<Attached> {
+export async function attach(tx: Tx, wanted: DesiredDomain): Promise<Attached> {
   const count = await lockDomains(tx, wanted);
   if (count === undefined) return { outcome: "project_deleted" };
   const present = await attachedTo(tx, wanted);
@@ -34,7 +34,11 @@ export async function attach(tx: Tx, wanted: Wanted): Promise<Attached> {
 }
 
 /** The same for an organization whose TXT record was seen: whoever has the hostname loses it. */
-export async function takeOver(tx: Tx, wanted: Wanted, now: Date): Promise<Attached & { readonly loser?: Loser }> {
+export async function takeOver(
+  tx: Tx,
+  wanted: DesiredDomain,
+  now: Date,
+): Promise<Attached & { readonly loser?: Loser }> {
   const count = await lockDomains(tx, wanted);
   if (count === undefined) return { outcome: "project_deleted" };
   if (count >= limits.domains_per_project) return { outcome: "full" };
@@ -54,7 +58,7 @@ export interface Loser {
   readonly project_id: string;
 }
 
-async function attachedTo(tx: Tx, wanted: Wanted): Promise<Attached | undefined> {
+async function attachedTo(tx: Tx, wanted: DesiredDomain): Promise<Attached | undefined> {
   const holder = await holderOf(tx, wanted.hostname);
   if (holder === undefined) return undefined;
   if (holder.project_id === wanted.project_id) return { outcome: "already" };
@@ -62,7 +66,7 @@ async function attachedTo(tx: Tx, wanted: Wanted): Promise<Attached | undefined>
   return { outcome: "taken", proof: await claim(tx, claimOf(wanted), false) };
 }
 
-async function insert(tx: Tx, wanted: Wanted, txt_seen_at: Date | null): Promise<string | undefined> {
+async function insert(tx: Tx, wanted: DesiredDomain, txt_seen_at: Date | null): Promise<string | undefined> {
   const id = newId("dom");
   const dns_detail = "The name has not been looked up yet.";
   if (!(await insertDomain(tx, { ...wanted, id, dns_detail, txt_seen_at }))) return undefined;
@@ -70,6 +74,6 @@ async function insert(tx: Tx, wanted: Wanted, txt_seen_at: Date | null): Promise
   return id;
 }
 
-function claimOf({ org_id, hostname, zone }: Wanted) {
+function claimOf({ org_id, hostname, zone }: DesiredDomain) {
   return { org_id, hostname, zone, proof: `berth-proof=${randomBytes(24).toString("base64url")}` };
 }

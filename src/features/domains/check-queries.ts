@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import type { DomainRow } from "./queries.ts";
-import type { Judgement } from "./rules.ts";
+import type { DnsResult } from "./rules.ts";
 
 /** Takes hostnames that are due, so that no other control plane looks them up too. Returns their ids. */
 export async function takeDueChecks(db: Db, most: number): Promise<readonly string[]> {
@@ -30,8 +30,8 @@ export async function takeStaleChecks(
 export type Change = "served" | "lost" | "recovered" | "none";
 
 /** Writes a judgement down. */
-export async function writeJudgement(tx: Tx, domain: DomainRow, judged: Judgement, nextMs: number): Promise<Change> {
-  const { dns_status, dns_detail, verdict } = judged;
+export async function writeDnsResult(tx: Tx, domain: DomainRow, evaluated: DnsResult, nextMs: number): Promise<Change> {
+  const { dns_status, dns_detail, verdict } = evaluated;
   const before = await tx
     .selectFrom("domain")
     .select(["verified_at", "lost_at"])
@@ -47,7 +47,7 @@ export async function writeJudgement(tx: Tx, domain: DomainRow, judged: Judgemen
       dns_detail,
       checked_at: sql<string>`now()`,
       next_check_at: sql<string>`now() + make_interval(secs => ${nextMs / 1000})`,
-      ...(judged.txt_seen ? { txt_seen_at: sql<string>`now()` } : {}),
+      ...(evaluated.txt_seen ? { txt_seen_at: sql<string>`now()` } : {}),
       ...(verdict === "serve" ? { verified_at: sql<string>`coalesce(verified_at, now())`, lost_at: null } : {}),
       ...(verdict === "lost" && before.verified_at !== null ? { lost_at: sql<string>`coalesce(lost_at, now())` } : {}),
     })
@@ -59,7 +59,7 @@ export async function writeJudgement(tx: Tx, domain: DomainRow, judged: Judgemen
 
 function changeOf(
   before: { verified_at: string | null; lost_at: string | null },
-  verdict: Judgement["verdict"],
+  verdict: DnsResult["verdict"],
 ): Change {
   if (verdict === "serve" && before.verified_at === null) return "served";
   if (verdict === "serve" && before.lost_at !== null) return "recovered";

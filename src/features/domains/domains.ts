@@ -8,12 +8,12 @@ import {
   markClaimVerified,
   takeDueChecks,
   takeStaleChecks,
-  writeJudgement,
+  writeDnsResult,
   type Change,
 } from "./check-queries.ts";
 import { zoneOf, type OwnNames } from "./parse-hostname.ts";
 import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
-import { judge, nextCheckMs, proofName, type Sighting } from "./rules.ts";
+import { evaluateDns, nextCheckMs, proofName, type DnsObservation } from "./rules.ts";
 
 /** What the platform is called and where it is reached. All names are in lower case. */
 export interface DomainSettings extends OwnNames {
@@ -84,10 +84,10 @@ export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly 
 }
 
 async function checkDomain(platform: Checking, row: DomainRow): Promise<void> {
-  const judged = judge(row, await look(platform.ports.dns, row), platform.domains.publicAddresses);
-  const nextMs = nextCheckMs(row, judged, platform.clock.now().getTime());
+  const evaluated = evaluateDns(row, await look(platform.ports.dns, row), platform.domains.publicAddresses);
+  const nextMs = nextCheckMs(row, evaluated, platform.clock.now().getTime());
   await platform.db.transaction().execute(async (tx) => {
-    const change = await writeJudgement(tx, row, judged, nextMs);
+    const change = await writeDnsResult(tx, row, evaluated, nextMs);
     if (change === "served") await markClaimVerified(tx, row);
     if (change === "served") await platform.wakeups.send(tx, "edge", row.project_id);
     const action = actions[change];
@@ -105,7 +105,7 @@ const actions: Readonly<Record<Change, string | null>> = {
 
 const notAsked: DnsAnswer = { outcome: "none" };
 
-async function look(dns: Dns, { hostname }: DomainRow): Promise<Sighting> {
+async function look(dns: Dns, { hostname }: DomainRow): Promise<DnsObservation> {
   const addresses = await dns.addresses(hostname);
   const texts = addresses.outcome === "unavailable" ? notAsked : await dns.texts(proofName(hostname));
   return { addresses, texts };

@@ -4,7 +4,7 @@ import type { Result } from "../../contract/routes.ts";
 import { recordActivity, recordEvent } from "../activity/activity.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { findProject } from "../projects/projects.ts";
-import { attach, takeOver, type Attached, type Wanted } from "./attach.ts";
+import { attach, takeOver, type Attached, type DesiredDomain } from "./attach.ts";
 import { checkDomains, checkStaleDomains, ownZones } from "./domains.ts";
 import { parseHostname } from "./parse-hostname.ts";
 import { presentDomain } from "./present-domain.ts";
@@ -13,7 +13,7 @@ import { proofName } from "./rules.ts";
 
 export const domains: Handlers<"domains"> = {
   async attach(ctx, { params, body }) {
-    const wanted = await wish(ctx, params.slug, body.hostname);
+    const wanted = await desiredDomain(ctx, params.slug, body.hostname);
     const attached = await attach(ctx.tx, wanted);
     const { outcome } = attached;
     const { project_id, hostname: target } = wanted;
@@ -22,7 +22,7 @@ export const domains: Handlers<"domains"> = {
     if (attached.outcome === "taken") return { outcome: () => moveOrRefuse(ctx, wanted, attached.proof) };
     const refused = refusalOf(attached);
     if (refused !== undefined) return ctx.fail(...refused);
-    return { outcome: () => lookAndShow(ctx, wanted, attached) };
+    return { outcome: () => checkAndShow(ctx, wanted, attached) };
   },
 
   async list(ctx) {
@@ -46,7 +46,7 @@ export const domains: Handlers<"domains"> = {
 type AttachContext = Context<"domains.attach">;
 
 // The hostname is looked at before the project's state: a request that can never succeed is told so first.
-async function wish(ctx: AttachContext, slug: string, text: string): Promise<Wanted> {
+async function desiredDomain(ctx: AttachContext, slug: string, text: string): Promise<DesiredDomain> {
   const project = await findProject(ctx.tx, ctx.caller, slug);
   if (project === undefined) return ctx.fail("not_found");
   const parsed = parseHostname(text, ctx.platform.domains);
@@ -75,7 +75,11 @@ function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "projec
 }
 
 /** Another organization has the name: it moves if the caller's TXT record is there, and else the caller learns which one. */
-async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): Promise<Result<"domains.attach">> {
+async function moveOrRefuse(
+  ctx: AttachContext,
+  wanted: DesiredDomain,
+  proof: string,
+): Promise<Result<"domains.attach">> {
   const name = proofName(wanted.hostname);
   const texts = await ctx.platform.ports.dns.texts(name);
   const isProven = texts.outcome === "found" && texts.values.some((text) => text.trim() === proof);
@@ -104,13 +108,17 @@ async function moveOrRefuse(ctx: AttachContext, wanted: Wanted, proof: string): 
   });
   const refused = refusalOf(moved);
   if (refused !== undefined) return ctx.fail(...refused);
-  return lookAndShow(ctx, wanted, moved);
+  return checkAndShow(ctx, wanted, moved);
 }
 
 // Enough for servers that answer at all; the reconciler goes on with the others.
 const lookMs = 4000;
 
-async function lookAndShow(ctx: AttachContext, wanted: Wanted, attached: Attached): Promise<Result<"domains.attach">> {
+async function checkAndShow(
+  ctx: AttachContext,
+  wanted: DesiredDomain,
+  attached: Attached,
+): Promise<Result<"domains.attach">> {
   const { platform } = ctx;
   if (attached.outcome === "attached") await atMost(lookMs, checkDomains(platform, [attached.id]), ctx);
   const row = await domainOf(platform.db, wanted, { hostname: wanted.hostname, ownZones: ownZones(platform.domains) });

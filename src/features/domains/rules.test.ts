@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { DnsAnswer } from "../../ports/dns.ts";
-import { judge, nextCheckMs, type KnownDomain } from "./rules.ts";
+import { evaluateDns, nextCheckMs, type KnownDomain } from "./rules.ts";
 
 const now = Date.parse("2026-01-02T00:00:00.000Z");
 const at = (hoursAgo: number) => new Date(now - hoursAgo * 3_600_000).toISOString();
@@ -19,7 +19,7 @@ const fresh: KnownDomain = {
   needs_txt: false,
 };
 const outcome = (domain: Partial<KnownDomain>, addresses: DnsAnswer, texts: DnsAnswer = none) => {
-  const { dns_status, verdict } = judge({ ...fresh, ...domain }, { addresses, texts }, own);
+  const { dns_status, verdict } = evaluateDns({ ...fresh, ...domain }, { addresses, texts }, own);
   return `${dns_status} ${verdict}`;
 };
 
@@ -54,7 +54,7 @@ describe("what a look at the DNS means", () => {
   for (const [what, actual, expected] of cases) test(`${what}: ${expected}`, () => assert.equal(actual, expected));
 
   test("a proxy in front of the name is called by its name, and what to do with it", () => {
-    const { dns_detail } = judge(fresh, { addresses: found("172.67.1.1", "2606:4700::1111"), texts: none }, own);
+    const { dns_detail } = evaluateDns(fresh, { addresses: found("172.67.1.1", "2606:4700::1111"), texts: none }, own);
     assert.match(
       dns_detail,
       /proxy \(172\.67\.1\.1, 2606:4700::1111\).*DNS only.*TXT record _berth\.app\.example\.com with the value berth-proof=1/,
@@ -65,7 +65,7 @@ describe("what a look at the DNS means", () => {
 describe("how often a name is looked up", () => {
   const next = (domain: Partial<KnownDomain>, addresses: DnsAnswer) => {
     const known = { ...fresh, ...domain };
-    return nextCheckMs(known, judge(known, { addresses, texts: none }, own), now) / 1000;
+    return nextCheckMs(known, evaluateDns(known, { addresses, texts: none }, own), now) / 1000;
   };
   test("one that is awaited: often at first, then less and less", () => {
     assert.deepEqual(

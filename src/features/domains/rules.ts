@@ -17,13 +17,13 @@ export interface KnownDomain {
 }
 
 /** What a look at the DNS found. */
-export interface Sighting {
+export interface DnsObservation {
   readonly addresses: DnsAnswer;
   readonly texts: DnsAnswer;
 }
 
 /** What a look means. */
-export interface Judgement {
+export interface DnsResult {
   readonly dns_status: NameStatus;
   readonly dns_detail: string;
   readonly txt_seen: boolean;
@@ -32,7 +32,7 @@ export interface Judgement {
 }
 
 /** Decides from what was seen. No answer of the servers changes nothing, so that a fault of DNS takes nobody offline. */
-export function judge(domain: KnownDomain, seen: Sighting, ownAddresses: readonly string[]): Judgement {
+export function evaluateDns(domain: KnownDomain, seen: DnsObservation, ownAddresses: readonly string[]): DnsResult {
   if (seen.addresses.outcome === "unavailable") return unanswered(domain);
   const txt_seen = seen.texts.outcome === "found" && seen.texts.values.some((text) => text.trim() === domain.proof);
   const isProven = txt_seen || domain.txt_seen_at !== null || !domain.needs_txt;
@@ -44,12 +44,12 @@ export function judge(domain: KnownDomain, seen: Sighting, ownAddresses: readonl
   return { ...told(domain, { own, elsewhere, isProven, txt_seen }), txt_seen, verdict: verdictOf(domain, isOurs) };
 }
 
-function unanswered(domain: KnownDomain): Judgement {
+function unanswered(domain: KnownDomain): DnsResult {
   const dns_detail = "The DNS servers did not answer; it is tried again soon.";
   return { dns_status: domain.dns_status, dns_detail, txt_seen: false, verdict: "keep" };
 }
 
-function verdictOf(domain: KnownDomain, isOurs: boolean): Judgement["verdict"] {
+function verdictOf(domain: KnownDomain, isOurs: boolean): DnsResult["verdict"] {
   if (isOurs) return "serve";
   return domain.verified_at === null ? "withhold" : "lost";
 }
@@ -61,7 +61,7 @@ interface Seen {
   readonly txt_seen: boolean;
 }
 
-function told(domain: KnownDomain, seen: Seen): Pick<Judgement, "dns_status" | "dns_detail"> {
+function told(domain: KnownDomain, seen: Seen): Pick<DnsResult, "dns_status" | "dns_detail"> {
   const { own, elsewhere, isProven } = seen;
   if (own.length === 0 && elsewhere.length === 0) return missing(domain);
   if (elsewhere.length > 0) return { dns_status: "mismatch", dns_detail: mismatchText(domain, seen) };
@@ -72,7 +72,7 @@ function told(domain: KnownDomain, seen: Seen): Pick<Judgement, "dns_status" | "
   };
 }
 
-function missing(domain: KnownDomain): Pick<Judgement, "dns_status" | "dns_detail"> {
+function missing(domain: KnownDomain): Pick<DnsResult, "dns_status" | "dns_detail"> {
   if (domain.verified_at !== null) return { dns_status: "mismatch", dns_detail: "The name has no address any more." };
   return { dns_status: "pending", dns_detail: "The name has no address yet." };
 }
@@ -149,9 +149,9 @@ const hourMs = 60 * minuteMs;
  * When to look again, in milliseconds from now: a name whose owner is just writing records often, one that stands hourly.
  * `lost` names are looked at often, because each minute counts for their owner.
  */
-export function nextCheckMs(domain: Pick<KnownDomain, "created_at">, judged: Judgement, nowMs: number): number {
-  if (judged.verdict === "keep" || judged.verdict === "lost") return 2 * minuteMs;
-  if (judged.dns_status === "ok") return hourMs;
+export function nextCheckMs(domain: Pick<KnownDomain, "created_at">, evaluated: DnsResult, nowMs: number): number {
+  if (evaluated.verdict === "keep" || evaluated.verdict === "lost") return 2 * minuteMs;
+  if (evaluated.dns_status === "ok") return hourMs;
   const ageMs = nowMs - Date.parse(domain.created_at);
   if (ageMs < hourMs) return 15_000;
   return ageMs < 24 * hourMs ? 5 * minuteMs : hourMs;

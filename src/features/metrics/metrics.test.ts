@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
-import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { addLook, addReplicaSamples, addTraffic, enlistLooks, pruneMetrics, takeDueLooks } from "./metrics.ts";
 import { quantile } from "./rules.ts";

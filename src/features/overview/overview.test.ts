@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/things.ts";
+import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
 let api: TestApi;

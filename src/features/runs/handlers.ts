@@ -52,7 +52,7 @@ export const runs: Handlers<"runs"> = {
 type Key = Context<"runs.get">["project"]["key"];
 
 const chunkBytes = 64 * 1024;
-const lookEveryMs = 200;
+const pollEveryMs = 200;
 
 /** 0 where the text is no number, which no run has. */
 function numberOf(text: string): number {
@@ -94,6 +94,6 @@ async function awaitEnd(
     const found = await runWithOutput(ctx.platform, ctx.project.key, number, 0);
     if (found === undefined) return ctx.fail("not_found");
     if (found.run.finished_at !== null || Date.now() >= endMs) return found;
-    await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
+    await sleep(pollEveryMs, undefined, { signal }).catch(() => {});
   }
 }

@@ -137,13 +137,13 @@ async function restore(work: Work): Promise<End> {
 }
 
 async function verify(work: Work): Promise<End> {
-  const verdict = await judge(work);
+  const verdict = await verifyRestored(work);
   await work.progress.enter("cleaning");
   await cleanUp(work);
   return { problem: null, write: (tx) => recordVerdict(tx, work.operation, verdict) };
 }
 
-async function judge(work: Work): Promise<Verdict> {
+async function verifyRestored(work: Work): Promise<Verdict> {
   const { platform, operation, spec, signal, progress } = work;
   const name = operation.database_name as string;
   try {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
-import { testBuild, testProject, testThings } from "../../../test/support/things.ts";
+import { testBuild, testProject, testThings } from "../../../test/support/fixtures.ts";
 import {
   emptyDisk,
   testDiskLimits,

@@ -47,7 +47,7 @@ export class CronCalls {
   }
 
   /** Keeps the leases, and tries again what a fault of the database left undone. */
-  async tend(): Promise<void> {
+  async reconcileCalls(): Promise<void> {
     await renewRuns(this.#platform.db, this.#platform.owner, [...this.#open.keys(), ...this.#waiting()]);
     if (this.#ends.length > 0) this.#writeSoon();
     this.#startSoon();

@@ -30,7 +30,7 @@ export function cronTask(platform: Platform): Task {
     topics: ["cron"],
     async run(signal) {
       const now = platform.clock.now();
-      await scheduler.tend(now);
+      await scheduler.reconcileSchedules(now);
       const due = await scheduler.claim(now, signal);
       await scheduler.adopt();
       if (due === 0) await scheduler.prune();
@@ -54,14 +54,14 @@ class Scheduler {
   }
 
   /** Looks after the clock and the leases, about once a second: at the full minute there is no time for it. */
-  async tend(now: Date): Promise<void> {
+  async reconcileSchedules(now: Date): Promise<void> {
     const { db, log } = this.#platform;
     if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now);
     this.#lastMs = now.getTime();
     if (performance.now() - this.#tendedAt < periodMs) return;
     this.#tendedAt = performance.now();
     // Its own first: after a suspend of the machine their leases have run out too.
-    await this.calls.tend();
+    await this.calls.reconcileCalls();
     await releaseDeadLeases(db, "cron_run");
     const lost = await closeLostRuns(db, now);
     if (lost > 0) log.warn({ runs: lost }, "closed cron runs whose scheduler ended in the middle");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
-import { testProject } from "../../../test/support/things.ts";
+import { testProject } from "../../../test/support/fixtures.ts";
 import {
   emptyDisk,
   testDiskLimits,

@@ -23,28 +23,28 @@ const patienceMs = 15_000;
 
 /** Makes the databases that were asked for, and keeps all of them running. */
 export function databasesTask(platform: Platform, resting: Resting = createResting()): Task {
-  const mending = new Map<string, Promise<void>>();
+  const repairs = new Map<string, Promise<void>>();
   // A server outlives the control plane that started it: each is brought in line once with what this one asks of it.
   const inLine = new Set<string>();
 
-  /** One database's trouble is no reason to neglect the others. */
-  async function tend(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
+  /** A failure of one database must not stop the loop. */
+  async function reconcileDatabase(row: DatabaseRow, signal: AbortSignal): Promise<"fine" | "down"> {
     try {
-      if (mending.has(row.id)) return "down";
+      if (repairs.has(row.id)) return "down";
       const isKnown = row.status === "ready" && inLine.has(row.id);
       if (isKnown && resting.isResting(row.id) && platform.ports.postgresHost.hasProcess(row.id)) return "fine";
       resting.wake(row.id);
-      const fine = await isFine(platform, row, resting);
+      const fine = await isHealthy(platform, row, resting);
       if (fine && inLine.has(row.id)) return "fine";
-      const work = mend(platform, row, { signal, fine })
+      const work = repairDatabase(platform, row, { signal, fine })
         .then((done) => void (done && inLine.add(row.id)))
-        .catch((error: unknown) => troubled(platform, row, error))
-        .finally(() => mending.delete(row.id));
-      mending.set(row.id, work);
+        .catch((error: unknown) => logFailure(platform, row, error))
+        .finally(() => repairs.delete(row.id));
+      repairs.set(row.id, work);
       await settlesWithin(work, patienceMs);
       if (fine) return "fine";
     } catch (error) {
-      troubled(platform, row, error);
+      logFailure(platform, row, error);
     }
     return "down";
   }
@@ -59,25 +59,25 @@ export function databasesTask(platform: Platform, resting: Resting = createResti
       await resting.begin(platform.ports.dataDisk);
       let down = 0;
       await mapWithConcurrency(rows, maxConcurrency, async (row) => {
-        if (!signal.aborted && (await tend(row, signal)) === "down") down += 1;
+        if (!signal.aborted && (await reconcileDatabase(row, signal)) === "down") down += 1;
       });
       return { detail: down === 0 ? `${rows.length} running` : `${rows.length} wanted, ${down} had to be started` };
     },
     async settle() {
-      await Promise.all(mending.values());
+      await Promise.all(repairs.values());
     },
   };
 }
 
-function troubled(platform: Platform, row: DatabaseRow, error: unknown): void {
-  platform.log.error({ err: error, database: row.id }, "could not tend a database; it will be tried again");
+function logFailure(platform: Platform, row: DatabaseRow, error: unknown): void {
+  platform.log.error({ err: error, database: row.id }, "could not reconcile a database; it will be tried again");
 }
 
 /**
- * A row that says anything but `ready` is mended also when its server runs: it may be that only the row was not written. So is a role
+ * A row that says anything but `ready` is repaired also when its server runs: it may be that only the row was not written. So is a role
  * that its owner has changed.
  */
-async function isFine(platform: Platform, row: DatabaseRow, resting: Resting): Promise<boolean> {
+async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting): Promise<boolean> {
   if (row.status !== "ready") return false;
   const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
   if (seen.state !== "running") return false;
@@ -90,7 +90,7 @@ async function isFine(platform: Platform, row: DatabaseRow, resting: Resting): P
 }
 
 /** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
-async function mend(
+async function repairDatabase(
   platform: Platform,
   row: DatabaseRow,
   { signal, fine }: { signal: AbortSignal; fine: boolean },
@@ -100,9 +100,11 @@ async function mend(
   // A server that recovers on a full disk only fills what is left: it is started when there is room again.
   const { is_full } = await platform.ports.dataDisk.observe();
   const endpoint =
-    is_full && !fine ? undefined : await holdLease(platform.db, lease, signal, (held) => bringUp(platform, row, held));
+    is_full && !fine
+      ? undefined
+      : await holdLease(platform.db, lease, signal, (held) => startDatabase(platform, row, held));
   if (signal.aborted) return false;
-  if (endpoint !== undefined) await ready(platform, row, lease, endpoint);
+  if (endpoint !== undefined) await markDatabaseReady(platform, row, lease, endpoint);
   else if (!fine) await databaseFailed(platform.db, lease, is_full ? noRoom : failure);
   await platform.wakeups.send(platform.db, "outcomes", row.id);
   return endpoint !== undefined;
@@ -124,7 +126,7 @@ const noRoom: Failure = {
 };
 
 /** Undefined when the host cannot start it; whether our own rows can be written is another matter. */
-async function bringUp(
+async function startDatabase(
   platform: Platform,
   row: DatabaseRow,
   signal: AbortSignal,
@@ -140,7 +142,12 @@ async function bringUp(
   }
 }
 
-async function ready(platform: Platform, row: DatabaseRow, lease: Lease, endpoint: DatabaseEndpoint): Promise<void> {
+async function markDatabaseReady(
+  platform: Platform,
+  row: DatabaseRow,
+  lease: Lease,
+  endpoint: DatabaseEndpoint,
+): Promise<void> {
   await platform.db.transaction().execute(async (tx) => {
     if (!(await databaseReady(tx, lease, endpoint))) return;
     // The application learns of a new database, or of a new port, by a restart with the new variables.

@@ -19,7 +19,7 @@ export interface Check {
 const standardTimeoutMs = 10_000;
 
 /** Looks once. A look that throws or takes too long is `unknown`; then nothing is said about the check's subjects. */
-export async function lookAt(check: Check, machine: string, log: Log): Promise<CheckReport> {
+export async function runCheck(check: Check, machine: string, log: Log): Promise<CheckReport> {
   const { name, patience, scope, timeoutMs = standardTimeoutMs } = check;
   const report = { name, patience, machine: scope === "machine" ? machine : "" };
   const ending = new AbortController();

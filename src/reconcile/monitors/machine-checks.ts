@@ -4,14 +4,14 @@ import { ownDatabase } from "../../features/status/status.ts";
 import type { Platform } from "../platform.ts";
 import type { Check } from "./check.ts";
 import {
-  judgeClock,
-  judgeDisk,
-  judgeInodes,
-  judgeLoad,
-  judgeMemory,
+  evaluateClock,
+  evaluateDisk,
+  evaluateInodes,
+  evaluateLoad,
+  evaluateMemory,
   parseMeminfo,
   type MemoryUse,
-} from "./judge-machine.ts";
+} from "./evaluate-machine.ts";
 
 const minuteMs = 60_000;
 
@@ -26,7 +26,7 @@ export function machineChecks({ db, settings: { monitors } }: Platform): readonl
       patience: { warnMs: 5 * minuteMs, failMs: 0 },
       async look() {
         const { bsize, blocks, bfree, bavail } = await statfs(dataDir);
-        return [judgeDisk({ total: blocks * bsize, free: bfree * bsize, available: bavail * bsize }, disk)];
+        return [evaluateDisk({ total: blocks * bsize, free: bfree * bsize, available: bavail * bsize }, disk)];
       },
     },
     {
@@ -35,20 +35,20 @@ export function machineChecks({ db, settings: { monitors } }: Platform): readonl
       patience: { warnMs: 5 * minuteMs, failMs: 0 },
       async look() {
         const { files, ffree } = await statfs(dataDir);
-        return [judgeInodes({ total: files, free: ffree }, disk)];
+        return [evaluateInodes({ total: files, free: ffree }, disk)];
       },
     },
     {
       name: "memory",
       scope,
       patience: { warnMs: 10 * minuteMs, failMs: 2 * minuteMs },
-      look: async () => [judgeMemory(await readMemory(), memory)],
+      look: async () => [evaluateMemory(await readMemory(), memory)],
     },
     {
       name: "load",
       scope,
       patience: { warnMs: 15 * minuteMs, failMs: null },
-      look: async () => [judgeLoad(loadavg()[1] ?? 0, availableParallelism(), monitors.loadWarn)],
+      look: async () => [evaluateLoad(loadavg()[1] ?? 0, availableParallelism(), monitors.loadWarn)],
     },
     {
       name: "clock",
@@ -58,7 +58,7 @@ export function machineChecks({ db, settings: { monitors } }: Platform): readonl
         const before = Date.now();
         const { now } = await ownDatabase(db);
         const after = Date.now();
-        return [judgeClock(Date.parse(now) - (before + after) / 2, (after - before) / 2)];
+        return [evaluateClock(Date.parse(now) - (before + after) / 2, (after - before) / 2)];
       },
     },
   ];

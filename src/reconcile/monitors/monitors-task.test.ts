@@ -8,7 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
 import { testDiskLimits } from "../../../test/support/test-platform.ts";
-import { readyReplica } from "../../../test/support/things.ts";
+import { readyReplica } from "../../../test/support/fixtures.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";

@@ -4,7 +4,7 @@ import { saveMachine, type MachineDescription } from "../../features/platform/pl
 import { recordReports } from "../../features/status/status.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
-import { lookAt, type Check } from "./check.ts";
+import { runCheck, type Check } from "./check.ts";
 import { folderSizes } from "./folder-sizes.ts";
 import { machineChecks, readMemory } from "./machine-checks.ts";
 import { partChecks, type Probes } from "./part-checks.ts";
@@ -31,7 +31,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
       });
       // The others are being started at the same moment: what is not there yet is no failure, and nobody shall wait for a slow look.
       if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
-      const reports = await Promise.all(due().map((check) => lookAt(check, monitors.machine, platform.log)));
+      const reports = await Promise.all(due().map((check) => runCheck(check, monitors.machine, platform.log)));
       await recordReports(platform, reports);
       const bad = reports
         .flatMap(({ findings }) => findings)

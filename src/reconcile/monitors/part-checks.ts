@@ -5,14 +5,14 @@ import type { Platform } from "../platform.ts";
 import { overall, type Check } from "./check.ts";
 import {
   edgeIsSilent,
-  judgeEdge,
-  judgeIsolation,
-  judgeMachines,
-  judgeNotifications,
-  judgeOwnDatabase,
-  judgeScheduler,
-  judgeTasks,
-} from "./judge-parts.ts";
+  evaluateEdge,
+  evaluateIsolation,
+  evaluateMachines,
+  evaluateNotifications,
+  evaluateOwnDatabase,
+  evaluateScheduler,
+  evaluateTasks,
+} from "./evaluate-parts.ts";
 
 /** What only the process itself can tell. */
 export interface Probes {
@@ -39,19 +39,19 @@ export function partChecks(platform: Platform, probes: Probes): readonly Check[]
       everyMs: minuteMs,
       // It was so at the start already, and whoever started it was told.
       patience: { warnMs: null, failMs: null },
-      look: async () => judgeIsolation((await ports.runtime.describe()).missing),
+      look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
     },
     {
       name: "notifications",
       scope: "shared",
       patience,
-      look: async () => judgeNotifications(await lateNotifications(db)),
+      look: async () => evaluateNotifications(await lateNotifications(db)),
     },
     {
       name: "control_planes",
       scope: "shared",
       patience: { warnMs: null, failMs: 0 },
-      look: async () => judgeMachines(await machineAges(db)),
+      look: async () => evaluateMachines(await machineAges(db)),
     },
   ];
 }
@@ -65,7 +65,7 @@ function ownDatabaseCheck({ db, wakeups }: Platform): Check {
       const before = performance.now();
       const { connections, most } = await ownDatabase(db);
       const answeredInMs = performance.now() - before;
-      return [judgeOwnDatabase({ answeredInMs, connections, most, isListening: wakeups.isListening() })];
+      return [evaluateOwnDatabase({ answeredInMs, connections, most, isListening: wakeups.isListening() })];
     },
   };
 }
@@ -81,7 +81,7 @@ function edgeCheck({ db, ports }: Platform): Check {
     tooLong: edgeIsSilent,
     async look() {
       const drawn = await lastRouteVersion(db);
-      const finding = judgeEdge(await ports.edge.observe(), before);
+      const finding = evaluateEdge(await ports.edge.observe(), before);
       before = drawn;
       return [finding];
     },
@@ -113,13 +113,13 @@ function taskChecks({ tasks }: Probes): readonly Check[] {
       name: "reconcilers",
       scope: "machine",
       patience,
-      look: async () => judgeTasks(others(tasks()), new Date(), sinceMs()),
+      look: async () => evaluateTasks(others(tasks()), new Date(), sinceMs()),
     },
     {
       name: "scheduler",
       scope: "machine",
       patience,
-      look: async () => [judgeScheduler(scheduler(), new Date(), sinceMs())],
+      look: async () => [evaluateScheduler(scheduler(), new Date(), sinceMs())],
     },
   ];
 }

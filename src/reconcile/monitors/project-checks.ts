@@ -13,15 +13,15 @@ import {
 import type { Platform } from "../platform.ts";
 import type { Check } from "./check.ts";
 import {
-  judgeBackups,
-  judgeCertificates,
-  judgeCrashes,
-  judgeCron,
-  judgeDatabases,
-  judgeDiskLimits,
-  judgeDomains,
-  judgeWork,
-} from "./judge-projects.ts";
+  evaluateBackups,
+  evaluateCertificates,
+  evaluateCrashes,
+  evaluateCron,
+  evaluateDatabases,
+  evaluateDiskLimits,
+  evaluateDomains,
+  evaluateWork,
+} from "./evaluate-projects.ts";
 
 const minuteMs = 60_000;
 
@@ -38,16 +38,16 @@ export function projectChecks(platform: Platform): readonly Check[] {
       patience: soon,
       everyMs: minuteMs,
       timeoutMs: 30_000,
-      look: (signal) => lookAtDatabases(platform, signal),
+      look: (signal) => checkDatabases(platform, signal),
     },
-    { name: "crash_loops", scope, patience: atOnce, look: async () => judgeCrashes(await crashes(db)) },
-    { name: "cron", scope, patience: soon, look: async () => [judgeCron(await cronLateness(db))] },
+    { name: "crash_loops", scope, patience: atOnce, look: async () => evaluateCrashes(await crashes(db)) },
+    { name: "cron", scope, patience: soon, look: async () => [evaluateCron(await cronLateness(db))] },
     {
       name: "work",
       scope,
       patience: atOnce,
       look: async () =>
-        judgeWork(await openWork(db), {
+        evaluateWork(await openWork(db), {
           buildMs: settings.buildLimits.timeoutMs,
           deploymentMs: settings.releaseTimeoutMs + settings.health.budgetMs,
         }),
@@ -57,7 +57,7 @@ export function projectChecks(platform: Platform): readonly Check[] {
       scope,
       patience: soon,
       everyMs: minuteMs,
-      look: async () => judgeDiskLimits(await projectsNearLimits(db, settings.disk)),
+      look: async () => evaluateDiskLimits(await projectsNearLimits(db, settings.disk)),
     },
     {
       name: "backups",
@@ -65,7 +65,7 @@ export function projectChecks(platform: Platform): readonly Check[] {
       patience: atOnce,
       everyMs: minuteMs,
       look: async () =>
-        judgeBackups(await backupAges(db), {
+        evaluateBackups(await backupAges(db), {
           seconds: settings.monitors.backupAgeMs / 1000,
           daily: settings.backups.daily,
         }),
@@ -75,14 +75,14 @@ export function projectChecks(platform: Platform): readonly Check[] {
       scope,
       patience: { warnMs: 15 * minuteMs, failMs: 0 },
       everyMs: minuteMs,
-      look: async () => judgeDomains(await troubledDomains(db), (await countDomains(db)).served),
+      look: async () => evaluateDomains(await troubledDomains(db), (await countDomains(db)).served),
     },
     {
       name: "certificates",
       scope,
       patience: atOnce,
       everyMs: minuteMs,
-      look: async () => judgeCertificates(await troubledDomains(db), (await countDomains(db)).certificates),
+      look: async () => evaluateCertificates(await troubledDomains(db), (await countDomains(db)).certificates),
     },
   ];
 }
@@ -90,7 +90,7 @@ export function projectChecks(platform: Platform): readonly Check[] {
 const together = 8;
 
 /** Asks every database that ought to run, a few at a time. */
-async function lookAtDatabases(platform: Platform, signal: AbortSignal) {
+async function checkDatabases(platform: Platform, signal: AbortSignal) {
   const names = await readyDatabaseNames(platform.db);
   const rows = (await wantedDatabases(platform.db)).filter((row) => names.has(row.id));
   const waiting = [...rows];
@@ -102,7 +102,7 @@ async function lookAtDatabases(platform: Platform, signal: AbortSignal) {
   };
   await Promise.all(Array.from({ length: Math.min(together, rows.length) }, work));
   const troubled = await troubledDatabases(platform.db);
-  return judgeDatabases({ total: rows.length + troubled.length, troubled, silent });
+  return evaluateDatabases({ total: rows.length + troubled.length, troubled, silent });
 }
 
 async function answers(platform: Platform, row: DatabaseRow): Promise<boolean> {

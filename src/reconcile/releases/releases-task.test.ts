@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { testBuild, testDeployment, testProject } from "../../../test/support/things.ts";
+import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { LogStore } from "../../ports/log-store.ts";

@@ -23,7 +23,9 @@ export function repositoriesTask(platform: Platform): Task {
       let mended = 0;
       for (const row of rows.filter((each) => !asDeployed.has(each.build_id))) {
         // One damaged repository is no reason to leave the others as they are.
-        const moved = await mend(platform, row).catch((error: unknown) => troubled(platform, row.project_id, error));
+        const moved = await repairBranch(platform, row).catch((error: unknown) =>
+          logFailure(platform, row.project_id, error),
+        );
         if (moved === true) mended += 1;
         if (moved !== undefined) asDeployed.add(row.build_id);
       }
@@ -48,7 +50,7 @@ async function sweep(platform: Platform): Promise<void> {
     );
 }
 
-function troubled(platform: Platform, projectId: string, error: unknown): undefined {
+function logFailure(platform: Platform, projectId: string, error: unknown): undefined {
   platform.log.error(
     { err: error, project_id: projectId },
     "could not compare a branch with what serves; it will be tried again",
@@ -56,7 +58,10 @@ function troubled(platform: Platform, projectId: string, error: unknown): undefi
   return undefined;
 }
 
-async function mend(platform: Platform, row: Awaited<ReturnType<typeof pushedDeployments>>[number]): Promise<boolean> {
+async function repairBranch(
+  platform: Platform,
+  row: Awaited<ReturnType<typeof pushedDeployments>>[number],
+): Promise<boolean> {
   const { repositories } = platform.ports;
   const moved = await moveBranch(platform, row);
   if (moved) {

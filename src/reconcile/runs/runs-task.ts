@@ -11,7 +11,7 @@ import type { Platform } from "../platform.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 
 const concurrent = 8;
-const lookEveryMs = 300;
+const pollEveryMs = 300;
 
 /** Runs one-off commands, each once: one whose control plane died is closed, never begun again. */
 export function runsTask(platform: Platform, wake: () => void): Task {
@@ -68,7 +68,7 @@ function watchCancel({ db }: Platform, { id }: TakenRun, signal: AbortSignal) {
     if (!(await mayGoOn(db, id).catch(() => true))) cancel.abort(new Error("the run was cancelled"));
   };
   void look();
-  const timer = setInterval(() => void look(), lookEveryMs);
+  const timer = setInterval(() => void look(), pollEveryMs);
   return {
     signal: cancel.signal,
     end() {

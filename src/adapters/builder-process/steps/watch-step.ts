@@ -26,7 +26,7 @@ interface Watching {
 }
 
 const reportEveryMs = 10_000;
-const lookEveryMs = 500;
+const pollEveryMs = 500;
 // Of the 10 s between two reports. An idle process that wakes up now and then uses less.
 const busySeconds = 0.5;
 
@@ -59,7 +59,7 @@ export function watchStep({ limits, time, log }: Watching, step: Step, { kill, c
     isSilent = true;
     end();
   };
-  const looking = setInterval(look, lookEveryMs);
+  const looking = setInterval(look, pollEveryMs);
   time.signal.addEventListener("abort", end, { once: true });
   if (time.signal.aborted) end();
   return {

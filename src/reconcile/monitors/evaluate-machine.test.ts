@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judgeClock, judgeDisk, judgeInodes, judgeLoad, judgeMemory, parseMeminfo } from "./judge-machine.ts";
+import {
+  evaluateClock,
+  evaluateDisk,
+  evaluateInodes,
+  evaluateLoad,
+  evaluateMemory,
+  parseMeminfo,
+} from "./evaluate-machine.ts";
 
 const gib = 1024 ** 3;
 const thresholds = { warnPercent: 85, failPercent: 95 };
@@ -19,22 +26,22 @@ describe("a disk", () => {
     { name: "is full with less than 512 MiB left, however small it is", use: disk(1, 0.4), status: "fail" },
   ] as const;
   for (const { name, use, status } of table) {
-    test(name, () => assert.equal(judgeDisk(use, thresholds).status, status));
+    test(name, () => assert.equal(evaluateDisk(use, thresholds).status, status));
   }
 });
 
 test("inodes are judged by the same thresholds, and not at all where the file system has no limit", () => {
-  const statuses = [100, 15, 5].map((free) => judgeInodes({ total: 100, free }, thresholds).status);
+  const statuses = [100, 15, 5].map((free) => evaluateInodes({ total: 100, free }, thresholds).status);
   assert.deepEqual(statuses, ["ok", "warn", "fail"]);
-  assert.equal(judgeInodes({ total: 0, free: 0 }, thresholds).status, "ok");
+  assert.equal(evaluateInodes({ total: 0, free: 0 }, thresholds).status, "ok");
 });
 
 test("memory is judged by what is available, caches counted as available", () => {
   const text = "MemTotal:       1000 kB\nMemFree:          10 kB\nMemAvailable:    500 kB\nBuffers: 0 kB\n";
   assert.deepEqual(parseMeminfo(text), { total: 1_024_000, available: 512_000 });
-  assert.equal(judgeMemory(parseMeminfo(text), thresholds).status, "ok");
-  assert.equal(judgeMemory({ total: 100, available: 12 }, thresholds).status, "warn");
-  assert.equal(judgeMemory({ total: 100, available: 4 }, thresholds).status, "fail");
+  assert.equal(evaluateMemory(parseMeminfo(text), thresholds).status, "ok");
+  assert.equal(evaluateMemory({ total: 100, available: 12 }, thresholds).status, "warn");
+  assert.equal(evaluateMemory({ total: 100, available: 4 }, thresholds).status, "fail");
 });
 
 test("a text that says nothing about memory is no answer", () => {
@@ -42,9 +49,9 @@ test("a text that says nothing about memory is no answer", () => {
 });
 
 test("load is a warning per processor and never a failure", () => {
-  assert.equal(judgeLoad(15, 4, 4).status, "ok");
-  assert.equal(judgeLoad(16, 4, 4).status, "warn");
-  assert.equal(judgeLoad(10_000, 4, 4).status, "warn");
+  assert.equal(evaluateLoad(15, 4, 4).status, "ok");
+  assert.equal(evaluateLoad(16, 4, 4).status, "warn");
+  assert.equal(evaluateLoad(10_000, 4, 4).status, "warn");
 });
 
 describe("a clock", () => {
@@ -56,6 +63,6 @@ describe("a clock", () => {
   ] as const;
   for (const { off, window, status } of table) {
     test(`that differs by ${off} ms, known to ${window} ms, is ${status}`, () =>
-      assert.equal(judgeClock(off, window).status, status));
+      assert.equal(evaluateClock(off, window).status, status));
   }
 });

@@ -13,7 +13,7 @@ interface Judged {
 }
 
 /** The failure that BuildKit's words and a step's output tell of. */
-export function judgeBuild(judged: Judged): BuildRefused {
+export function evaluateBuild(judged: Judged): BuildRefused {
   const { failed, originalLine } = judged;
   const message = judged.message.replace(/^(?:failed to (?:solve|build|create)[^:]*: )+/, "");
   const [, line, parse] = /^(?:dockerfile )?parse error (?:on )?line (\d+): (.*)/is.exec(message) ?? [];

@@ -19,7 +19,7 @@ export interface DiskUse {
 const leastBytes = 512 * 1024 ** 2;
 
 /** Space on the disk of the data folder. `fail` means that writes are about to be refused. */
-export function judgeDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
+export function evaluateDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
   const used = total - free;
   const percent = (100 * used) / Math.max(1, used + available);
   const detail = `${percent.toFixed(0)} % of the data folder's disk is used; ${bytesText(available)} is free.`;
@@ -30,7 +30,7 @@ export function judgeDisk({ total, free, available }: DiskUse, { warnPercent, fa
 const roomHint = "`berth platform` shows what takes the space. Make room, or give the data folder a larger disk.";
 
 /** Files that the disk of the data folder can still hold. Some file systems have no such limit: total 0. */
-export function judgeInodes(
+export function evaluateInodes(
   { total, free }: Pick<DiskUse, "total" | "free">,
   { warnPercent, failPercent }: Thresholds,
 ): Finding {
@@ -59,7 +59,7 @@ export function parseMeminfo(text: string): MemoryUse {
 }
 
 /** Memory that programs can still get without pushing others out. */
-export function judgeMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
+export function evaluateMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
   const percent = (100 * (total - available)) / total;
   const detail = `${percent.toFixed(0)} % of ${bytesText(total)} is in use; ${bytesText(available)} is available.`;
   const hint =
@@ -69,7 +69,7 @@ export function judgeMemory({ total, available }: MemoryUse, { warnPercent, fail
 }
 
 /** The load of the last five minutes. A busy machine is slow and not broken, so this never fails. */
-export function judgeLoad(load: number, cpus: number, warnPerCpu: number): Finding {
+export function evaluateLoad(load: number, cpus: number, warnPerCpu: number): Finding {
   const detail = `The load of the last five minutes is ${load.toFixed(1)} on ${counted(cpus, "processor")}.`;
   if (load / cpus < warnPerCpu) return overall("ok", detail);
   return overall(
@@ -82,7 +82,7 @@ export function judgeLoad(load: number, cpus: number, warnPerCpu: number): Findi
 const skewMs = { warn: 1000, fail: 10_000 };
 
 /** How far this machine's clock is from the database's. `windowMs` is how long asking took: the difference is known no better. */
-export function judgeClock(differenceMs: number, windowMs: number): Finding {
+export function evaluateClock(differenceMs: number, windowMs: number): Finding {
   const sureMs = Math.max(0, Math.abs(differenceMs) - windowMs);
   const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms (within ${Math.round(windowMs)} ms).`;
   const hint = "Run a time service (chrony, systemd-timesyncd) on both machines: cron jobs run by this clock.";

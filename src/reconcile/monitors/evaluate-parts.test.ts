@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TaskStatus } from "../driver.ts";
 import {
-  judgeEdge,
-  judgeIsolation,
-  judgeMachines,
-  judgeNotifications,
-  judgeOwnDatabase,
-  judgeScheduler,
-  judgeTasks,
-} from "./judge-parts.ts";
+  evaluateEdge,
+  evaluateIsolation,
+  evaluateMachines,
+  evaluateNotifications,
+  evaluateOwnDatabase,
+  evaluateScheduler,
+  evaluateTasks,
+} from "./evaluate-parts.ts";
 
 const now = new Date("2026-01-02T03:00:00.000Z");
 const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000).toISOString();
@@ -25,7 +25,7 @@ describe("the control plane's database", () => {
     { name: "fails with hardly any connection left", given: { connections: 95 }, status: "fail" },
   ] as const;
   for (const { name, given, status } of table) {
-    test(name, () => assert.equal(judgeOwnDatabase({ ...standard, ...given }).status, status));
+    test(name, () => assert.equal(evaluateOwnDatabase({ ...standard, ...given }).status, status));
   }
 });
 
@@ -39,15 +39,15 @@ describe("the edge", () => {
     detail: "",
   });
   const table = [
-    { name: "fails when it does not run", status: judgeEdge(edge(false, 0), null), expected: "fail" },
-    { name: "is not asked for a version at the first look", status: judgeEdge(edge(true, 0), null), expected: "ok" },
+    { name: "fails when it does not run", status: evaluateEdge(edge(false, 0), null), expected: "fail" },
+    { name: "is not asked for a version at the first look", status: evaluateEdge(edge(true, 0), null), expected: "ok" },
     {
       name: "is a warning while it serves by older routes than the last look saw",
-      status: judgeEdge(edge(true, 6), 7),
+      status: evaluateEdge(edge(true, 6), 7),
       expected: "warn",
     },
-    { name: "is ok with the routes of the last look", status: judgeEdge(edge(true, 7), 7), expected: "ok" },
-    { name: "may be ahead of the last look", status: judgeEdge(edge(true, 9), 7), expected: "ok" },
+    { name: "is ok with the routes of the last look", status: evaluateEdge(edge(true, 7), 7), expected: "ok" },
+    { name: "may be ahead of the last look", status: evaluateEdge(edge(true, 9), 7), expected: "ok" },
   ] as const;
   for (const { name, status, expected } of table) test(name, () => assert.equal(status.status, expected));
 });
@@ -73,11 +73,11 @@ describe("tasks", () => {
     { name: "that never ended count from the start", task: task({ last_ok_at: null }), status: "fail" },
   ] as const;
   for (const { name, task: given, status } of table) {
-    test(name, () => assert.equal(judgeTasks([given], now, dayMs)[0]?.status, status));
+    test(name, () => assert.equal(evaluateTasks([given], now, dayMs)[0]?.status, status));
   }
 
   test("the text of a failing task is not shown, because it may name what only the log should", () => {
-    const findings = judgeTasks(
+    const findings = evaluateTasks(
       [task({ failing: true, detail: "password authentication failed for user x" })],
       now,
       dayMs,
@@ -87,34 +87,37 @@ describe("tasks", () => {
 
   test("a scheduler is late after 15 seconds and fails after a minute, or when there is none", () => {
     const statuses = [1, 20, 90].map(
-      (seconds) => judgeScheduler(task({ name: "cron", last_ok_at: ago(seconds) }), now, dayMs).status,
+      (seconds) => evaluateScheduler(task({ name: "cron", last_ok_at: ago(seconds) }), now, dayMs).status,
     );
     assert.deepEqual(statuses, ["ok", "warn", "fail"]);
-    assert.equal(judgeScheduler(undefined, now, dayMs).status, "fail");
+    assert.equal(evaluateScheduler(undefined, now, dayMs).status, "fail");
   });
 });
 
 test("each missing part of the isolation is a warning with what helps", () => {
-  const findings = judgeIsolation([
+  const findings = evaluateIsolation([
     { part: "memory_limit", effect: "One may take all memory.", remedy: "Run as root." },
   ]);
   const [all, part] = findings;
   assert.deepEqual([all?.subject, all?.status, all?.quiet], ["", "warn", true]);
   assert.deepEqual([part?.subject, part?.status, part?.hint], ["memory_limit", "warn", "Run as root."]);
   assert.deepEqual(
-    judgeIsolation([]).map(({ status }) => status),
+    evaluateIsolation([]).map(({ status }) => status),
     ["ok"],
   );
 });
 
 test("a channel is a warning while messages wait for it, and fails when some were given up", () => {
-  const judge = (waiting: number, given_up: number, seconds: number) =>
-    judgeNotifications([{ notifier: "smtp", waiting, given_up, seconds }])[0]?.status;
-  assert.deepEqual([judge(0, 0, 5), judge(2, 0, 60), judge(2, 0, 900), judge(0, 1, 0)], ["ok", "ok", "warn", "fail"]);
+  const evaluateQueue = (waiting: number, given_up: number, seconds: number) =>
+    evaluateNotifications([{ notifier: "smtp", waiting, given_up, seconds }])[0]?.status;
+  assert.deepEqual(
+    [evaluateQueue(0, 0, 5), evaluateQueue(2, 0, 60), evaluateQueue(2, 0, 900), evaluateQueue(0, 1, 0)],
+    ["ok", "ok", "warn", "fail"],
+  );
 });
 
 test("a machine that has been silent for three minutes fails, by its name", () => {
-  const findings = judgeMachines([
+  const findings = evaluateMachines([
     { name: "a", seconds: 10 },
     { name: "b", seconds: 200 },
   ]);

@@ -15,7 +15,7 @@ export interface OwnDatabase {
 const slowMs = 1000;
 
 /** The control plane's own database. One that does not answer at all cannot be told here: then `/readyz` and the log say so. */
-export function judgeOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
+export function evaluateOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
   const detail = `It answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
   const share = connections / most;
   const hint = "Raise max_connections, or run fewer control planes on it.";
@@ -32,7 +32,7 @@ export function judgeOwnDatabase({ answeredInMs, connections, most, isListening 
 }
 
 /** The edge: whether it answers, and whether it serves by routes that were new at the last look. */
-export function judgeEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
+export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
   if (!status.running) return edgeIsSilent;
   if (expectedVersion !== null && status.route_version < expectedVersion) {
     const detail = `The edge serves by routes of version ${status.route_version}, while ${expectedVersion} was made at the last look.`;
@@ -52,7 +52,7 @@ export const edgeIsSilent = overall(
 const grace = { periods: 3, warnMs: 60_000, failMs: 300_000 };
 
 /** The control plane's own tasks: each ran well within its time. `sinceMs` is how long the control plane runs. */
-export function judgeTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: number): readonly Finding[] {
+export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: number): readonly Finding[] {
   const bad = tasks.flatMap((task): Finding[] => {
     const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
     const lateMs = ageMs - grace.periods * task.period_ms;
@@ -71,7 +71,7 @@ export function judgeTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: num
 const heartbeatMs = { warn: 15_000, fail: 60_000 };
 
 /** Whether the scheduler of cron jobs runs here. */
-export function judgeScheduler(task: TaskStatus | undefined, now: Date, sinceMs: number): Finding {
+export function evaluateScheduler(task: TaskStatus | undefined, now: Date, sinceMs: number): Finding {
   if (task === undefined) return overall("fail", "This control plane runs no scheduler.");
   const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
   const detail = `The scheduler last ran ${spanText(ageMs / 1000)} ago: ${task.detail}.`;
@@ -82,7 +82,7 @@ export function judgeScheduler(task: TaskStatus | undefined, now: Date, sinceMs:
 }
 
 /** What of the isolation between projects does not hold on this machine. */
-export function judgeIsolation(missing: readonly MissingPart[]): readonly Finding[] {
+export function evaluateIsolation(missing: readonly MissingPart[]): readonly Finding[] {
   const bad = missing.map(({ part, effect, remedy }): Finding => ({
     subject: part,
     status: "warn",
@@ -102,7 +102,7 @@ export interface NotifierState {
 const lateSeconds = 600;
 
 /** Whether messages to the operator arrive. */
-export function judgeNotifications(states: readonly NotifierState[]): readonly Finding[] {
+export function evaluateNotifications(states: readonly NotifierState[]): readonly Finding[] {
   const bad = states.flatMap(({ notifier, waiting, given_up, seconds }): Finding[] => {
     const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
     if (!isLate && given_up === 0) return [];
@@ -122,7 +122,7 @@ export function judgeNotifications(states: readonly NotifierState[]): readonly F
 const silenceSeconds = 180;
 
 /** Machines whose control plane has gone silent; one that is gone for a day is forgotten. */
-export function judgeMachines(
+export function evaluateMachines(
   machines: readonly { readonly name: string; readonly seconds: number }[],
 ): readonly Finding[] {
   const silent = machines.filter(({ seconds }) => seconds >= silenceSeconds);

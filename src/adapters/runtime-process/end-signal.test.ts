@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { startDetached } from "../../kit/exec.ts";
-import { openBell } from "./bell.ts";
+import { watchEnds } from "./end-signal.ts";
 
-const stateDir = mkdtempSync(join(tmpdir(), "berth-bell-"));
+const stateDir = mkdtempSync(join(tmpdir(), "berth-endSignal-"));
 after(() => rmSync(stateDir, { recursive: true }));
 
 /** A shim whose application ends at once. */
@@ -26,13 +26,13 @@ test("a shim that ends rings, also when it ended while nobody listened", async (
       heard();
     });
   const listen = () =>
-    openBell(stateDir, (pid) => {
+    watchEnds(stateDir, (pid) => {
       rung.push(pid);
       heard();
     });
-  const bell = listen();
+  const endSignal = listen();
   await hears(await runShim(1));
-  bell.close();
+  endSignal.close();
   const missed = await runShim(2);
   const again = listen();
   await hears(missed);

@@ -18,7 +18,7 @@ export interface DatabaseStates {
 const provisioningSeconds = 300;
 
 /** Projects' databases. */
-export function judgeDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
+export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
   const hint = "It is started again by itself every few seconds; the control plane's log says why that fails.";
   const bad = troubled
     .filter(({ status, seconds }) => status === "failed" || seconds >= provisioningSeconds)
@@ -53,7 +53,7 @@ export interface TroubledDomain extends OfProject {
 }
 
 /** Hostnames of users whose DNS records were lost, and look-ups that do not happen. */
-export function judgeDomains(troubled: readonly TroubledDomain[], served: number): readonly Finding[] {
+export function evaluateDomains(troubled: readonly TroubledDomain[], served: number): readonly Finding[] {
   const lost = troubled
     .filter(({ kind }) => kind === "lost")
     .map(({ subject, seconds }): Finding => {
@@ -90,7 +90,7 @@ export function judgeDomains(troubled: readonly TroubledDomain[], served: number
 const lastDaysSeconds = 3 * 86_400;
 
 /** Certificates of users' hostnames, as far as there are any. */
-export function judgeCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
+export function evaluateCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
   const bad = troubled
     .filter(({ kind }) => kind === "certificate" || kind === "ending")
     .map(({ subject, kind, seconds, detail }): Finding => {
@@ -116,7 +116,7 @@ export interface BackupAge extends OfProject {
 }
 
 /** How old each database's newest backup is. `most` is the age that is too old; twice as old is a failure. */
-export function judgeBackups(
+export function evaluateBackups(
   ages: readonly BackupAge[],
   most: { readonly seconds: number; readonly daily: boolean },
 ): readonly Finding[] {
@@ -165,7 +165,7 @@ export interface CronLateness {
 const cronSeconds = { warn: 30, fail: 120 };
 
 /** How late cron jobs start. A due minute that nobody has dealt with, and a run that waits for its call, are alike. */
-export function judgeCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
+export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
   const seconds = Math.max(due_seconds ?? 0, waiting_seconds ?? 0);
   if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
   if (seconds < cronSeconds.warn)
@@ -193,7 +193,7 @@ const loopCrashes = 5;
 const steadySeconds = 150;
 
 /** Applications that keep crashing: five crashes in five minutes, or five in a row with the last a moment ago. */
-export function judgeCrashes(seen: readonly Crashes[]): readonly Finding[] {
+export function evaluateCrashes(seen: readonly Crashes[]): readonly Finding[] {
   const bad = seen
     .filter(
       ({ crashes, restarts, seconds }) =>
@@ -220,7 +220,7 @@ interface NearLimit {
 }
 
 /** What projects take of the disk. Only what stops a project from writing or building fails. */
-export function judgeDiskLimits(near: readonly NearLimit[]): readonly Finding[] {
+export function evaluateDiskLimits(near: readonly NearLimit[]): readonly Finding[] {
   const byProject = Map.groupBy(near, ({ subject }) => subject);
   const bad = [...byProject].map(([subject, shares]): Finding => {
     const isOver = shares.some(({ access, bytes, limit }) => access !== "open" || bytes > limit);
@@ -252,7 +252,7 @@ const abandonedSeconds = 120;
 const queuedSeconds = 1800;
 
 /** Builds and deployments that are under way for longer than they may be, or that nobody works on. */
-export function judgeWork(work: readonly OpenWork[], limits: WorkLimits): readonly Finding[] {
+export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): readonly Finding[] {
   const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): Finding[] => {
     const limit = (kind === "build" ? limits.buildMs : limits.deploymentMs) / 1000 + slackSeconds;
     const problem = !is_running

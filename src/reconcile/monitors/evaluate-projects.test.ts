@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Finding } from "../../features/status/status.ts";
 import {
-  judgeBackups,
-  judgeCertificates,
-  judgeCrashes,
-  judgeCron,
-  judgeDatabases,
-  judgeDomains,
-  judgeWork,
-} from "./judge-projects.ts";
+  evaluateBackups,
+  evaluateCertificates,
+  evaluateCrashes,
+  evaluateCron,
+  evaluateDatabases,
+  evaluateDomains,
+  evaluateWork,
+} from "./evaluate-projects.ts";
 
 const subject = "main/shop";
 const hour = 3600;
@@ -50,11 +50,11 @@ describe("databases", () => {
     },
   ] as const;
   for (const { name, given, expected } of table)
-    test(name, () => assert.deepEqual(statuses(judgeDatabases(given)), expected));
+    test(name, () => assert.deepEqual(statuses(evaluateDatabases(given)), expected));
 
   test("of many that are down, 20 are listed and all are counted", () => {
     const silent = Array.from({ length: 500 }, (_, index) => `main/p${index}`);
-    const findings = judgeDatabases({ total: 500, troubled: [], silent });
+    const findings = evaluateDatabases({ total: 500, troubled: [], silent });
     assert.equal(findings.length, 21);
     assert.match(findings[0]?.detail ?? "", /500/);
   });
@@ -82,10 +82,10 @@ describe("backups", () => {
     },
   ] as const;
   for (const { name, given, expected } of table)
-    test(name, () => assert.deepEqual(statuses(judgeBackups(given, most)), expected));
+    test(name, () => assert.deepEqual(statuses(evaluateBackups(given, most)), expected));
 
   test("that are switched off are said to be, and their age does not matter", () => {
-    const [finding] = judgeBackups(age({ backup_seconds: null }), { ...most, daily: false });
+    const [finding] = evaluateBackups(age({ backup_seconds: null }), { ...most, daily: false });
     assert.equal(finding?.status, "ok");
     assert.match(finding?.detail ?? "", /switched off/);
   });
@@ -101,7 +101,7 @@ describe("cron", () => {
   ] as const;
   for (const { jobs, due, waiting, status } of table) {
     test(`is ${status} with ${jobs} jobs, ${due} s behind and calls that wait ${waiting} s`, () =>
-      assert.equal(judgeCron({ jobs, due_seconds: due, waiting_seconds: waiting }).status, status));
+      assert.equal(evaluateCron({ jobs, due_seconds: due, waiting_seconds: waiting }).status, status));
   }
 });
 
@@ -125,7 +125,7 @@ describe("an application", () => {
     { name: "is none any more after it ran for a while", crashes: 3, restarts: 9, seconds: 200, expected: fine },
   ] as const;
   for (const { name, expected, ...given } of table) {
-    test(name, () => assert.deepEqual(statuses(judgeCrashes([{ subject, number: 7, ...given }])), expected));
+    test(name, () => assert.deepEqual(statuses(evaluateCrashes([{ subject, number: 7, ...given }])), expected));
   }
 });
 
@@ -149,7 +149,7 @@ describe("builds and deployments", () => {
     },
   ] as const;
   for (const { name, given, status } of table)
-    test(name, () => assert.equal(judgeWork([{ ...work, ...given }], limits)[0]?.status, status));
+    test(name, () => assert.equal(evaluateWork([{ ...work, ...given }], limits)[0]?.status, status));
 });
 
 describe("hostnames", () => {
@@ -157,20 +157,20 @@ describe("hostnames", () => {
     { subject: "www.example.com", kind, seconds: 900, detail: null },
   ];
   const table = [
-    { name: "that all lead here are ok", findings: judgeDomains([], 4), status: "ok" },
-    { name: "whose records were lost are a warning", findings: judgeDomains(troubled("lost"), 4), status: "warn" },
-    { name: "that nobody looks up are a warning", findings: judgeDomains(troubled("late"), 4), status: "warn" },
+    { name: "that all lead here are ok", findings: evaluateDomains([], 4), status: "ok" },
+    { name: "whose records were lost are a warning", findings: evaluateDomains(troubled("lost"), 4), status: "warn" },
+    { name: "that nobody looks up are a warning", findings: evaluateDomains(troubled("late"), 4), status: "warn" },
     {
       name: "without a certificate are another check's",
-      findings: judgeDomains(troubled("certificate"), 4),
+      findings: evaluateDomains(troubled("certificate"), 4),
       status: "ok",
     },
     {
       name: "without a certificate fail there",
-      findings: judgeCertificates(troubled("certificate"), 0),
+      findings: evaluateCertificates(troubled("certificate"), 0),
       status: "fail",
     },
-    { name: "are not asked for certificates that nobody issues", findings: judgeCertificates([], 0), status: "ok" },
+    { name: "are not asked for certificates that nobody issues", findings: evaluateCertificates([], 0), status: "ok" },
   ] as const;
   for (const { name, findings, status } of table) test(name, () => assert.equal(findings[0]?.status, status));
 });

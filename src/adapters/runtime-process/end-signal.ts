@@ -2,21 +2,21 @@ import { mkdirSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "./state-files.ts";
 
-export interface Bell {
+export interface EndSignal {
   close(): void;
 }
 
 /**
- * Calls `onRing` with the pid of each shim as it ends: shims leave a file of that name in one folder (shim.sh), so that one watch of the
+ * Calls `onEnd` with the pid of each shim as it ends: shims leave a file of that name in one folder (shim.sh), so that one watch of the
  * kernel serves all instances. Where the kernel gives none, ends are seen by looking.
  */
-export function openBell(stateDir: string, onRing: (pid: number) => void): Bell {
+export function watchEnds(stateDir: string, onEnd: (pid: number) => void): EndSignal {
   const folder = join(stateDir, "ended");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const answer = () => {
     for (const name of namesIn(folder)) {
       rmSync(join(folder, name), { force: true });
-      onRing(Number(name));
+      onEnd(Number(name));
     }
   };
   try {
