@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { start, type Command, type ExecOptions } from "../../kit/exec.ts";
+import { signalTo, start, type Command, type ExecOptions } from "../../kit/exec.ts";
 
 /** Stores files as git's blobs in one pass, without a copy on the disk. */
 export interface BlobImport {
@@ -43,7 +43,8 @@ export function startBlobImport(command: Command, place: ExecOptions): BlobImpor
       if (code !== 0 || ids.length !== count) throw failed(errors);
       return ids;
     },
-    abort: () => void child.kill("SIGKILL"),
+    // The whole group: a sandbox killed while it is being set up leaves its inner process behind, and our pipes open with it.
+    abort: () => signalTo(child, "SIGKILL", place),
   };
 }
 
