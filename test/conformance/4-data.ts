@@ -46,6 +46,28 @@ export function dataRows(subject: () => Subject): void {
     await subject().expect(404, "GET", "/v1/projects/shop/data/tables/pg_catalog/pg_authid");
   });
 
+  it("POST database/query reads with one statement, and refuses what writes", async () => {
+    const path = "/v1/projects/shop/database/query";
+    const { body } = await subject().expect(200, "POST", path, { as: "member", body: { sql: "select 1 + 1 as two" } });
+    assert.deepEqual([body.columns[0].name, body.rows], ["two", [[2]]]);
+    await subject().expect(409, "POST", path, { body: { sql: "delete from item" } });
+  });
+
+  it("POST database/sessions, dump and import ask for a tunnel, GET shows it; for owners only, and without a credential", async () => {
+    const asked: readonly (readonly [string, Json])[] = [
+      ["sessions", {}],
+      ["dump", { format: "custom" }],
+      ["import", { format: "custom" }],
+    ];
+    for (const [what, body] of asked) {
+      const path = `/v1/projects/shop/database/${what}`;
+      assert.equal((await subject().expect(403, "POST", path, { as: "member", body })).body.code, "owner_only");
+      const { body: tunnel, text } = await subject().expect(201, "POST", path, { body });
+      assert.doesNotMatch(text, /password/);
+      await subject().expect(200, "GET", `/v1/projects/shop/database/tunnels/${tunnel.id}`);
+    }
+  });
+
   it("POST rows writes a row, DELETE rows deletes one; both for owners only", async () => {
     const values = { name: "written", price: "123456789012345678.0123456789", doc: { b: null } };
     assert.equal(
