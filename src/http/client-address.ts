@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { IncomingHttpHeaders } from "node:http";
+import type { FastifyInstance } from "fastify";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -11,20 +12,28 @@ declare module "fastify" {
 /** The headers that the platform's own edge adds to requests for the control plane; null while it is not known. */
 export type EdgeHeaders = () => Promise<Readonly<Record<string, string>> | null>;
 
-/** Gives every request its client's address. Forwarding fields are believed only beside the edge's own headers. */
-export function addClientAddress(app: FastifyInstance, edgeHeaders: EdgeHeaders): void {
+/** The address of a request's client. Forwarding fields are believed only beside the edge's own headers. */
+export type AddressOf = (headers: IncomingHttpHeaders, socketAddress: string) => Promise<string>;
+
+export function createClientAddress(edgeHeaders: EdgeHeaders): AddressOf {
   let known: Readonly<Record<string, string>> | null = null;
+  return async (headers, socketAddress) => {
+    const forwarded = headers["x-forwarded-for"];
+    if (typeof forwarded !== "string") return socketAddress;
+    known ??= await edgeHeaders().catch(() => null);
+    return known !== null && carries(headers, known) ? forwarded : socketAddress;
+  };
+}
+
+/** Gives every request its client's address. */
+export function addClientAddress(app: FastifyInstance, addressOf: AddressOf): void {
   app.decorateRequest("clientAddress", "");
   app.addHook("onRequest", async (request) => {
-    const forwarded = request.headers["x-forwarded-for"];
-    request.clientAddress = request.ip;
-    if (typeof forwarded !== "string") return;
-    known ??= await edgeHeaders().catch(() => null);
-    if (known !== null && carries(request, known)) request.clientAddress = forwarded;
+    request.clientAddress = await addressOf(request.headers, request.ip);
   });
 }
 
-function carries({ headers }: FastifyRequest, wanted: Readonly<Record<string, string>>): boolean {
+function carries(headers: IncomingHttpHeaders, wanted: Readonly<Record<string, string>>): boolean {
   const pairs = Object.entries(wanted);
   return pairs.length > 0 && pairs.every(([name, value]) => isEqual(String(headers[name] ?? ""), value));
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
 import { addressKey } from "../kit/address-key.ts";
@@ -55,6 +56,23 @@ test("guesses over the platform's own edge count for the client that the edge na
   assert.equal(await guess("203.0.113.2", "of the edge"), 401);
   // This address has no guesses left since the test before.
   for (const key of ["", "wrong", "of the edgf"]) assert.equal(await guess("203.0.113.3", key), 429);
+});
+
+test("a refused WebSocket counts for the client that the edge names", async () => {
+  const open = (client: string) =>
+    new Promise<number>((resolve, reject) => {
+      const headers = {
+        ...{ authorization: "Bearer berth_o_wrong", connection: "upgrade", upgrade: "websocket" },
+        ...{ "x-forwarded-for": client, "x-edge-key": "of the edge" },
+      };
+      const asked = request(`${api.baseUrl}/v1/projects/none/database/tunnels/tun_1`, { headers });
+      asked
+        .on("error", reject)
+        .on("response", (answer) => resolve(answer.resume().statusCode ?? 0))
+        .end();
+    });
+  for (const status of [401, 401, 401, 401, 429]) assert.equal(await open("203.0.113.8"), status);
+  assert.equal(await open("203.0.113.9"), 401);
 });
 
 test("what needs no token is limited by address", async () => {

@@ -11,7 +11,7 @@ import type { Row } from "../contract/table.ts";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { createAuthenticator } from "./authenticator.ts";
-import { addClientAddress, type EdgeHeaders } from "./client-address.ts";
+import { addClientAddress, createClientAddress, type EdgeHeaders } from "./client-address.ts";
 import { addDashboard, type BundleState, type ServePage } from "./dashboard.ts";
 import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
@@ -92,7 +92,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     recordUse: (id) => recordUse(platform.db, id),
   });
   const app = createApp(options, limits);
-  addClientAddress(app, options.edgeHeaders ?? (() => Promise.resolve(null)));
+  const addressOf = createClientAddress(options.edgeHeaders ?? (() => Promise.resolve(null)));
+  addClientAddress(app, addressOf);
   addBodyReading(app);
   addHealth(app, options.checks);
   const closing = new AbortController();
@@ -112,7 +113,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
   for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
-  addTunnels(app.server, pipeline, headCheckOf(options), { ...tunnelLimits, ...options.tunnels });
+  const checks = { checkHead: headCheckOf(options), addressOf };
+  addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
   const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));

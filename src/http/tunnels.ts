@@ -8,6 +8,7 @@ import { Refused } from "../features/context.ts";
 import { socketStream } from "../kit/socket-stream.ts";
 import { answerTo } from "./errors.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
+import type { AddressOf } from "./client-address.ts";
 import type { CheckHead } from "./head-check.ts";
 import { runPipeline } from "./pipeline.ts";
 
@@ -24,7 +25,7 @@ export const tunnelLimits: TunnelLimits = { heartbeatMs: 15_000, idleMs: 30 * 60
  * WebSockets on the control port, for the rows that say `upgrades`. A request to upgrade passes the same pipeline as any other; what
  * refuses it is answered as HTTP.
  */
-export function addTunnels(server: Server, options: PipelineOptions, checkHead: CheckHead, limits: TunnelLimits): void {
+export function addTunnels(server: Server, options: PipelineOptions, checks: HeadChecks, limits: TunnelLimits): void {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: 1024 * 1024,
@@ -33,7 +34,7 @@ export function addTunnels(server: Server, options: PipelineOptions, checkHead: 
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => {});
-    admit(options, request, { socket, fault: checkHead(request) }).then(
+    admit(options, request, { socket, checks }).then(
       (tunnel) => sockets.handleUpgrade(request, socket, head, (open) => void carry(open, tunnel, { options, limits })),
       (error: unknown) => refuse(socket, error),
     );
@@ -44,13 +45,21 @@ const upgradable = (routes as readonly Row[])
   .filter(({ upgrades }) => upgrades)
   .map((row) => ({ row, pattern: new RegExp(`^${row.path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`) }));
 
+/** What the server finds out of a request before the pipeline. */
+export interface HeadChecks {
+  readonly checkHead: CheckHead;
+  readonly addressOf: AddressOf;
+}
+
 type OpenTunnel = NonNullable<Answer["tunnel"]>;
 
 async function admit(
   options: PipelineOptions,
-  { url = "/", headers, socket: { remoteAddress = "" } }: IncomingMessage,
-  { socket, fault }: { readonly socket: Duplex; readonly fault: string | undefined },
+  request: IncomingMessage,
+  { socket, checks }: { readonly socket: Duplex; readonly checks: HeadChecks },
 ): Promise<OpenTunnel> {
+  const { url = "/", headers } = request;
+  const fault = checks.checkHead(request);
   if (fault !== undefined) throw new Refused("invalid_request", { error: fault });
   const { pathname, searchParams } = new URL(url, "http://control");
   const found = upgradable.flatMap(({ row, pattern }) => {
@@ -58,10 +67,11 @@ async function admit(
     return groups === undefined ? [] : [{ row, params: decoded(groups) }];
   })[0];
   if (found === undefined) throw new Refused("not_found", { error: "No WebSocket is served at this path." });
+  const address = await checks.addressOf(headers, request.socket.remoteAddress ?? "");
   const done = await runPipeline(options, found.row, {
     ...{ params: found.params, query: Object.fromEntries(searchParams), body: undefined },
     token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
-    ...{ lastEventId: undefined, idempotencyKey: undefined, address: remoteAddress, requestId: randomUUID() },
+    ...{ lastEventId: undefined, idempotencyKey: undefined, address, requestId: randomUUID() },
     isUpgrade: true,
     gone: () => goneSignal(socket),
     whenOver: (call) => void (socket.destroyed ? call() : socket.once("close", call)),
