@@ -111,9 +111,13 @@ fetch_npm() {
 
 lock_sum() { cksum <"$root/package-lock.json"; }
 
+# npm's own list of what it installed marks the packages that only tests, checks and formatters need.
+has_dev_packages() { grep -q '"dev": true' "$root/node_modules/.package-lock.json" 2>/dev/null; }
+
 # Installed by us (the stamp holds the lock file's checksum) or by hand after the lock file was written.
 dependencies_are_current() {
   [ -f "$root/node_modules/.package-lock.json" ] || return 1
+  [ "$wanted_packages" = product ] || has_dev_packages || return 1
   [ -f "$root/node_modules/.berth-stamp" ] && [ "$(cat "$root/node_modules/.berth-stamp")" = "$(lock_sum)" ] && return 0
   [ -n "$(find "$root/node_modules/.package-lock.json" -newer "$root/package-lock.json")" ]
 }
@@ -121,7 +125,10 @@ dependencies_are_current() {
 run_npm_ci() {
   dependencies_are_current && return 0
   say "installing dependencies (npm ci) ..."
-  (cd "$root" && npm ci --no-audit --no-fund --update-notifier=false --loglevel=error >&2) ||
+  # Half of the packages serve development alone. A checkout that has them keeps them.
+  omit=
+  [ "$wanted_packages" = product ] && ! has_dev_packages && omit=--omit=dev
+  (cd "$root" && npm ci $omit --no-audit --no-fund --update-notifier=false --loglevel=error >&2) ||
     die "npm ci failed (its message is above); put it right, then start again."
   lock_sum >"$root/node_modules/.berth-stamp"
 }
@@ -146,7 +153,9 @@ install_dependencies() {
   fi
 }
 
+# prepare product|all: with the packages that the product runs with, or also those for its development.
 prepare() {
+  wanted_packages=$1
   refuse_read_only
   choose_toolchain
   pick_node || { fetch_node && pick_node; } || die "Node.js >= $NODE_MIN could not be set up."

@@ -55,6 +55,18 @@ describe("a starter on a machine whose Node.js is too old", () => {
     assert.match(again.stdout, /^started 24 three$/m);
   });
 
+  test("it installs what the product runs with; a tool adds the packages for development, and a start keeps them", async () => {
+    const planted = join(checkout, "node_modules/@types/semver");
+    assert.equal(await exists(planted), false);
+    const tool = { file: join(checkout, "tools/setup/run"), args: ["src/cli/main.ts", "tool"] };
+    const result = await run(tool, { cwd: checkout, env: environment(), timeoutMs });
+    assert.match(result.stdout, /^started 24 tool$/m, result.stderr);
+    assert.equal(await exists(planted), true);
+    const again = await starts(checkout, ["four"]);
+    assert.equal(again.stderr, "");
+    assert.equal(await exists(planted), true);
+  });
+
   test("started by a link, it keeps the caller's folder", async () => {
     const link = join(folder, "berth-link");
     await symlink(join(checkout, "bin/berth"), link);
@@ -108,7 +120,7 @@ test("every starter is a valid POSIX script", { skip: !(await exists("/bin/dash"
   }
 });
 
-/** A checkout with the starters, a program that says what it sees, and one small dependency. */
+/** A checkout with the starters, a program that says what it sees, and two small dependencies, one for development. */
 async function makeCheckout(name: string): Promise<string> {
   const checkout = join(folder, name);
   await mkdir(join(checkout, "src/cli"), { recursive: true });
@@ -119,9 +131,11 @@ async function makeCheckout(name: string): Promise<string> {
   await writeFile(join(checkout, "src/cli/main.ts"), program);
   const { packages } = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as Lock;
   const small = packages["node_modules/smol-toml"];
+  const types = packages["node_modules/@types/semver"];
   const dependencies = { "smol-toml": small?.version };
-  const manifest = { name: "planted", version: "1.0.0", type: "module", dependencies };
-  const locked = { "": manifest, "node_modules/smol-toml": small };
+  const devDependencies = { "@types/semver": types?.version };
+  const manifest = { name: "planted", version: "1.0.0", type: "module", dependencies, devDependencies };
+  const locked = { "": manifest, "node_modules/@types/semver": types, "node_modules/smol-toml": small };
   const lock = { name: "planted", version: "1.0.0", lockfileVersion: 3, packages: locked };
   await writeFile(join(checkout, "package.json"), JSON.stringify(manifest));
   await writeFile(join(checkout, "package-lock.json"), JSON.stringify(lock));
