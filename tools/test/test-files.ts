@@ -57,6 +57,8 @@ function kindOf(file: string, text: string): Pick<TestFile, "kind" | "group"> {
   const modules = reachableModules(file);
   if (modules.has(platformStarter)) return { kind: "platform", group: "" };
   const isPure = ![...modules].some((module) => impure.test(module));
-  const group = isPure ? "pure" : groupedFolder.exec(file)?.[0];
+  // Sandboxes and the servers in them take minutes, and the other files of the group would wait for them.
+  const isQuick = ![...modules].some((module) => module.startsWith("src/sandbox/"));
+  const group = isPure ? "pure" : isQuick ? groupedFolder.exec(file)?.[0] : undefined;
   return group === undefined || ownProcess.test(text) ? { kind: "beside", group: "" } : { kind: "together", group };
 }
