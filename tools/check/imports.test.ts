@@ -41,7 +41,7 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "one-file-starts-processes": { "src/git/planted-process.ts": 'import "node:child_process";' },
   "source-needs-no-tools": { "src/kit/planted-tool.ts": 'import "../../tools/planted-leaf.ts";' },
   "tests-are-imported-by-tests": { "src/kit/planted-tested.ts": 'import "./planted-leaf.test.ts";' },
-  "no-development-packages-at-run-time": { "src/kit/planted-development.ts": 'import "ws";' },
+  "no-development-packages-at-run-time": { "src/kit/planted-development.ts": 'import "smtp-server";' },
   "packages-are-declared": { "src/kit/planted-stranger.ts": 'import "planted-package";' },
   "imports-resolve": { "src/kit/planted-nothing.ts": 'import "./planted-missing.ts";' },
   "no-circles": {
@@ -124,7 +124,7 @@ async function copySources(): Promise<void> {
     "zod",
     "fastify",
     "pino",
-    "ws",
+    "smtp-server",
     "kysely",
     "pg",
     "ssh2",
