@@ -24,7 +24,7 @@ interface EngineEvent {
 
 const againMs = 1000;
 
-/** Follows the engine's events, again and again: an engine that restarts ends the stream. */
+/** Follows the engine's events, again and again: an engine that restarts ends the stream. What happened in between is asked for then. */
 export function watchEvents(context: DockerContext, onEvent: (event: ContainerEvent) => void): EventWatch {
   const listeners = new Set<(workloadId: string) => void>();
   const closing = new AbortController();
@@ -38,14 +38,18 @@ export function watchEvents(context: DockerContext, onEvent: (event: ContainerEv
   };
   const follow = async () => {
     let isFailing = false;
+    let brokenAtMs: number | undefined;
     while (!closing.signal.aborted) {
       try {
-        for await (const line of createInterface({ input: await eventStream(context, closing.signal) })) handle(line);
+        const input = await eventStream(context, closing.signal, brokenAtMs);
+        brokenAtMs = undefined;
+        for await (const line of createInterface({ input })) handle(line);
         isFailing = false;
       } catch (error) {
         if (!isFailing && !closing.signal.aborted) log.warn({ err: error }, "the Docker engine sends no events");
         isFailing = true;
       }
+      brokenAtMs ??= Date.now();
       await sleep(againMs, undefined, { signal: closing.signal, ref: false }).catch(() => {});
     }
   };
@@ -59,9 +63,11 @@ export function watchEvents(context: DockerContext, onEvent: (event: ContainerEv
   };
 }
 
-async function eventStream({ api, tag }: DockerContext, signal: AbortSignal) {
+async function eventStream({ api, tag }: DockerContext, signal: AbortSignal, sinceMs: number | undefined) {
   const filters = { type: ["container"], event: ["start", "die"], label: [`${labels.runtime}=${tag}`] };
-  const stream = await api.stream({ path: "/events", query: { filters }, signal, timeoutMs: 0 });
+  // The engine keeps its latest events and takes whole seconds; a second too many only repeats some.
+  const since = sinceMs === undefined ? undefined : Math.floor(sinceMs / 1000) - 1;
+  const stream = await api.stream({ path: "/events", query: { filters, since }, signal, timeoutMs: 0 });
   stream.socket.unref();
   return stream;
 }
