@@ -80,7 +80,8 @@ function routing(kind: Listener, settings: HaproxySettings): string[] {
 }
 
 function isOwn({ probe_key }: HaproxySettings): string {
-  return `{ req.fhdr(${probeHeader}) -m str ${probe_key} }`;
+  // A key may begin with "-", which HAProxy would read as a flag.
+  return `{ req.fhdr(${probeHeader}) -m str -- ${probe_key} }`;
 }
 
 function redirect({ listen_tls_port, trusted_proxies }: HaproxySettings, condition: string): string[] {

@@ -31,6 +31,13 @@ test("HTTPS is a listener of its own that accepts only names with a certificate,
   assert.doesNotMatch(without, /redirect code 308/);
 });
 
+test("the platform's own key is a value, whatever its first character", () => {
+  const config = haproxyConfig({ ...settings, probe_key: "-QA6rR9O" }, emptyPool(1));
+  const compared = Array.from(config.matchAll(/-m str (-- )?-QA6rR9O/g), ([, flagsEnd]) => flagsEnd);
+  assert.ok(compared.length > 0);
+  assert.deepEqual(new Set(compared), new Set(["-- "]));
+});
+
 test("forwarding fields are believed from trusted proxies alone", () => {
   assert.doesNotMatch(haproxyConfig(settings, emptyPool(1)), /set-src|from-proxy/);
   const config = haproxyConfig({ ...settings, trusted_proxies: ["192.0.2.0/24", "2001:db8::1"] }, emptyPool(1));
