@@ -32,13 +32,24 @@ async function follow({ api }: DockerParts, id: string, task: OneOffCommand): Pr
   if (limits.aborted) kill();
   heard();
   try {
-    const query = { follow: true, stdout: true, stderr: true };
-    const output = await api.stream({ path: `/containers/${id}/logs`, query });
-    await readFrames(output, (chunk) => {
-      heard();
-      task.onOutput(chunk);
-    });
+    let passed = 0;
+    const query = { stdout: true, stderr: true };
+    await readFrames(
+      await api.stream({ path: `/containers/${id}/logs`, query: { ...query, follow: true } }),
+      (chunk) => {
+        heard();
+        passed += chunk.length;
+        task.onOutput(chunk);
+      },
+    );
     await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
+    // The engine may end the stream before the last bytes of a container that has just ended.
+    let known = passed;
+    await readFrames(await api.stream({ path: `/containers/${id}/logs`, query }), (chunk) => {
+      const rest = chunk.subarray(Math.min(known, chunk.length));
+      known -= chunk.length - rest.length;
+      if (rest.length > 0) task.onOutput(rest);
+    });
     if (task.signal.aborted) return { outcome: "cancelled" };
     if (time.aborted) return { outcome: "timed_out" };
     if (silence.signal.aborted) return { outcome: "silent" };
