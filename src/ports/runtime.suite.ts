@@ -293,6 +293,20 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.match(heard.join(""), /^hello\n\s*\d+\n$/);
     });
 
+    it("gives the last output of a command that ends at once, without a line feed too", async () => {
+      for (let round = 0; round < 4; round += 1) {
+        const heard: string[] = [];
+        const onOutput = (chunk: Buffer) => void heard.push(chunk.toString());
+        const signal = new AbortController().signal;
+        const given = { timeoutMs: waitMs, silenceMs: waitMs, signal, onOutput };
+        await runtime.runOnce(workload(), {
+          ...given,
+          command: "printf first; node -e 'process.stdout.write(\"last\")'",
+        });
+        assert.equal(heard.join(""), "firstlast");
+      }
+    });
+
     it("lets code change its own folder, and the next run finds the release as it was built", async () => {
       const signal = new AbortController().signal;
       const task = { timeoutMs: waitMs, silenceMs: waitMs, signal, onOutput: () => {} };

@@ -32,23 +32,9 @@ async function follow({ api }: DockerParts, id: string, task: OneOffCommand): Pr
   if (limits.aborted) kill();
   heard();
   try {
-    let passed = 0;
-    const query = { stdout: true, stderr: true };
-    await readFrames(
-      await api.stream({ path: `/containers/${id}/logs`, query: { ...query, follow: true } }),
-      (chunk) => {
-        heard();
-        passed += chunk.length;
-        task.onOutput(chunk);
-      },
-    );
-    await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
-    // The engine may end the stream before the last bytes of a container that has just ended.
-    let known = passed;
-    await readFrames(await api.stream({ path: `/containers/${id}/logs`, query }), (chunk) => {
-      const rest = chunk.subarray(Math.min(known, chunk.length));
-      known -= chunk.length - rest.length;
-      if (rest.length > 0) task.onOutput(rest);
+    await passOutput(api, id, (chunk) => {
+      heard();
+      task.onOutput(chunk);
     });
     if (task.signal.aborted) return { outcome: "cancelled" };
     if (time.aborted) return { outcome: "timed_out" };
@@ -59,6 +45,24 @@ async function follow({ api }: DockerParts, id: string, task: OneOffCommand): Pr
     clearTimeout(quiet);
     limits.removeEventListener("abort", kill);
   }
+}
+
+/** Passes on what a container writes until it has ended, each byte once. */
+async function passOutput(api: DockerParts["api"], id: string, onChunk: (chunk: Buffer) => void): Promise<void> {
+  const logs = (follow: boolean) =>
+    api.stream({ path: `/containers/${id}/logs`, query: { stdout: true, stderr: true, follow } });
+  let passed = 0;
+  await readFrames(await logs(true), (chunk) => {
+    passed += chunk.length;
+    onChunk(chunk);
+  });
+  await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
+  // The engine may end a followed log before the last bytes of a container that has just ended.
+  await readFrames(await logs(false), (chunk) => {
+    const rest = chunk.subarray(Math.min(passed, chunk.length));
+    passed -= chunk.length - rest.length;
+    if (rest.length > 0) onChunk(rest);
+  });
 }
 
 const headBytes = 8;
