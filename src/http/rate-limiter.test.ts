@@ -45,7 +45,7 @@ test("guessing is limited by address, and locks nobody out who has a token", asy
   assert.equal((await read(org.operator)).status, 200);
 });
 
-test("guesses over the platform's own edge count for the client that the edge names, and a stranger names nobody", async () => {
+test("guesses over the platform's own edge count for the client that the edge names; a stranger's header counts for nothing", async () => {
   const guess = async (client: string, key: string) => {
     const headers = { authorization: "Bearer berth_o_wrong", "x-forwarded-for": client, "x-edge-key": key };
     const answer = await fetch(`${api.baseUrl}/v1/projects`, { headers });

@@ -30,7 +30,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     file: "tar",
     args: ["-C", folder, "--owner=0", "--group=0", "--numeric-owner", "-cf", "-", "."],
   });
-  // Node throws away what an ended child wrote and nobody reads yet.
+  // Node throws away unread output of a child that has ended.
   const context = tar.stdout.pipe(new PassThrough());
   try {
     return await runBuild({

@@ -1,6 +1,6 @@
 import { BuildRefused } from "../../detection/failures.ts";
 
-/** What has to be known of somebody's Dockerfile before it is built. */
+/** What the builder has to know of a project's Dockerfile before it builds it. */
 export interface Dockerfile {
   /** The text that is built: `text` with the build's scope declared in every stage. */
   readonly text: string;

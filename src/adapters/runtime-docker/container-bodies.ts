@@ -139,7 +139,7 @@ const forward = `while [ $# -gt 2 ]; do socat "TCP4-LISTEN:$1,bind=127.0.0.1,reu
 exec socat "TCP4-LISTEN:$1,bind=127.0.0.1,reuseaddr,fork,max-children=256" "UNIX-CONNECT:$2"`;
 
 /**
- * Holds the network of an instance: its address is nobody else's until the instance is removed, also after the application has ended, and
+ * Holds the network of an instance: no other instance gets its address until this one is removed, also after the application has ended, and
  * 127.0.0.1:<port> leads to the project's database before the application starts. Runs the host's own programs, none of the project's.
  */
 export function networkBody(holder: NetworkContainer): object {

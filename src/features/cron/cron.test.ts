@@ -69,7 +69,7 @@ test("a change that leaves out `enabled` leaves it as it is; a disabled job has 
   assert.equal((await project.set("tick", { ...good, enabled: true })).body["enabled"], true);
 });
 
-test("a due minute that nobody has dealt with survives a change that keeps the schedule", async () => {
+test("a due minute that no scheduler has handled survives a change that keeps the schedule", async () => {
   const project = await newProject();
   await project.set("tick", good);
   const due = new Date("2020-01-01T00:00:00Z");

@@ -33,7 +33,7 @@ export async function importCrons(
   return { changed, jobs: wanted.map(({ name }) => name) };
 }
 
-/** Makes the job as wanted. A due minute that nobody has dealt with yet stays due unless the schedule changes. */
+/** Makes the job as described. A due minute that no scheduler has handled yet stays due unless the schedule changes. */
 export async function put(
   ctx: PutContext,
   project: ProjectKey,

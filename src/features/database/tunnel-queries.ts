@@ -79,7 +79,7 @@ export async function markTunnelClosed(db: Db | Tx, id: string, reason: string):
     .execute();
 }
 
-/** Tunnels that nobody opened in time, and those whose control plane is gone. */
+/** Tunnels that no client opened in time, and those whose control plane is gone. */
 export async function deadTunnels(db: Db) {
   return db
     .selectFrom("database_tunnel")
