@@ -70,7 +70,7 @@ function failed(what: string, { status, failure }: Outcome): CliError {
       message: `${what} ended as ${status}.`,
       hint: "The deployment before it still serves.",
     });
-  const message = `${what} failed in the stage ${failure.stage}: ${failure.summary}`;
+  const message = `${what} failed in the stage ${failure.stage}: ${failure.summary} No traffic was switched.`;
   return new CliError("deploymentFailed", failure.code, {
     message,
     hint: failure.hint === "" ? undefined : failure.hint,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { ApplicationExit, CliError } from "../failures.ts";
+import { ApplicationExit, CliError, usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
@@ -21,6 +21,8 @@ export function addRuns(program: Command, ctx: CliContext): void {
 type Found = Answer<"runs.get">;
 
 interface RunOptions {
+  interactive?: boolean;
+  tty?: boolean;
   detach?: boolean;
   timeout: string;
   deployment?: string;
@@ -39,7 +41,15 @@ function addRun(program: Command, ctx: CliContext): void {
     .option("-d, --detach", "don't wait; `berth runs log <number>` shows the output")
     .option("--timeout <seconds>", "end it after so many seconds", "600")
     .option("--deployment <number>", "in the image of this deployment; the active one if left out")
+    // What users of other tools type.
+    .addOption(new Option("-i, --interactive").hideHelp())
+    .addOption(new Option("-t, --tty").hideHelp())
     .action(async (words: string[], options: RunOptions) => {
+      if (options.interactive || options.tty)
+        throw usageError(
+          "Berth gives a command no terminal and no input.",
+          "Leave out -i and -t: `berth run -- <command>`.",
+        );
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const timeout_seconds = wholeNumber(options.timeout, "--timeout", { least: 1, most: 86_400 });
