@@ -6,13 +6,15 @@ import {
   type LocalPostgresHostOptions,
 } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
+import { createDriver } from "../../src/reconcile/driver.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { openDatabase } from "../../src/store/database.ts";
+import type { Wakeups } from "../../src/store/wakeups.ts";
 import { backupTestSettings } from "./backups.ts";
+import { warningsLog } from "./warnings-log.ts";
 
 /** What stands on the process's standard input. */
 export interface ControlPlaneInput {
@@ -99,19 +101,16 @@ function stalling(step: Step, content: Readable): Readable {
   return Readable.from(pieces(), { objectMode: false });
 }
 
-const { db } = openDatabase({ connection: input.connection, log: silentLog });
+const { db } = openDatabase({ connection: input.connection, log: warningsLog });
+const wakeups = { send: async () => {}, on: () => () => {} } as unknown as Wakeups;
 const platform = {
   db,
   vault: { open: () => input.password },
-  wakeups: { send: async () => {} },
+  wakeups,
   clock: systemClock,
-  log: silentLog,
+  log: warningsLog,
   owner: formatIdentity(ownIdentity()),
   ports: { postgresHost: host(), storages: { standard: "disk", named: { disk: storage() } } },
   settings: { backups: backupTestSettings },
 } as unknown as Platform;
-const task = backupsTask(platform, () => {});
-for (;;) {
-  await task.run(new AbortController().signal);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-}
+await createDriver({ tasks: [backupsTask(platform, () => {})], wakeups, log: warningsLog }).start();

@@ -4,6 +4,7 @@ import { readEvents } from "../../contract/event-stream.ts";
 import { routes } from "../../contract/routes.ts";
 import type { Row } from "../../contract/table.ts";
 import { newId } from "../../kit/ids.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { recordCrash } from "./activity.ts";
@@ -164,31 +165,45 @@ test("changes name each noun of a project once behind a cursor, and nothing of o
   const { db } = api.database;
   const mine = await testOrganization(db, "streamed");
   const project = await testProject(api.platform, mine);
+  const other = await testOrganization(db, "unheard");
   const read = async (after: string) =>
     (await api.call("GET", `/v1/activity/changes?after=${after}`, { token: mine.member })).body;
   const first = (await api.call("GET", "/v1/activity/changes", { token: mine.member })).body;
   assert.deepEqual([first["changes"], first["reset"]], [[], false]);
+  await api.call("POST", "/v1/api-tokens", { token: other.owner, body: { name: "elsewhere" } });
   for (const key of ["ONE", "TWO"])
     await api.call("PUT", `/v1/projects/${project.slug}/env/${key}`, { token: mine.owner, body: { value: "x" } });
-  await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "elsewhere" } });
-  const next = await read(String(first["next_cursor"]));
+  // Transactions of other databases hold the cursor back: it is past both changes at some time.
+  const written = await newestChange(mine.id);
+  const next = await eventually(async () => {
+    const body = await read(String(first["next_cursor"]));
+    return Number(body["next_cursor"]) > written && body;
+  }, "the cursor is past the changes");
   assert.deepEqual(next["changes"], [{ noun: "activity", project: project.slug }]);
   assert.deepEqual((await read(String(next["next_cursor"])))["changes"], []);
   assert.equal((await read("1"))["reset"], true);
 });
 
+/** The number of the transaction that wrote the organization's newest change. */
+async function newestChange(orgId: string): Promise<number> {
+  const { db } = api.database;
+  const rows = await db.selectFrom("change").select("xid").where("org_id", "=", orgId).execute();
+  return Math.max(...rows.map(({ xid }) => Number(xid)));
+}
+
 test("a stream of changes tells one as it happens, and goes on behind the last event", async () => {
-  const project = await testProject(api.platform, org);
+  const mine = await testOrganization(api.database.db, "watched");
+  const project = await testProject(api.platform, mine);
   const open = async (headers: Record<string, string>) => {
     const gone = new AbortController();
     const response = await fetch(`${api.baseUrl}/v1/activity/changes?follow=true`, {
-      headers: { authorization: `Bearer ${org.member}`, ...headers },
+      headers: { authorization: `Bearer ${mine.member}`, ...headers },
       signal: gone.signal,
     });
     return { events: readEvents(response.body!, () => {}), close: () => gone.abort() };
   };
   const set = (key: string) =>
-    api.call("PUT", `/v1/projects/${project.slug}/env/${key}`, { token: org.owner, body: { value: "x" } });
+    api.call("PUT", `/v1/projects/${project.slug}/env/${key}`, { token: mine.owner, body: { value: "x" } });
   const stream = await open({});
   const begin = (await stream.events.next()).value!;
   await set("WHILE_OPEN");

@@ -113,7 +113,8 @@ interface ChangeRow {
 
 /**
  * What changed behind a cursor, each noun of a project once. The cursor is a transaction's number: all below it have ended when it is given
- * out, so nothing can appear behind a reader's back. Without one: where the present is.
+ * out, so nothing can appear behind a reader's back. Without one: where the present is. Transaction numbers belong to the whole PostgreSQL
+ * server, so an open transaction in another database of the server delays the changes made after its start until it ends.
  */
 export async function selectChanges(
   db: Db | Tx,
