@@ -1,11 +1,15 @@
+import { createHash } from "node:crypto";
+import { AwsClient } from "aws4fetch";
 import { StorageFull } from "../../ports/storage.ts";
-import { emptyHash, encodePath, encodeQuery, hashHex, signedHeaders, type Signer } from "./signature.ts";
 
 /** Where a bucket is. The address has the bucket in its path, which every S3-compatible server understands. */
-export interface BucketAddress extends Signer {
+export interface BucketAddress {
   /** Such as `https://s3.eu-central-1.amazonaws.com`. */
   readonly endpoint: string;
   readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretKey: string;
 }
 
 export interface BucketRequest {
@@ -58,18 +62,12 @@ export async function send(address: BucketAddress, request: BucketRequest): Prom
 }
 
 async function sendOnce(address: BucketAddress, request: BucketRequest): Promise<Response> {
-  const { method, key = "", query = {}, body, expected = [] } = request;
-  const base = new URL(address.endpoint);
-  const path = `${base.pathname.replace(/\/$/, "")}/${address.bucket}${key === "" ? "" : `/${key}`}`;
-  const search = encodeQuery(query);
-  const payloadHash = body === undefined ? emptyHash : hashHex(body);
-  const headers = signedHeaders(address, { method, host: base.host, path, query, payloadHash }, new Date());
-  const url = `${base.origin}${encodePath(path)}${search === "" ? "" : `?${search}`}`;
-  const response = await fetch(url, {
-    method,
-    headers,
+  const { method, body, expected = [] } = request;
+  const signed = await sign(address, request);
+  const response = await fetch(signed, {
     redirect: "error",
     signal: anySignal(request.signal, method === "GET" ? undefined : AbortSignal.timeout(answerTimeoutMs)),
+    // A body inside of a request is a stream, whose length the server would not be given.
     ...(body === undefined ? {} : { body }),
   }).catch((error: unknown) => {
     request.signal?.throwIfAborted();
@@ -77,6 +75,19 @@ async function sendOnce(address: BucketAddress, request: BucketRequest): Promise
   });
   if (response.ok || expected.includes(response.status)) return response;
   throw refusal(response.status, tag(await response.text().catch(() => ""), "Code") ?? "");
+}
+
+/** The request with AWS Signature Version 4, which covers the SHA-256 of the body; the body itself is not in it. */
+function sign(address: BucketAddress, { method, key = "", query = {}, body }: BucketRequest): Promise<Request> {
+  const { endpoint, bucket, region, accessKeyId, secretKey: secretAccessKey } = address;
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: "s3" });
+  const path = [bucket, ...(key === "" ? [] : key.split("/"))].map(encodeURIComponent).join("/");
+  const url = new URL(`${endpoint.replace(/\/$/, "")}/${path}`);
+  url.search = new URLSearchParams(query).toString();
+  const payloadHash = createHash("sha256")
+    .update(body ?? "")
+    .digest("hex");
+  return client.sign(url, { method, headers: { "x-amz-content-sha256": payloadHash } });
 }
 
 function refusal(status: number, code: string): Error {
