@@ -136,6 +136,33 @@ describe(
       assert.deepEqual(neighbour, allowed);
     });
 
+    test(
+      "a start removes the network of a data folder that was deleted, once no process is in it",
+      needsNft,
+      async () => {
+        const deleted = join(folder, "deleted");
+        const found = await onMachine(`
+        const { mkdirSync, rmSync } = await import("node:fs");
+        const start = (dir) => openVethNetwork(${JSON.stringify({ ip, nft })}, dir, [], ${JSON.stringify({ connections: 100, newPerSecond: 1000 })});
+        const tables = async () => (await run({ file: ${JSON.stringify(nft)}, args: ["list", "tables"] })).stdout.split("inet berth_").length - 1;
+        const deleted = ${JSON.stringify(deleted)};
+        mkdirSync(deleted);
+        const abandoned = await start(deleted);
+        const { prefix } = await abandoned.open("run-left", { kind: "egress" });
+        const { spawn } = await import("node:child_process");
+        const left = spawn(prefix[0], [...prefix.slice(1), process.execPath, "-e", "console.log(1); setInterval(() => {}, 1000)"]);
+        await new Promise((resolve) => left.stdout.once("data", resolve));
+        rmSync(deleted, { recursive: true });
+        await start(${JSON.stringify(folder)});
+        const withProcess = await tables();
+        left.kill("SIGKILL");
+        await new Promise((resolve) => left.once("close", resolve));
+        await start(${JSON.stringify(folder)});
+        return [withProcess, await tables()];`);
+        assert.deepEqual(found, [2, 1]);
+      },
+    );
+
     test("by an ordinary user's own rules", { skip: pastaLacks }, async (t) => {
       if ((await run({ file: process.execPath, args: ["-e", ""] }, { uid: nobody, gid: nobody })).exitCode !== 0) {
         return t.skip("Node cannot be run by other users");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, runOk } from "../kit/exec.ts";
+import { abandonedNetworks, forgetNetwork, noteNetwork, spacesOf } from "./abandoned-networks.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { usualConnectionLimits, vethRules, type ConnectionLimits } from "./veth-rules.ts";
@@ -23,7 +24,8 @@ export interface VethNetwork extends NetworkDriver {
 /**
  * A network namespace a sandbox, joined to the host by a veth pair with a /30 of its own, made by root. Egress is masqueraded; the host's
  * addresses, the other sandboxes and metadata services of clouds are rejected by an nft table of our own. Packets for a sandbox that has
- * ended leave by no other device: an unreachable route covers the whole block. Throws when the machine refuses any of it.
+ * ended leave by no other device: an unreachable route covers the whole block. Removes what deleted data folders left on the machine.
+ * Throws when the machine refuses any of it.
  */
 export async function openVethNetwork(
   parts: VethParts,
@@ -36,6 +38,8 @@ export async function openVethNetwork(
   const blockNetwork = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
   const names: Names = { tag, block, blockNetwork, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
   const rules = vethRules(names, resolvers, limits);
+  noteNetwork({ tag, stateDir, block: blockNetwork });
+  for (const left of await abandonedNetworks(parts.ip)) await dismantle(parts, left);
   // At each start anew: a restart of the machine's firewall may have flushed every table.
   const guard = async () => {
     writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
@@ -114,14 +118,17 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
       }
     },
     ids: () => leases.owners(),
-    dismantle: () => dismantle(parts, names),
+    dismantle: () => dismantle(parts, { tag: names.tag, block: names.blockNetwork }),
   };
 }
 
-async function dismantle({ ip, nft }: VethParts, { table, blockNetwork }: Names): Promise<void> {
-  for (const family of ["inet", "ip"])
-    await run({ file: nft, args: ["delete", "table", family, table] }, { timeoutMs: 10_000 });
-  await run({ file: ip, args: ["route", "del", "unreachable", blockNetwork] }, { timeoutMs: 10_000 });
+async function dismantle({ ip, nft }: VethParts, { tag, block }: { tag: string; block: string }): Promise<void> {
+  const quietly = (file: string, ...args: string[]) => run({ file, args }, { timeoutMs: 10_000 });
+  for (const link of interfaces().filter((name) => name.startsWith(`b${tag}-`))) await quietly(ip, "link", "del", link);
+  for (const space of spacesOf(tag)) await quietly(ip, "netns", "del", space);
+  for (const family of ["inet", "ip"]) await quietly(nft, "delete", "table", family, `berth_${tag}`);
+  await quietly(ip, "route", "del", "unreachable", block);
+  forgetNetwork(tag);
 }
 
 async function create(ip: string, names: Names, subnet: number): Promise<void> {
