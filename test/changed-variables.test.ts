@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
 import { databasesTask } from "../src/reconcile/databases/databases-task.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { guardMs } from "./support/eventually.ts";
 
 let running: ReleasePlatform;
 
@@ -13,7 +14,7 @@ after(() => running.close());
 const call = (project: ReleaseProject, method: string, path: string, body?: unknown) =>
   running.api.call(method, `${project.path}${path}`, { token: project.org.owner, body });
 const set = (project: ReleaseProject, key: string, value: string) => call(project, "PUT", `/env/${key}`, { value });
-const runs = (id: string) => until(() => running.apps.running().includes(id) || undefined, { timeoutMs: 10_000 });
+const runs = (id: string) => until(() => running.apps.running().includes(id) || undefined, { timeoutMs: guardMs });
 const isMarked = async ({ owner }: ReleaseProject) => {
   const query = running.platform.db.selectFrom("project").select("variables_changed_at");
   return (await query.where("id", "=", owner.project_id).executeTakeFirstOrThrow()).variables_changed_at !== null;
@@ -50,7 +51,7 @@ test("a change that a failed push would have brought is made without it", async 
   const { id, trigger } =
     (await until(
       async () => (await project.deployments()).find((each) => each.number > 1 && each.status === "active"),
-      { timeoutMs: 30_000 },
+      { timeoutMs: guardMs },
     )) ?? assert.fail("the change was lost");
   assert.deepEqual([trigger, project.environment(id)["COLOUR"]], ["variables", "green"]);
 });
@@ -106,7 +107,7 @@ test("what serves keeps its database until a restart brings the promoted one, an
   await project.reaches(3, "failed");
   running.apps.crash(serving.id);
   const again = () => running.apps.started.get(serving.id)?.env["PGDATABASE"];
-  assert.equal(await until(again, { timeoutMs: 10_000 }), first);
+  assert.equal(await until(again, { timeoutMs: guardMs }), first);
   const refused = await call(project, "DELETE", `/database/restored/${first}`);
   assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
 

@@ -14,6 +14,7 @@ import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { createTestEdge, drawEdges, edgeLacks, edgePid, servingPid } from "./support/edges.ts";
 import { seededRandom } from "./support/seeded-random.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { guardMs } from "./support/eventually.ts";
 
 // A real edge process that fails at the instant of the switch. Applications answer with the id of their deployment.
 const agreeWithinMs = 30_000;
@@ -84,7 +85,7 @@ for (const kind of drawEdges(seededRandom())) {
       const squatter = createServer((socket) => socket.destroy());
       atSwitch = async () => {
         process.kill(edgePid(folder), "SIGKILL");
-        const listening = await until(() => listen(squatter), { timeoutMs: 60_000, atMostMs: 5 });
+        const listening = await until(() => listen(squatter), { timeoutMs: guardMs, atMostMs: 5 });
         assert.ok(listening, "the port could not be taken");
       };
       const { accepted } = await project.push();

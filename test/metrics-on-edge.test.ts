@@ -19,6 +19,7 @@ import type { Platform } from "../src/reconcile/platform.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+import { guardMs } from "./support/eventually.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -126,7 +127,7 @@ test("an edge that is replaced without a lost request loses no count either, and
   const pid = await currentPid();
   process.kill(pid, "SIGKILL");
   const back = await until(async () => ((await visit().catch(() => 0)) === 200 ? true : undefined), {
-    timeoutMs: 20_000,
+    timeoutMs: guardMs,
   });
   assert.equal(back, true);
   assert.notEqual(await currentPid(), pid);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { guardMs } from "./support/eventually.ts";
 
 let running: ReleasePlatform;
 
@@ -34,7 +35,7 @@ async function reaches(project: ReleaseProject, type: string, expected: readonly
     const states = found?.running.map(({ deployment, state }) => `${deployment} ${state}`);
     return JSON.stringify(states) === JSON.stringify(expected) ? found : undefined;
   };
-  const found = await until(look, { timeoutMs: 20_000 });
+  const found = await until(look, { timeoutMs: guardMs });
   assert.ok(found, JSON.stringify(last));
   return found;
 }
@@ -73,7 +74,7 @@ test("a deploy ends the old worker before it starts the new one, and web runs th
   assert.ok(events.indexOf(`-${old}.worker`) < events.indexOf(`+${next}.worker`), events.join());
   assert.ok(events.indexOf(`+${next}`) < events.indexOf(`-${old}.worker`), "web is healthy first");
   const ended = await until(() => (events.includes(`-${old}`) ? events.indexOf(`-${old}`) : undefined), {
-    timeoutMs: 10_000,
+    timeoutMs: guardMs,
   });
   assert.ok((ended ?? 0) > events.indexOf(`+${next}.worker`));
 });
@@ -138,7 +139,7 @@ test("a crashed worker is started again and named in the timeline", async () => 
   running.apps.crash(`${await idOf(project, 1)}.worker`);
   await running.platform.wakeups.send(running.platform.db, "apps");
   await until(async () => (await processesOf(project))[1]?.running[0]?.state === "crashed" || undefined, {
-    timeoutMs: 10_000,
+    timeoutMs: guardMs,
   });
   await reaches(project, "worker", ["1 up"]);
   const { body } = await call(project, "GET", "/timeline");

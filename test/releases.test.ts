@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { guardMs } from "./support/eventually.ts";
 
 let running: ReleasePlatform;
 let operator: string;
@@ -33,7 +34,7 @@ for (const { what, code, end } of ends) {
     running.apps.start = "unhealthy";
     const pushing = project.push();
     const starting = await project.reaches(2, "starting");
-    await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 });
+    await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: guardMs });
     assert.equal((await end(project)).status, 200);
     running.apps.heal();
     const { accepted, lines } = await pushing;
@@ -43,7 +44,7 @@ for (const { what, code, end } of ends) {
     assert.deepEqual([failure?.stage, failure?.code], ["switch", code]);
     assert.equal(await activeOf(project), 1);
     assert.equal(
-      await until(() => !running.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 }),
+      await until(() => !running.apps.running().includes(starting.id) || undefined, { timeoutMs: guardMs }),
       true,
     );
   });
@@ -70,12 +71,12 @@ test("a push whose pusher lost the right to it while its application starts neve
   const right = new AbortController();
   const pushing = project.push(right.signal);
   const starting = await project.reaches(2, "starting");
-  await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: 10_000 });
+  await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: guardMs });
   right.abort();
   assert.equal((await pushing).accepted, false);
   running.apps.heal();
   const isGone = () => !running.apps.running().includes(starting.id) || undefined;
-  assert.equal(await until(isGone, { timeoutMs: 10_000 }), true);
+  assert.equal(await until(isGone, { timeoutMs: guardMs }), true);
   assert.equal((await project.reaches(2, "failed")).failure?.code, "push_ended");
   assert.equal(await activeOf(project), 1);
 });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { after, before, test } from "node:test";
 import { until } from "../src/kit/until.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { guardMs } from "./support/eventually.ts";
 
 let running: ReleasePlatform;
 
@@ -26,7 +27,7 @@ async function ends(project: ReleaseProject, number: number): Promise<string> {
     const { status } = await runOf(project, number);
     return ["queued", "running"].includes(status) ? undefined : status;
   };
-  return (await until(status, { timeoutMs: 20_000 })) ?? "not ended";
+  return (await until(status, { timeoutMs: guardMs })) ?? "not ended";
 }
 
 /** From now on commands run until they are ended; resolves when the next one has begun. */
@@ -101,7 +102,7 @@ test("what a deleted project runs ends", async () => {
       .executeTakeFirstOrThrow();
     return row.status === "cancelled" || undefined;
   };
-  assert.equal(await until(ended, { timeoutMs: 20_000 }), true);
+  assert.equal(await until(ended, { timeoutMs: guardMs }), true);
 });
 
 test("a project has few commands open at once, and one without a deployment has none", async () => {

@@ -6,6 +6,7 @@ import { cliUser, type CliUser } from "../../test/support/cli.ts";
 import { sampleKey, sampleMe, sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
 import { run, runOk } from "../kit/exec.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const project = sampleProject();
 const script = {
@@ -75,7 +76,7 @@ test("git gets the password from the login, and only for the platform's own addr
   const asked = `protocol=http\nhost=127.0.0.1:${port}\n\n`;
   const filled = await run(
     { file: "git", args: ["credential", "fill"] },
-    { cwd, env: { ...user.env, GIT_TERMINAL_PROMPT: "0" }, stdin: asked, timeoutMs: 60_000 },
+    { cwd, env: { ...user.env, GIT_TERMINAL_PROMPT: "0" }, stdin: asked, timeoutMs: guardMs },
   );
   assert.ok(filled.stdout.includes(`password=${goodToken}`), filled.stderr);
   const foreign = await user.berth(["git-credential", "get"], { stdin: "protocol=http\nhost=elsewhere.example\n\n" });

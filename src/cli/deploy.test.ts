@@ -4,6 +4,7 @@ import { cliUser } from "../../test/support/cli.ts";
 import { until } from "../kit/until.ts";
 import { sampleBuild, sampleDeployment, sampleFailure } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const log = ["-----> Installing\n", "-----> \x1b[2JBuilding ✓\n"];
 const shownLog = log.join("").replace("\x1b[2J", "");
@@ -158,7 +159,7 @@ test("cancel ends the newest build, and deploy says after Ctrl-C how", async () 
   await using user = await cliUser({ url: platform.url, token: goodToken });
   assert.match((await user.berth(["cancel", "-p", "demo"])).stdout, /^Cancelled build #\d+\. What was live before/);
   const { child, ended } = user.start(["deploy", "-p", "demo"]);
-  await until(() => platform.seen.some(({ name }) => name === "builds.logs") || undefined, { timeoutMs: 60_000 });
+  await until(() => platform.seen.some(({ name }) => name === "builds.logs") || undefined, { timeoutMs: guardMs });
   child.kill("SIGINT");
   const { exitCode, stderr } = await ended;
   assert.equal(exitCode, 130);

@@ -13,6 +13,7 @@ import { startNode } from "../../test/support/node-process.ts";
 import { start } from "../kit/exec.ts";
 import { until } from "../kit/until.ts";
 import { writeGitFiles } from "./git-files.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const script = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const lostText = /remote: {2}! {5}Berth is restarting; nothing was changed, push again/;
@@ -34,7 +35,7 @@ async function ask(answer: { lines?: string; decision?: string } | null) {
   child.stdin.end("a b refs/heads/main\n");
   const shown = text(child.stdout);
   const ended = once(child, "exit");
-  if (answer !== null) assert.ok(await until(() => asked.endsWith("\n.\n") || undefined, { timeoutMs: 60_000 }));
+  if (answer !== null) assert.ok(await until(() => asked.endsWith("\n.\n") || undefined, { timeoutMs: guardMs }));
   lines.end(answer?.lines ?? "");
   question.end(answer?.decision ?? "");
   const [code] = (await ended) as [number];
@@ -95,7 +96,7 @@ test("a pusher reads that Berth restarts when it stops in the middle of a push",
     await once(signal, "abort");
     return { accepted: false };
   };
-  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: 10_000 });
+  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: guardMs });
   assert.deepEqual([pushed.exitCode === 0, pushed.timedOut], [false, false]);
   assert.match(pushed.stderr, lostText);
   await host.close();

@@ -20,6 +20,7 @@ import {
   type Host,
 } from "../../test/support/git-servers.ts";
 import { until } from "../kit/until.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const gate = new ScriptedGate();
 let host: Host;
@@ -262,7 +263,7 @@ test("a receive-pack that is killed ends the client's wait at once, however late
     await decided;
     return { accepted: false };
   };
-  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: 10_000 });
+  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: guardMs });
   deciding.emit("end");
   assert.deepEqual([pushed.exitCode === 0, pushed.timedOut], [false, false], pushed.stderr);
   assert.equal(await refOf(host), before);
@@ -317,7 +318,7 @@ test("a revoked token ends a transfer that is under way", async () => {
   assert.equal(res.statusCode, 200);
   gate.revoked.add(tokens.reader);
   const stillRunning = async () => ((await processesOfServer()).length > 0 ? undefined : true);
-  assert.equal(await until(stillRunning, { timeoutMs: 10_000 }), true);
+  assert.equal(await until(stillRunning, { timeoutMs: guardMs }), true);
   gate.revoked.delete(tokens.reader);
   res.destroy();
 });
@@ -351,7 +352,7 @@ test("a pusher who leaves before the push is decided cancels it", async () => {
   // Ctrl-C reaches git's helper for HTTP too, which holds the connection.
   const interrupted = { signal: leave.signal, ownGroup: true };
   await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], interrupted);
-  assert.equal(await until(() => isCancelled || undefined, { timeoutMs: 60_000 }), true);
+  assert.equal(await until(() => isCancelled || undefined, { timeoutMs: guardMs }), true);
   assert.equal(await refOf(host), before);
 });
 

@@ -17,6 +17,7 @@ import {
   type Host,
 } from "../../test/support/git-servers.ts";
 import { run } from "../kit/exec.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const gate = new ScriptedGate();
 let host: Host;
@@ -41,7 +42,7 @@ const push = (url = host.sshUrl(), key = keyFile) =>
 const ssh = (...args: string[]) => {
   const [file = "", ...options] = (clientEnv(host.root, keyFile)["GIT_SSH_COMMAND"] as string).split(" ");
   const at = ["-p", String(host.servers.port), "git@127.0.0.1"];
-  return run({ file, args: [...options, ...at, ...args] }, { timeoutMs: 20_000, stdin: "" });
+  return run({ file, args: [...options, ...at, ...args] }, { timeoutMs: guardMs, stdin: "" });
 };
 
 test("an accepted push shows its lines while it is decided, and moves the branch", async () => {

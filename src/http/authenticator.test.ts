@@ -10,6 +10,7 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../../test/support/test-platform.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -23,7 +24,7 @@ after(() => api.close());
 const statusOf = async (token: string) => (await api.call("GET", "/v1/me", { token })).status;
 /** The promise of the platform is one second; the margin is for a machine that is busy with other tests. */
 const becomes = (token: string, status: number) =>
-  until(async () => ((await statusOf(token)) === status ? true : undefined), { timeoutMs: 5000 });
+  until(async () => ((await statusOf(token)) === status ? true : undefined), { timeoutMs: guardMs });
 
 test("a revoked token stops working", async () => {
   const { id, text } = await testToken(api.database.db, org.id, {});
@@ -71,7 +72,7 @@ test("the use of a token is noted", async () => {
     async () =>
       (await db.selectFrom("api_token").select("last_used_at").where("id", "=", id).executeTakeFirstOrThrow())
         .last_used_at ?? undefined,
-    { timeoutMs: 60_000 },
+    { timeoutMs: guardMs },
   );
   assert.ok(used);
   await sleep(20);

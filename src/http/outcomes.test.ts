@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../../test/support/test-platform.ts";
 import { until } from "../kit/until.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 /** Asks for a database where nobody makes one, and waits until that is asked for in the database. */
 async function askForDatabase(api: TestApi) {
@@ -11,7 +12,7 @@ async function askForDatabase(api: TestApi) {
   const { slug } = await testProject(api.platform, org);
   const asked = api.call("POST", `/v1/projects/${slug}/database`, { token: org.owner });
   const row = () => db.selectFrom("project_database").select("id").executeTakeFirst();
-  assert.ok(await until(row, { timeoutMs: 60_000 }));
+  assert.ok(await until(row, { timeoutMs: guardMs }));
   return { asked };
 }
 

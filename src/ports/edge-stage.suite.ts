@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, createServer, request, type IncomingMessage, type RequestListener } from "node:http";
@@ -9,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { WebSocket, WebSocketServer } from "ws";
+import { eventually } from "../../test/support/eventually.ts";
 import { runOk } from "../kit/exec.ts";
 import type { Edge, EdgeCertificate, Route, Target } from "./edge.ts";
 
@@ -164,7 +164,10 @@ export class Stage {
     const outgoing = this.begin({ ...asked, headers: { ...framed, ...asked.headers } });
     const response = once(outgoing, "response") as Promise<[IncomingMessage]>;
     outgoing.end(asked.body);
-    return (await response)[0];
+    const [answer] = await response;
+    // An answer may come before the request's body was written, and the connection be closed.
+    outgoing.on("error", () => {});
+    return answer;
   }
 
   async ask(asked: Asked): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> {
@@ -189,11 +192,7 @@ export class Stage {
   }
 
   async until(probe: () => Promise<boolean>): Promise<void> {
-    for (let i = 0; i < 400; i += 1) {
-      if (await probe()) return;
-      await sleep(25);
-    }
-    assert.fail("did not come true within 10 s");
+    await eventually(probe, "the edge has come to it");
   }
 
   async close(): Promise<void> {

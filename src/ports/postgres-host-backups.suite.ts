@@ -5,6 +5,7 @@ import { PassThrough, Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { loginOf, newDatabaseSpec, type PostgresHostFixture, type SuiteSession } from "./postgres-host.suite.ts";
 import { DatabaseWorkFailed, type DatabaseEndpoint, type DumpSummary } from "./postgres-host.ts";
+import { eventually } from "../../test/support/eventually.ts";
 
 /** The port's rules about dumps, restores and counts. `make` is called once. */
 export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture>): void {
@@ -172,9 +173,7 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       };
       await assert.rejects(fixture.host.dump(spec, { consume, signal: stop.signal }));
       const sessions = "select count(*)::int as n from pg_stat_activity where usename like '%\\_backup'";
-      for (let i = 0; i < 100 && (await query(sessions))[0]?.["n"] !== 0; i += 1)
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      assert.equal((await query(sessions))[0]?.["n"], 0);
+      await eventually(async () => (await query(sessions))[0]?.["n"] === 0, "no session is left");
     });
 
     it("takes what the owner set for its role against a restore in its stride", async () => {

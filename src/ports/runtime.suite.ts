@@ -3,6 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../kit/until.ts";
 import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 /** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */
 export interface RuntimeFixture {
@@ -37,7 +38,7 @@ const stubborn = `process.on("SIGTERM", () => {}); require("node:http").createSe
 // Leaves its process group and closes nothing, as daemons of the old kind do.
 const daemon = `require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => console.log('still here'), 20)"], { detached: true, stdio: "inherit" }).unref(); ${stubborn}`;
 const graceMs = 10_000;
-const waitMs = 30_000;
+const waitMs = guardMs;
 
 /** States what every runtime promises. Registers tests; `makeFixture` is called once. */
 export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFixture>): void {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Asking, found, type TenantDatabaseFixture } from "./tenant-database.suite.ts";
+import { eventually } from "../../test/support/eventually.ts";
 
 /** What the hostile suite needs beside: which sessions the platform had to end. */
 export interface TrappedFixture extends TenantDatabaseFixture {
@@ -65,7 +66,7 @@ export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): v
       const before = fixture.ended.length;
       const outcomes = await Promise.all([ask.look("deaf_view"), ask.insert("deaf_table", { id: 1 })]);
       assert.deepEqual(outcomes, [{ outcome: "timeout" }, { outcome: "timeout" }]);
-      await eventually(async () => (await sessions(sql)) === 0);
+      await eventually(async () => (await sessions(sql)) === 0, "its session has ended");
       assert.equal(fixture.ended.length, before + 2);
       assert.deepEqual(await sql("SELECT * FROM deaf_table"), []);
     });
@@ -77,7 +78,7 @@ export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): v
       const page = found(await ask.look("endless_view", { limit: 500 }));
       assert.equal(page.rows.length, 500);
       assert.ok(process.memoryUsage().rss - before < 400 * 1024 * 1024);
-      await eventually(async () => (await sessions(sql)) === 0);
+      await eventually(async () => (await sessions(sql)) === 0, "its session has ended");
     });
 
     it("a value as large as PostgreSQL allows is cut before it is sent", async () => {
@@ -139,7 +140,7 @@ export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): v
       const refused = await ask.look("who_view");
       assert.equal(refused.outcome, "unavailable");
       await Promise.all(busy);
-      await eventually(async () => (await ask.look("who_view")).outcome === "done");
+      await eventually(async () => (await ask.look("who_view")).outcome === "done", "a connection is free");
     });
   });
 }
@@ -149,14 +150,6 @@ async function sessions(sql: (text: string) => Promise<readonly Record<string, u
     "SELECT pid FROM pg_stat_activity WHERE application_name = 'berth browser' AND usename = current_user",
   );
   return rows.length;
-}
-
-async function eventually(isSo: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail("it did not come about");
 }
 
 // Each function tries what would be an escalation if anybody but the owner ran it, and writes down what came of it.

@@ -9,6 +9,7 @@ import { dockerRules, outwardDevices } from "./docker-firewall.ts";
 import { openLeases } from "./leases.ts";
 import { pastaNetwork } from "./pasta-network.ts";
 import { asUserWithTun, pastaLacks } from "./test-open-tun.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const find = (name: string) =>
   systemPath
@@ -85,7 +86,7 @@ describe(
       try { console.log(JSON.stringify(await (async () => { ${body} })())); }
       finally { for (const id of network.ids()) await network.close(id); await network.dismantle(); }`;
       const command = within(machine, { file: process.execPath, args: ["--input-type=module", "-e", code] });
-      return JSON.parse((await runOk(command, { timeoutMs: 60_000 })).stdout) as unknown;
+      return JSON.parse((await runOk(command, { timeoutMs: guardMs })).stdout) as unknown;
     };
     const needsNft = { skip: nft === undefined && "nft is not installed" };
 
@@ -171,7 +172,7 @@ describe(
       const network = pastaNetwork(programs, openLeases(join(folder, "ports"), 20_000, 10), [nameServer]);
       const { prefix } = await network.open("run-test", { kind: "egress" });
       const inside = { file: prefix[0] as string, args: [...prefix.slice(1), process.execPath, ...asking] };
-      const asked = await runOk(within(machine, asUserWithTun(nobody, inside)), { timeoutMs: 60_000 });
+      const asked = await runOk(within(machine, asUserWithTun(nobody, inside)), { timeoutMs: guardMs });
       assert.deepEqual(JSON.parse(asked.stdout), allowed);
     });
   },

@@ -19,6 +19,7 @@ import { until } from "../kit/until.ts";
 import { runOk, systemPath } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { Sandbox, SandboxParts, SandboxSpec } from "./spec.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const find = (name: string) =>
   systemPath
@@ -52,7 +53,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
       limits: { memoryBytes: 128 * 1024 * 1024, processes: 32, cpus: 1 },
       ...more,
     };
-    return sandbox.run(spec, { timeoutMs: 60_000 });
+    return sandbox.run(spec, { timeoutMs: guardMs });
   };
   const needs = (part: string, t: { skip(reason: string): void }) => {
     const misses = !sandbox.describe().isolation.includes(part);
@@ -131,7 +132,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
         const ours = processes.filter((pid) => readQuietly(`/proc/${pid}/cmdline`).includes(`build-test${count}\0`));
         return ours.length > 1 ? ours.filter((pid) => readQuietly(`/proc/${pid}/mountinfo`).includes(disk)) : undefined;
       },
-      { timeoutMs: 20_000 },
+      { timeoutMs: guardMs },
     );
     await runOk({ file: "umount", args: [disk] });
     await running;
@@ -181,7 +182,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
         const all = readdirSync("/proc").map((pid) => readQuietly(`/proc/${pid}/cmdline`));
         return all.some((line) => line.startsWith("sleep\x001\x00")) ? all : undefined;
       },
-      { timeoutMs: 20_000 },
+      { timeoutMs: guardMs },
     );
     assert.equal(
       lines?.some((line) => line.includes(secret)),

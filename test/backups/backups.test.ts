@@ -8,6 +8,7 @@ import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture
 import { restoredDatabases } from "../../src/features/backups/restored.ts";
 import { testToken } from "../support/test-platform.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+import { eventually } from "../support/eventually.ts";
 
 const schema = `
   create table notes (id int generated always as identity primary key, body text);
@@ -15,7 +16,7 @@ const schema = `
   create table empty (a int);
   create view recent as select * from notes where id > 2990;`;
 
-describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
+describe("backups", { skip: missingPart }, () => {
   let running: BackupPlatform;
   let project: TestProject;
 
@@ -279,11 +280,8 @@ describe("backups", { skip: missingPart, timeout: 300_000 }, () => {
   });
 
   async function gone(name: string): Promise<void> {
-    for (let i = 0; i < 200; i += 1) {
-      if (!(await running.host.listDatabases(specOfRow(await project.row()))).includes(name)) return;
-      await sleep(50);
-    }
-    assert.fail(`${name} was not dropped`);
+    const names = async () => running.host.listDatabases(specOfRow(await project.row()));
+    await eventually(async () => !(await names()).includes(name), `${name} is dropped`);
   }
 
   it("leaves nothing unfinished in the storage", async () => {

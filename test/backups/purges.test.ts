@@ -37,7 +37,7 @@ function recordingPorts() {
   return { deleted, state, ports };
 }
 
-describe("a purge", { skip: missingPart, timeout: 180_000 }, () => {
+describe("a purge", { skip: missingPart }, () => {
   const { deleted, state, ports } = recordingPorts();
   let running: BackupPlatform;
   let platform: Platform;

@@ -8,6 +8,7 @@ import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture
 import { StorageFull, type Storage } from "../../src/ports/storage.ts";
 import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/reconcile/backups/backup-upkeep.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+import { eventually } from "../support/eventually.ts";
 
 /** A disk that can be told to be full, or to wait. */
 function adjustable() {
@@ -33,7 +34,7 @@ function limited(content: Readable, state: { fullAfter: number; gate: Promise<vo
   return Readable.from(pieces(), { objectMode: false });
 }
 
-describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () => {
+describe("the upkeep of backups", { skip: missingPart }, () => {
   const { state, storage } = adjustable();
   let running: BackupPlatform;
   let project: TestProject;
@@ -87,11 +88,11 @@ describe("the upkeep of backups", { skip: missingPart, timeout: 120_000 }, () =>
         tables_done: number;
         tables_total: number;
       };
-    for (let i = 0; i < 100 && ((await seen()).tables_total !== 1 || (await seen()).bytes_done === 0); i += 1)
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    const { phase, bytes_done, tables_done, tables_total } = await seen();
-    assert.deepEqual({ phase, tables_done, tables_total }, { phase: "dumping", tables_done: 1, tables_total: 1 });
-    assert.ok(bytes_done > 0);
+    const { phase, tables_done } = await eventually(async () => {
+      const now = await seen();
+      return now.tables_total === 1 && now.bytes_done > 0 && now;
+    }, "the backup has tables and bytes");
+    assert.deepEqual({ phase, tables_done }, { phase: "dumping", tables_done: 1 });
     open();
     assert.equal((await running.ended(asked.body["id"] as string)).status, "completed");
   });

@@ -166,14 +166,10 @@ export function projectRows(subject: () => Subject): void {
   });
 
   it("GET domains lists with refreshed status", async () => {
-    await eventually(
-      "the records that came later are found",
-      async () => {
-        const { domains } = (await subject().expect(200, "GET", "/v1/projects/shop/domains")).body;
-        return domains.some(({ hostname, dns_status }: Json) => hostname === hostnames.late && dns_status === "ok");
-      },
-      70_000,
-    );
+    await eventually("the records that came later are found", async () => {
+      const { domains } = (await subject().expect(200, "GET", "/v1/projects/shop/domains")).body;
+      return domains.some(({ hostname, dns_status }: Json) => hostname === hostnames.late && dns_status === "ok");
+    });
     await eventually("and served", async () => (await subject().visit(hostnames.late)).body === "two");
   });
 

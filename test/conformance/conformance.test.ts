@@ -12,7 +12,7 @@ import { transitions } from "./3-states.ts";
 import { startSubject, type Subject } from "./subject.ts";
 
 // One platform for all parts: they look at the same organization, as its users do.
-describe("the specification", { timeout: 600_000 }, () => {
+describe("the specification", () => {
   let subject: Subject;
   before(async () => {
     subject = await startSubject();

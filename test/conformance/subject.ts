@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { until } from "../../src/kit/until.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "../e2e/platform.ts";
 import { createAnswerCheck, operationNamer, type AnswerCheck } from "../support/answer-check.ts";
+import { guardMs } from "../support/eventually.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { shopApp } from "./shop-app.ts";
 
@@ -232,12 +233,8 @@ function visit(port: number, host: string, path: string): Promise<{ status: numb
 }
 
 /** Waits until something is so. */
-export async function eventually<T>(
-  what: string,
-  probe: () => Promise<T | undefined | false>,
-  timeoutMs = 30_000,
-): Promise<T> {
-  const found = await until(async () => (await probe()) || undefined, { timeoutMs, firstMs: 50, atMostMs: 500 });
-  assert.ok(found !== undefined, `${what}: not within ${timeoutMs / 1000} s`);
+export async function eventually<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
+  const found = await until(async () => (await probe()) || undefined, { timeoutMs: guardMs, atMostMs: 500 });
+  assert.ok(found !== undefined, `${what}: not within ${guardMs / 1000} s`);
   return found;
 }

@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { run, runOk, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 let platform: TestPlatform;
 let owner: string;
@@ -58,12 +59,12 @@ test("a suspended organization serves 503, its tokens and pushes are refused, it
   );
   assert.equal(refused?.body["code"], "org_suspended");
   assert.match(await streamed, /event: error\ndata: .*"org_suspended"/);
-  assert.equal(await until(() => serves(503), { timeoutMs: 60_000 }), true);
+  assert.equal(await until(() => serves(503), { timeoutMs: guardMs }), true);
   await app.commit(nodeApp("pushed while suspended"));
   assert.notEqual((await app.push()).exitCode, 0);
 
   assert.equal((await platform.call("POST", "/v1/orgs/acme/enable")).status, 200);
-  assert.equal(await until(() => serves(200), { timeoutMs: 60_000 }), true);
+  assert.equal(await until(() => serves(200), { timeoutMs: guardMs }), true);
   assert.equal((await platform.visit(label)).body, "open for business");
   assert.equal(await activeId(), deployment);
 });
@@ -91,7 +92,7 @@ test(
         "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o BatchMode=yes";
       const env = { PATH: systemPath, HOME: app.dir, GIT_SSH_COMMAND: `ssh -i ${key} ${known}` };
       const push = { file: "git", args: ["push", shop.git.ssh, "HEAD:refs/heads/main"] };
-      return run(push, { cwd: app.dir, env, timeoutMs: 120_000 });
+      return run(push, { cwd: app.dir, env, timeoutMs: guardMs });
     };
     const pushed = await pushOverSsh("pushed over SSH");
     assert.equal(pushed.exitCode, 0, pushed.stderr);
@@ -111,11 +112,11 @@ test("on a laptop the link of a decision is in the outbox, for the operator's ey
   const asked = await remove();
   assert.equal(asked.status, 403);
   const outbox = join(platform.dataDir, "outbox");
-  const file = await until(() => filesIn(outbox).find((name) => name.includes("-approval-")), { timeoutMs: 60_000 });
+  const file = await until(() => filesIn(outbox).find((name) => name.includes("-approval-")), { timeoutMs: guardMs });
   assert.ok(file);
   assert.equal(statSync(join(outbox, file)).mode & 0o777, 0o600);
   const link = /http:\S+\/decide\/[\w-]{43}/.exec(readFileSync(join(outbox, file), "utf8"))?.[0] ?? "";
-  assert.equal(await until(() => platform.output().includes(link) || undefined, { timeoutMs: 60_000 }), true);
+  assert.equal(await until(() => platform.output().includes(link) || undefined, { timeoutMs: guardMs }), true);
 
   const waiting = callAs(agent, "GET", `/v1/approvals/${asked.body.approval.id}?wait=60`);
   const page = new URL(new URL(link).pathname, platform.api).href;
@@ -127,7 +128,7 @@ test("on a laptop the link of a decision is in the outbox, for the operator's ey
   assert.equal(decided.status, 200);
   assert.equal((await waiting).body["status"], "approved");
   assert.equal((await remove()).status, 200);
-  assert.equal(await until(() => serves(503), { timeoutMs: 60_000 }), true);
+  assert.equal(await until(() => serves(503), { timeoutMs: guardMs }), true);
 });
 
 function filesIn(dir: string): readonly string[] {

@@ -6,7 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { liveApp, type AppTraits } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
-import { ask, eventually, failures, startTraffic } from "./traffic.ts";
+import { eventually } from "../support/eventually.ts";
+import { ask, failures, startTraffic } from "./traffic.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { drawEdges, edgeLacks, edgePid } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
@@ -53,70 +54,58 @@ for (const edge of drawEdges(random)) {
     after(() => platform?.destroy());
 
     for (const instant of drawCases(instants, 4, random)) {
-      test(
-        `killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`,
-        { timeout: 120_000 },
-        async (t) => {
-          const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
-          await app.commit(appWith(instant.traits ?? {}));
-          await remember();
-          const pushed = await pushAndKill(instant);
-          await platform.restart();
-          await settle();
-          const active = await assertConsistent();
-          if (pushed.exitCode === 0) assert.equal(active.commit, await app.head(), "exit code 0 means live");
-          t.diagnostic(
-            `the push ended with ${pushed.exitCode}; ${active.commit === (await app.head()) ? "new" : "old"} serves`,
-          );
-          await assertNextPushWorks();
-          const answers = await traffic.stop();
-          assert.deepEqual(failures(answers, (body) => [...texts.values()].includes(body)).slice(0, 3), []);
-          await assertNothingElseRuns();
-        },
-      );
+      test(`killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`, async (t) => {
+        const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
+        await app.commit(appWith(instant.traits ?? {}));
+        await remember();
+        const pushed = await pushAndKill(instant);
+        await platform.restart();
+        await settle();
+        const active = await assertConsistent();
+        if (pushed.exitCode === 0) assert.equal(active.commit, await app.head(), "exit code 0 means live");
+        t.diagnostic(
+          `the push ended with ${pushed.exitCode}; ${active.commit === (await app.head()) ? "new" : "old"} serves`,
+        );
+        await assertNextPushWorks();
+        const answers = await traffic.stop();
+        assert.deepEqual(failures(answers, (body) => [...texts.values()].includes(body)).slice(0, 3), []);
+        await assertNothingElseRuns();
+      });
     }
 
-    test(
-      "killed while the replaced deployment still answers: that answer arrives, then it ends",
-      { timeout: 120_000 },
-      async () => {
-        const old = texts.get((await activeDeployment()).commit);
-        const slow = ask(platform.edgePort, "survivor", "/slow?ms=6000");
-        await sleep(100);
-        await app.commit(appWith({}));
-        await remember();
-        assert.equal((await app.push()).exitCode, 0);
+    test("killed while the replaced deployment still answers: that answer arrives, then it ends", async () => {
+      const old = texts.get((await activeDeployment()).commit);
+      const slow = ask(platform.edgePort, "survivor", "/slow?ms=6000");
+      await sleep(100);
+      await app.commit(appWith({}));
+      await remember();
+      assert.equal((await app.push()).exitCode, 0);
+      await platform.end("SIGKILL");
+      await platform.restart();
+      const answer = await slow;
+      assert.deepEqual([answer.status, answer.body], [200, old], answer.error ?? "");
+      await settle();
+      await assertConsistent();
+      await assertNothingElseRuns();
+    });
+
+    test("a second kill while the first one is being recovered from changes nothing", async () => {
+      await app.commit(appWith({ listenAfterMs: 800 }));
+      await remember();
+      await pushAndKill({ phase: "", line: "Starting", afterMs: [100, 300] });
+      for (let round = 0; round < 2; round += 1) {
+        await platform.restart();
+        await sleep(random() * 200);
         await platform.end("SIGKILL");
-        await platform.restart();
-        const answer = await slow;
-        assert.deepEqual([answer.status, answer.body], [200, old], answer.error ?? "");
-        await settle();
-        await assertConsistent();
-        await assertNothingElseRuns();
-      },
-    );
+      }
+      await platform.restart();
+      await settle();
+      await assertConsistent();
+      await assertNextPushWorks();
+      await assertNothingElseRuns();
+    });
 
-    test(
-      "a second kill while the first one is being recovered from changes nothing",
-      { timeout: 120_000 },
-      async () => {
-        await app.commit(appWith({ listenAfterMs: 800 }));
-        await remember();
-        await pushAndKill({ phase: "", line: "Starting", afterMs: [100, 300] });
-        for (let round = 0; round < 2; round += 1) {
-          await platform.restart();
-          await sleep(random() * 200);
-          await platform.end("SIGKILL");
-        }
-        await platform.restart();
-        await settle();
-        await assertConsistent();
-        await assertNextPushWorks();
-        await assertNothingElseRuns();
-      },
-    );
-
-    test("a killed edge comes back by itself", { timeout: 60_000 }, async () => {
+    test("a killed edge comes back by itself", async () => {
       const running = listProcesses().find(
         (each) => each.pid === edgePid(join(platform.dataDir, edge === "builtin" ? "edge" : "haproxy")),
       );
@@ -132,7 +121,7 @@ for (const edge of drawEdges(random)) {
     });
 
     for (const victim of ["shim.sh", "node server.js"]) {
-      test(`an application whose ${victim} is killed is started again, with a note`, { timeout: 60_000 }, async () => {
+      test(`an application whose ${victim} is killed is started again, with a note`, async () => {
         const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
         const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
         assert.ok(pid, `${victim} was found`);
@@ -144,27 +133,23 @@ for (const edge of drawEdges(random)) {
       });
     }
 
-    test(
-      "Ctrl-C in the middle of a push refuses it with a sentence, and all applications come back",
-      { timeout: 120_000 },
-      async () => {
-        await app.commit(appWith({ buildMs: 5000 }));
-        await remember();
-        let ending: Promise<void> | undefined;
-        const pushed = await app.push("main", (chunk) => {
-          if (chunk.includes("building now")) ending ??= platform.end("SIGINT");
-        });
-        await ending;
-        assert.notEqual(pushed.exitCode, 0);
-        assert.match(pushed.stderr, /remote:  !     .*(restart|stopp|ending)/i);
-        assert.deepEqual(ownProcesses(), []);
-        await platform.restart();
-        await settle();
-        await assertConsistent();
-        assert.doesNotMatch(platform.output(), /crashed/, "an orderly end is no crash");
-        await assertNextPushWorks();
-      },
-    );
+    test("Ctrl-C in the middle of a push refuses it with a sentence, and all applications come back", async () => {
+      await app.commit(appWith({ buildMs: 5000 }));
+      await remember();
+      let ending: Promise<void> | undefined;
+      const pushed = await app.push("main", (chunk) => {
+        if (chunk.includes("building now")) ending ??= platform.end("SIGINT");
+      });
+      await ending;
+      assert.notEqual(pushed.exitCode, 0);
+      assert.match(pushed.stderr, /remote:  !     .*(restart|stopp|ending)/i);
+      assert.deepEqual(ownProcesses(), []);
+      await platform.restart();
+      await settle();
+      await assertConsistent();
+      assert.doesNotMatch(platform.output(), /crashed/, "an orderly end is no crash");
+      await assertNextPushWorks();
+    });
   });
 }
 
@@ -205,7 +190,7 @@ async function activeDeployment(): Promise<Deployment> {
   return active[0] as Deployment;
 }
 
-/** No row is on its way any more; semantics allow a minute. */
+/** No row is on its way any more. */
 async function settle(): Promise<void> {
   await eventually(async () => {
     const { builds } = (await platform.call<{ builds: { status: string }[] }>("GET", "/v1/projects/survivor/builds"))
@@ -228,7 +213,7 @@ async function assertConsistent(): Promise<Deployment> {
     [200, texts.get(active.commit)],
     "the edge serves the active deployment",
   );
-  await eventually(async () => (await app.remoteHead()) === active.commit, "the branch points at what serves", 10_000);
+  await eventually(async () => (await app.remoteHead()) === active.commit, "the branch points at what serves");
   return active;
 }
 

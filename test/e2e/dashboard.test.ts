@@ -248,7 +248,7 @@ test("what a token in approval mode wants to delete waits for a person, and the 
   await isAccessible();
 });
 
-test("every page is accessible on a wide screen and a phone, light and dark", { skip, timeout: 300_000 }, async () => {
+test("every page is accessible on a wide screen and a phone, light and dark", { skip }, async () => {
   const pages = ["/", "/activity", "/access", "/api", "/operator", "/operator/organizations", "/operator/status"];
   const ofProject = ["", "/metrics", "/timeline", "/settings"].map((path) => `/projects/demo${path}`);
   for (const [index, path] of [...pages, ...ofProject].entries()) {

@@ -7,7 +7,7 @@ import { pastaLacks } from "../../src/sandbox/test-open-tun.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
-import { eventually } from "./traffic.ts";
+import { eventually } from "../support/eventually.ts";
 
 // An application as people write it: npm's `pg`, a migration in the release phase, a connection from DATABASE_URL.
 const visits: Record<string, string> = {
@@ -59,7 +59,7 @@ const ordinaryUid = 54_321;
 
 const inNetwork = (network: "veth" | "shared") => {
   const skip = !isRoot && network === "veth" ? "veth needs root" : false;
-  test(`a database in network mode ${network}, below a closed folder`, { skip, timeout: 180_000 }, async (t) => {
+  test(`a database in network mode ${network}, below a closed folder`, { skip }, async (t) => {
     const closed = mkdtempSync(join(tmpdir(), "berth-closed-"));
     chmodSync(closed, 0o700);
     const platform = await startPlatform({ BERTH_NETWORK: network }, { dataDir: join(closed, "data") });
@@ -78,7 +78,7 @@ const inNetwork = (network: "veth" | "shared") => {
 };
 
 const ofUser = (user: string, hasTun: boolean, skip: false | string) => {
-  test(`a database of ${user}`, { skip, timeout: 180_000 }, async () => {
+  test(`a database of ${user}`, { skip }, async () => {
     const home = mkdtempSync(join(tmpdir(), "berth-home-"));
     chownSync(home, ordinaryUid, ordinaryUid);
     const place: Place = { dataDir: join(home, ".berth"), uid: ordinaryUid, hasTun };

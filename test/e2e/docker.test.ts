@@ -4,7 +4,8 @@ import { provideImage } from "../../tools/images/provide-image.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../support/docker-engine.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { eventually, failures, startTraffic } from "./traffic.ts";
+import { eventually } from "../support/eventually.ts";
+import { failures, startTraffic } from "./traffic.ts";
 
 /** A push, its traffic and the loss of each part, with BERTH_RUNTIME=docker. */
 describe("a platform on a Docker engine", { skip: withoutDocker }, () => {

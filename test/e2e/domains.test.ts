@@ -5,6 +5,7 @@ import type { Result } from "../../src/contract/routes.ts";
 import { until } from "../../src/kit/until.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 let dns: TestDnsServer;
 let platform: TestPlatform;
@@ -41,7 +42,7 @@ test("a running platform finds new records by itself and opens its edge for the 
   assert.deepEqual([body.dns_status, body.instructions.values], ["pending", ["127.0.0.1"]]);
   assert.equal(await edgeAnswer(hostname), unknown);
   dns.set(hostname, { type: "A", value: "127.0.0.1" });
-  const limits = { timeoutMs: 60_000, atMostMs: 1000 };
+  const limits = { timeoutMs: guardMs, atMostMs: 1000 };
   const isServed = await until(async () => ((await edgeAnswer(hostname)) === unknown ? undefined : true), limits);
   assert.ok(isServed, "the edge knows the name");
   const { body: listed } = await platform.call<{ domains: Domain[] }>("GET", "/v1/projects/shop/domains");

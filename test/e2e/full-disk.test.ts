@@ -7,10 +7,11 @@ import pg from "pg";
 import { run, runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 const mib = 1024 * 1024;
 const settings = { BERTH_DISK_FLOOR_MIB: "160", BERTH_STORAGE_MIB: "64", BERTH_DATABASE_DISK_MIB: "64" };
-const patience = { timeoutMs: 90_000, atMostMs: 500 };
+const patience = { timeoutMs: guardMs, atMostMs: 500 };
 
 describe(
   "a tenant that fills the disk",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { eventually } from "../support/eventually.ts";
 import { drawEdges, edgeLacks } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
@@ -73,9 +74,9 @@ for (const edge of drawEdges(seededRandom())) {
         (await platform.call("PUT", "/v1/projects/demo/env/GREETING", { value: "hello there" })).status,
         204,
       );
-      await eventually(async () => (await platform.visit("demo")).body === "hello there");
+      await eventually(async () => (await platform.visit("demo")).body === "hello there", "the new text is served");
       // The edge serves it a moment before its deployment is said to be active.
-      await eventually(async () => (await newest()).status === "active");
+      await eventually(async () => (await newest()).status === "active", "its deployment is active");
     });
 
     async function newest() {
@@ -92,10 +93,10 @@ for (const edge of drawEdges(seededRandom())) {
           .active_deployment?.id;
       const before = await active();
       assert.equal((await platform.call("DELETE", "/v1/projects/demo")).status, 200);
-      await eventually(async () => (await platform.visit("demo")).status === 503);
+      await eventually(async () => (await platform.visit("demo")).status === 503, "the deleted project answers 503");
       assert.match(String((await platform.visit("demo")).headers["cache-control"]), /no-store/);
       assert.equal((await platform.call("POST", "/v1/projects/demo/undelete")).status, 200);
-      await eventually(async () => (await platform.visit("demo")).status === 200);
+      await eventually(async () => (await platform.visit("demo")).status === 200, "the restored project answers 200");
       assert.equal(await active(), before);
     });
 
@@ -127,12 +128,4 @@ function remoteLines(stderr: string): string[] {
     .filter((line) => line.startsWith("remote: "))
     .map((line) => line.slice("remote: ".length).trimEnd())
     .filter((line) => line !== "");
-}
-
-async function eventually(probe: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 300; attempt += 1) {
-    if (await probe()) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail("did not happen within 30 seconds");
 }

@@ -6,7 +6,8 @@ import { drawEdges, edgeLacks } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { ask, eventually, failures, openTalk, startSlowRequests, startTraffic } from "./traffic.ts";
+import { eventually } from "../support/eventually.ts";
+import { ask, failures, openTalk, startSlowRequests, startTraffic } from "./traffic.ts";
 
 const perSecond = runsAll ? 200 : 100;
 const slowMs = 10_000;
@@ -30,7 +31,7 @@ for (const edge of drawEdges(seededRandom())) {
     });
     after(() => platform?.destroy());
 
-    test(`${perSecond} requests a second see no failure during ${deploys} deploys`, { timeout: 180_000 }, async (t) => {
+    test(`${perSecond} requests a second see no failure during ${deploys} deploys`, async (t) => {
       const traffic = startTraffic(platform.edgePort, ["calm", "hasty", "still"], perSecond);
       const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.edgePort, slug, slowMs));
       const neighbour = await openTalk(platform.edgePort, "still");

@@ -112,44 +112,40 @@ const mistakes: Mistake[] = [
 ];
 
 for (const mistake of mistakes) {
-  test(
-    `${mistake.name}: the push fails with ${mistake.code}, and the old deployment serves`,
-    { timeout: 60_000 },
-    async () => {
-      const before = await app.remoteHead();
-      const active = (await newest("deployments", "active"))?.id;
-      await app.commit({ Procfile: "web: node server.js\n", ...mistake.files });
-      const pushed = await app.push();
-      assert.notEqual(pushed.exitCode, 0);
-      const failure = await failureOf(mistake.stage);
-      assert.deepEqual([failure.stage, failure.code], [mistake.stage, mistake.code]);
-      assert.match(failure.summary, mistake.says);
-      for (const text of [failure.summary, failure.hint]) {
-        assert.match(text, /^[A-Z`].{20}/, "words that help");
-        assert.ok(pushed.stderr.includes(text), `the pusher reads: ${text}\n${pushed.stderr}`);
-      }
-      assert.match(failure.log_tail.join("\n"), mistake.shows);
-      assert.match(pushed.stderr, mistake.shows);
-      assert.match(pushed.stderr, /pre-receive hook declined/);
-      assert.equal(await app.remoteHead(), before);
-      assert.equal((await newest("deployments", "active"))?.id, active);
-      assert.deepEqual(await visit(), [200, "good"]);
-    },
-  );
+  test(`${mistake.name}: the push fails with ${mistake.code}, and the old deployment serves`, async () => {
+    const before = await app.remoteHead();
+    const active = (await newest("deployments", "active"))?.id;
+    await app.commit({ Procfile: "web: node server.js\n", ...mistake.files });
+    const pushed = await app.push();
+    assert.notEqual(pushed.exitCode, 0);
+    const failure = await failureOf(mistake.stage);
+    assert.deepEqual([failure.stage, failure.code], [mistake.stage, mistake.code]);
+    assert.match(failure.summary, mistake.says);
+    for (const text of [failure.summary, failure.hint]) {
+      assert.match(text, /^[A-Z`].{20}/, "words that help");
+      assert.ok(pushed.stderr.includes(text), `the pusher reads: ${text}\n${pushed.stderr}`);
+    }
+    assert.match(failure.log_tail.join("\n"), mistake.shows);
+    assert.match(pushed.stderr, mistake.shows);
+    assert.match(pushed.stderr, /pre-receive hook declined/);
+    assert.equal(await app.remoteHead(), before);
+    assert.equal((await newest("deployments", "active"))?.id, active);
+    assert.deepEqual(await visit(), [200, "good"]);
+  });
 }
 
 test("each mistake has a code of its own", () => {
   assert.equal(new Set(mistakes.map((mistake) => mistake.code)).size, mistakes.length);
 });
 
-test("a repaired application goes live after all of them", { timeout: 60_000 }, async () => {
+test("a repaired application goes live after all of them", async () => {
   await app.commit({ ...nodeApp("repaired"), Procfile: "web: node server.js\n" });
   const pushed = await app.push();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.deepEqual(await visit(), [200, "repaired"]);
 });
 
-test("a rollback to what no longer becomes healthy answers 502 with the reason", { timeout: 60_000 }, async () => {
+test("a rollback to what no longer becomes healthy answers 502 with the reason", async () => {
   // Healthy once: the first start leaves a mark, the second one finds it.
   const once = `const mark = process.env.STORAGE_DIR + "/started"; const fs = require("node:fs"); if (fs.existsSync(mark)) process.exit(5); fs.writeFileSync(mark, "");`;
   await app.commit(nodeApp("once", once));

@@ -6,6 +6,7 @@ import type { Result } from "../../src/contract/routes.ts";
 import { until } from "../../src/kit/until.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 let platform: TestPlatform;
 before(async () => {
@@ -13,7 +14,7 @@ before(async () => {
 });
 after(() => platform.destroy());
 
-const limits = { timeoutMs: 120_000, atMostMs: 1000 };
+const limits = { timeoutMs: guardMs, atMostMs: 1000 };
 
 type Status = Result<"status.get">;
 type Alerts = Result<"alerts.list">;

@@ -8,6 +8,7 @@ import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { freePort } from "../support/free-port.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
+import { guardMs } from "../support/eventually.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -211,7 +212,7 @@ export async function createApp(
     GIT_CONFIG_KEY_0: "http.extraHeader",
     GIT_CONFIG_VALUE_0: header,
   };
-  const git = (...args: string[]) => run({ file: "git", args }, { cwd: dir, env, timeoutMs: 600_000 });
+  const git = (...args: string[]) => run({ file: "git", args }, { cwd: dir, env, timeoutMs: guardMs });
   const remoteOf = (project: string) => `${platform.api}/git/${platform.org ?? "main"}/${project}.git`;
   const remote = remoteOf(slug);
   await git("init", "--quiet", "--initial-branch=main");
@@ -230,7 +231,7 @@ export async function createApp(
     push: (branch = "main", onStderr) =>
       run(
         { file: "git", args: ["push", remote, `HEAD:refs/heads/${branch}`] },
-        { cwd: dir, env, timeoutMs: 600_000, ...(onStderr === undefined ? {} : { onStderr }) },
+        { cwd: dir, env, timeoutMs: guardMs, ...(onStderr === undefined ? {} : { onStderr }) },
       ),
     pushTo: (other) => git("push", remoteOf(other), "HEAD:refs/heads/main"),
     head: async () => (await git("rev-parse", "HEAD")).stdout.trim(),

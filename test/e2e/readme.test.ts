@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { run } from "../../src/kit/exec.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { checkoutFor, startPlatform, type TestPlatform } from "./platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 const ordinaryUid = 54_400;
@@ -39,7 +40,7 @@ async function type(lines: readonly string[], as: { home: string; uid?: number; 
   };
   const result = await run(
     { file: "/bin/sh", args: ["-s"] },
-    { stdin: `exec 2>&1\n${script}\n`, cwd: as.env["CHECKOUT"] as string, env, ...identity, timeoutMs: 240_000 },
+    { stdin: `exec 2>&1\n${script}\n`, cwd: as.env["CHECKOUT"] as string, env, ...identity, timeoutMs: guardMs },
   );
   return result.stdout
     .split(/^@@\d+\n/m)

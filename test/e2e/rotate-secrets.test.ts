@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { run, systemPath } from "../../src/kit/exec.ts";
 import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { processesNaming } from "./processes.ts";
-import { eventually } from "./traffic.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
 
 const daemon = fileURLToPath(new URL("../../src/daemon/main.ts", import.meta.url));
 const source = `require("node:http").createServer((q, s) => s.end(\`\${process.env.FIRST} \${process.env.SECOND}\`)).listen(process.env.PORT);`;
@@ -27,12 +27,12 @@ const answers = (text: string) =>
 async function rotate(): Promise<void> {
   const env = { PATH: systemPath, HOME: process.env["HOME"] ?? "/", BERTH_DATA: platform.dataDir };
   const command = { file: process.execPath, args: [daemon, "rotate-secrets"] };
-  const { exitCode, stdout, stderr, timedOut } = await run(command, { env, timeoutMs: 60_000 });
+  const { exitCode, stdout, stderr, timedOut } = await run(command, { env, timeoutMs: guardMs });
   assert.deepEqual([exitCode, timedOut], [0, false], stderr);
   assert.match(stdout, /^Sealed \d+ secrets under key \d+\.$/m);
 }
 
-test("the command ends, beside the platform and without it, and every value opens", { timeout: 240_000 }, async () => {
+test("the command ends, beside the platform and without it, and every value opens", async () => {
   const files = { "package.json": '{ "scripts": { "start": "node server.js" } }', "server.js": source };
   const app = await createApp(platform, "demo", files);
   await set("FIRST", "one");

@@ -10,7 +10,7 @@ import { findPostgres } from "../../src/daemon/setup/find-postgres.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
-import { eventually } from "./traffic.ts";
+import { eventually } from "../support/eventually.ts";
 
 const word = () => randomBytes(9).toString("hex");
 /** Variables of every shape that a log could carry in another spelling. */

@@ -21,7 +21,8 @@ import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { liveApp } from "./apps.ts";
 import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
-import { ask, eventually } from "./traffic.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
+import { ask } from "./traffic.ts";
 
 const random = seededRandom();
 const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
@@ -37,7 +38,7 @@ afterEach(async () => {
 });
 
 for (const name of drawCases(["http", "ssh", "edge"] as const, 1, random)) {
-  test(`a taken ${name} port is one sentence, and nothing is left running`, { timeout: 60_000 }, async () => {
+  test(`a taken ${name} port is one sentence, and nothing is left running`, async () => {
     const ground = await ours();
     const taken = await listenOn(ground.ports[name]);
     const { exitCode, output } = await startToEnd(ground);
@@ -51,69 +52,54 @@ for (const name of drawCases(["http", "ssh", "edge"] as const, 1, random)) {
   });
 }
 
-test(
-  "a second start on the same data is refused with a sentence, and the first goes on",
-  { timeout: 60_000 },
-  async () => {
-    const platform = await platformOfOurs();
-    const other = await layGround({}, platform.dataDir);
-    const { exitCode, output } = await startToEnd(other);
-    assert.notEqual(exitCode, 0);
-    assert.match(output, new RegExp(`Berth already runs on ${platform.dataDir} \\(process ${platform.pid}\\)`));
-    assert.equal(await askReady(platform.api), true);
-  },
-);
+test("a second start on the same data is refused with a sentence, and the first goes on", async () => {
+  const platform = await platformOfOurs();
+  const other = await layGround({}, platform.dataDir);
+  const { exitCode, output } = await startToEnd(other);
+  assert.notEqual(exitCode, 0);
+  assert.match(output, new RegExp(`Berth already runs on ${platform.dataDir} \\(process ${platform.pid}\\)`));
+  assert.equal(await askReady(platform.api), true);
+});
 
-test(
-  "Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings the same applications back",
-  { timeout: 120_000 },
-  async () => {
-    const ground = await ours();
-    const first = await startInTerminal(ground);
-    const app = await createApp(asPlatform(ground), "kept", liveApp({ version: "kept", marker: ground.dataDir }));
-    const pushed = await app.push();
-    assert.equal(pushed.exitCode, 0, pushed.stderr);
-    await first.interrupt();
-    await nothingRuns(ground);
-    assert.deepEqual(leftInKernel(ground), []);
-    for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
-    const second = await startInTerminal(ground, { file: "npm", args: ["start"] });
-    await eventually(
-      async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept",
-      "the application is back",
-    );
-    const runFolder = readFileSync(join(ground.dataDir, "run-folder"), "utf8");
-    await second.terminate();
-    assert.ok(!existsSync(runFolder), `${runFolder} is removed`);
-    await nothingRuns(ground);
-  },
-);
+test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings the same applications back", async () => {
+  const ground = await ours();
+  const first = await startInTerminal(ground);
+  const app = await createApp(asPlatform(ground), "kept", liveApp({ version: "kept", marker: ground.dataDir }));
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  await first.interrupt();
+  await nothingRuns(ground);
+  assert.deepEqual(leftInKernel(ground), []);
+  for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
+  const second = await startInTerminal(ground, { file: "npm", args: ["start"] });
+  await eventually(async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept", "the application is back");
+  const runFolder = readFileSync(join(ground.dataDir, "run-folder"), "utf8");
+  await second.terminate();
+  assert.ok(!existsSync(runFolder), `${runFolder} is removed`);
+  await nothingRuns(ground);
+});
 
-test(
-  "a first start that is killed at any instant leaves nothing that keeps the next from working",
-  { timeout: 180_000 },
-  async (t) => {
-    const ground = await ours();
-    const instants = Array.from({ length: runsAll ? 7 : 3 }, () => 60 + random() * 2000);
-    for (const afterMs of instants) {
-      const child = launch(ground.env);
-      const over = new Promise((resolve) => child.once("close", resolve));
-      child.stdout.resume();
-      child.stderr.resume();
-      await sleep(afterMs);
-      child.kill("SIGKILL");
-      await over;
-    }
-    t.diagnostic(`killed after ${instants.map(Math.round).join(", ")} ms`);
-    const platform = await startPlatform({}, { dataDir: ground.dataDir });
-    platforms.push(platform);
-    const app = await createApp(platform, "first", nodeApp("works"));
-    const pushed = await app.push();
-    assert.equal(pushed.exitCode, 0, pushed.stderr);
-  },
-);
+test("a first start that is killed at any instant leaves nothing that keeps the next from working", async (t) => {
+  const ground = await ours();
+  const instants = Array.from({ length: runsAll ? 7 : 3 }, () => 60 + random() * 2000);
+  for (const afterMs of instants) {
+    const child = launch(ground.env);
+    const over = new Promise((resolve) => child.once("close", resolve));
+    child.stdout.resume();
+    child.stderr.resume();
+    await sleep(afterMs);
+    child.kill("SIGKILL");
+    await over;
+  }
+  t.diagnostic(`killed after ${instants.map(Math.round).join(", ")} ms`);
+  const platform = await startPlatform({}, { dataDir: ground.dataDir });
+  platforms.push(platform);
+  const app = await createApp(platform, "first", nodeApp("works"));
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+});
 
-test("the example is deployed at the first start, once", { timeout: 120_000 }, async () => {
+test("the example is deployed at the first start, once", async () => {
   const ground = await ours({ BERTH_EXAMPLE: "1" });
   const first = await startInTerminal(ground);
   await eventually(() => first.output().includes("The example is live"), "the example is announced");
@@ -125,23 +111,19 @@ test("the example is deployed at the first start, once", { timeout: 120_000 }, a
   assert.equal(second.output().split("The example is live").length, 2, "announced by the first start alone");
 });
 
-test(
-  "BERTH_ON_STOP=keep lets applications serve on, and the next start finds the same processes",
-  { timeout: 120_000 },
-  async () => {
-    const platform = await platformOfOurs({ BERTH_ON_STOP: "keep" });
-    const app = await createApp(platform, "lasting", liveApp({ version: "lasting" }));
-    assert.equal((await app.push()).exitCode, 0);
-    const replica = await ask(platform.edgePort, "lasting", "/replica");
-    await platform.end("SIGINT");
-    assert.equal((await ask(platform.edgePort, "lasting", "/replica")).body, replica.body);
-    await platform.restart();
-    assert.equal((await ask(platform.edgePort, "lasting", "/replica")).body, replica.body);
-    await app.commit(liveApp({ version: "next" }));
-    assert.equal((await app.push()).exitCode, 0);
-    assert.equal((await ask(platform.edgePort, "lasting", "/")).body, "next");
-  },
-);
+test("BERTH_ON_STOP=keep lets applications serve on, and the next start finds the same processes", async () => {
+  const platform = await platformOfOurs({ BERTH_ON_STOP: "keep" });
+  const app = await createApp(platform, "lasting", liveApp({ version: "lasting" }));
+  assert.equal((await app.push()).exitCode, 0);
+  const replica = await ask(platform.edgePort, "lasting", "/replica");
+  await platform.end("SIGINT");
+  assert.equal((await ask(platform.edgePort, "lasting", "/replica")).body, replica.body);
+  await platform.restart();
+  assert.equal((await ask(platform.edgePort, "lasting", "/replica")).body, replica.body);
+  await app.commit(liveApp({ version: "next" }));
+  assert.equal((await app.push()).exitCode, 0);
+  assert.equal((await ask(platform.edgePort, "lasting", "/")).body, "next");
+});
 
 async function ours(settings: Record<string, string> = {}): Promise<Ground> {
   const ground = await layGround(settings);
@@ -167,7 +149,7 @@ async function startToEnd(ground: Ground): Promise<{ exitCode: number | null; ou
   const child = launch(ground.env);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const timer = setTimeout(() => child.kill("SIGKILL"), 40_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), guardMs);
   const exitCode = await new Promise<number | null>((resolve) => child.once("close", resolve));
   clearTimeout(timer);
   return { exitCode, output };
@@ -223,7 +205,7 @@ function leftInKernel({ dataDir }: Ground): readonly string[] {
 }
 
 async function nothingRuns({ dataDir }: Ground): Promise<void> {
-  await eventually(() => processesNaming(dataDir).length === 0, "no process of the data folder is left", 15_000).catch(
-    () => assert.deepEqual(processesNaming(dataDir), []),
+  await eventually(() => processesNaming(dataDir).length === 0, "no process of the data folder is left").catch(() =>
+    assert.deepEqual(processesNaming(dataDir), []),
   );
 }

@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
+import { guardMs } from "../support/eventually.ts";
 
 /** One answer, or how the request broke. */
 export interface Answer {
@@ -10,9 +11,6 @@ export interface Answer {
   readonly error: string | null;
   readonly atMs: number;
 }
-
-// Far above what any application of these tests takes.
-const timeoutMs = 60_000;
 
 /** Asks over kept connections; a broken request is an answer with status 0. */
 export function ask(edgePort: number, slug: string, path: string, agent: Agent | false = false): Promise<Answer> {
@@ -28,7 +26,7 @@ export function ask(edgePort: number, slug: string, path: string, agent: Agent |
         response.on("end", () => end(response.statusCode ?? 0, Buffer.concat(chunks).toString(), null));
       },
     );
-    asked.setTimeout(timeoutMs, () => asked.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    asked.setTimeout(guardMs, () => asked.destroy(new Error(`no answer within ${guardMs} ms`)));
     asked.on("error", (error) => end(0, "", error.message)).end();
   });
 }
@@ -118,17 +116,4 @@ export async function openTalk(edgePort: number, slug: string): Promise<Talk> {
 /** The answers that no user should have seen: broken ones, errors, and versions that were never deployed. */
 export function failures(answers: readonly Answer[], isKnown: (body: string) => boolean): Answer[] {
   return answers.filter((answer) => answer.error !== null || answer.status !== 200 || !isKnown(answer.body));
-}
-
-/** Asks until the answer pleases; throws when it does not within the time. */
-export async function eventually(
-  probe: () => Promise<boolean> | boolean,
-  what: string,
-  timeoutMs = 60_000,
-): Promise<void> {
-  const end = Date.now() + timeoutMs;
-  while (!(await probe())) {
-    if (Date.now() > end) throw new Error(`did not happen within ${timeoutMs / 1000} s: ${what}`);
-    await sleep(50);
-  }
 }

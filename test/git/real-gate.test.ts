@@ -18,6 +18,7 @@ import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 let api: TestApi;
 let root: string;
@@ -76,7 +77,7 @@ async function deployNext(projectId: string, meanwhile: () => Promise<unknown> =
       .where("project_id", "=", projectId)
       .where("status", "=", "queued")
       .executeTakeFirst();
-  const build = await until(queued, { timeoutMs: 20_000 });
+  const build = await until(queued, { timeoutMs: guardMs });
   assert.ok(build);
   await meanwhile();
   const active = db.updateTable("deployment").where("project_id", "=", projectId).where("status", "=", "active");
@@ -140,7 +141,7 @@ test("a push whose git is killed while its deployment goes live moves the branch
   const [pushed] = await Promise.all([push("main"), deployNext(project.id, async () => killReceivePack())]);
   assert.notEqual(pushed.exitCode, 0);
   const isMoved = async () => (await repositories.resolve(project.id, "refs/heads/main")) === commit || undefined;
-  assert.equal(await until(isMoved, { timeoutMs: 60_000 }), true);
+  assert.equal(await until(isMoved, { timeoutMs: guardMs }), true);
   await commitFile(root, work, "next.txt", "next");
   const [next] = await Promise.all([push("main"), deployNext(project.id)]);
   assert.equal(next.exitCode, 0, next.stderr);

@@ -7,6 +7,7 @@ import { run, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "../e2e/platform.ts";
+import { guardMs } from "../support/eventually.ts";
 
 /** An application that a framework's own scaffolder makes, and how to tell its versions apart. */
 interface Scaffold {
@@ -58,12 +59,12 @@ const npmAnswers =
   (
     await run(
       { file: "npm", args: ["view", "create-vite@9.3.0", "version"] },
-      { env: npmEnv, timeoutMs: 30_000 },
+      { env: npmEnv, timeoutMs: guardMs },
     ).catch(() => null)
   )?.exitCode === 0;
 const withoutNpm = npmAnswers ? null : "SKIPPED: the npm registry cannot be reached";
 
-describe("applications that their frameworks' own scaffolders make", { timeout: 170_000, concurrency: 2 }, () => {
+describe("applications that their frameworks' own scaffolders make", { concurrency: 2 }, () => {
   let platform: TestPlatform;
   const made: TestApp[] = [];
 
@@ -104,7 +105,7 @@ async function live(platform: TestPlatform, scaffold: Scaffold, made: TestApp[])
   await shows(platform, scaffold, scaffold.before);
 
   await platform.call("PUT", `/v1/projects/${scaffold.slug}/env/GREETING`, { value: "ahoy" });
-  assert.ok(await until(() => isRestarted(platform, scaffold.slug), { timeoutMs: 30_000 }), "it was not started anew");
+  assert.ok(await until(() => isRestarted(platform, scaffold.slug), { timeoutMs: guardMs }), "it was not started anew");
   await shows(platform, scaffold, scaffold.before);
 }
 
@@ -113,7 +114,7 @@ async function makeInto(dir: string, name: string, [program, ...args]: readonly 
   const place = mkdtempSync(join(tmpdir(), "berth-scaffold-"));
   try {
     const command = { file: "npx", args: ["--yes", program, ...args, name] };
-    const result = await run(command, { cwd: place, env: npmEnv, timeoutMs: 60_000 });
+    const result = await run(command, { cwd: place, env: npmEnv, timeoutMs: guardMs });
     assert.equal(result.exitCode, 0, `${result.stdout}\n${result.stderr}`);
     cpSync(join(place, name), dir, { recursive: true });
   } finally {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { send } from "../../src/adapters/storage-s3/requests.ts";
 import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts";
-import { eventually } from "../e2e/traffic.ts";
+import { eventually } from "../support/eventually.ts";
 import { missingForSwift, startSwift } from "../support/swift.ts";
 
 const bucket = "backups";
@@ -34,7 +34,6 @@ test(
   "backups in a real S3 server are made, verified, restored and found damaged through the API",
   {
     skip: missingForSwift,
-    timeout: 240_000,
   },
   async () => {
     const server = await startSwift();

@@ -9,7 +9,7 @@ import { missingForSwift, startSwift, type SwiftServer } from "../support/swift.
 const bucket = "backups";
 const prefix = "platform/";
 
-describe("storage in a real S3 server", { skip: missingForSwift, timeout: 180_000 }, () => {
+describe("storage in a real S3 server", { skip: missingForSwift }, () => {
   let server: SwiftServer;
 
   before(async () => {

@@ -27,6 +27,7 @@ import {
   type TestApi,
   type TestOrganization,
 } from "./test-platform.ts";
+import { eventually } from "./eventually.ts";
 
 /** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
 export interface BackupPlatform {
@@ -101,12 +102,12 @@ export async function startBackupPlatform({
   const call = (method: string, path: string, body?: unknown) =>
     api.call(method, path, { token: org.owner, ...(body === undefined ? {} : { body }) });
   const ended = async (id: string) => {
-    for (const startedAtMs = Date.now(); Date.now() - startedAtMs < 60_000;) {
-      const { body } = await call("GET", `/v1/backups/${id}`);
-      if (body["status"] !== "running" && body["operation"] === null) return body as unknown as BackupDocument;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error(`${id} was still running after a minute`);
+    const body = await eventually(async () => {
+      const { status, body, text } = await call("GET", `/v1/backups/${id}`);
+      if (status !== 200) throw new Error(text);
+      return body["status"] !== "running" && body["operation"] === null && body;
+    }, `${id} has ended`);
+    return body as unknown as BackupDocument;
   };
   return {
     api,

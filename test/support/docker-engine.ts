@@ -15,6 +15,7 @@ import { openDockerApi, type DockerApi } from "../../src/kit/docker-api.ts";
 import { run, runOk, startDetached, systemPath } from "../../src/kit/exec.ts";
 import { identify, isAlive, processIds, type ProcessIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
+import { guardMs } from "./eventually.ts";
 
 /** Why tests of a Docker engine are skipped; false where they run. */
 export const withoutDocker = reasonToSkip();
@@ -149,9 +150,9 @@ async function endEngine(dir: string, signal: NodeJS.Signals): Promise<void> {
   const engine = Number.isInteger(pid) && commandLine(pid).includes(dir) ? identify(pid) : undefined;
   if (!engine) return;
   process.kill(pid, signal);
-  const isGone = await until(() => !isAlive(engine) || undefined, { timeoutMs: 30_000 });
+  const isGone = await until(() => !isAlive(engine) || undefined, { timeoutMs: guardMs });
   if (!isGone) process.kill(pid, "SIGKILL");
-  await until(() => !isAlive(engine) || undefined, { timeoutMs: 5000 });
+  await until(() => !isAlive(engine) || undefined, { timeoutMs: guardMs });
   // Its containerd dies with it, but a new engine takes a process that is not yet reaped for one that it can use.
   await rm(join(dir, "exec", "containerd", "containerd.pid"), { force: true });
 }
@@ -162,7 +163,7 @@ async function removeEngine(dir: string): Promise<void> {
   const left = processIds().filter((pid) => commandLine(pid).includes(`${dir}/`));
   for (const pid of [...left.flatMap(childrenOf), ...left]) signalQuietly(pid);
   await until(() => left.every((pid) => identify(pid) === undefined || commandLine(pid) === "") || undefined, {
-    timeoutMs: 10_000,
+    timeoutMs: guardMs,
   });
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   const own = mounts.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${dir}/`));

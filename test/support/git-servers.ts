@@ -9,6 +9,7 @@ import type { GitCaller, GitGate, GitProject, PushRequest } from "../../src/git/
 import { run, runOk, systemPath, type ExecResult, type RunOptions } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createConfinement, type Confinement } from "../../src/sandbox/confine.ts";
+import { guardMs } from "./eventually.ts";
 
 export const project: GitProject = { id: "prj_demo", organization_id: "org_main", slug: "demo", deploy_branch: "main" };
 const main: GitCaller = {
@@ -145,7 +146,7 @@ export function tryGit(
   args: readonly string[],
   options: RunOptions & { keyFile?: string } = {},
 ): Promise<ExecResult> {
-  return run({ file: "git", args }, { timeoutMs: 60_000, env: clientEnv(root, options.keyFile), ...options });
+  return run({ file: "git", args }, { timeoutMs: guardMs, env: clientEnv(root, options.keyFile), ...options });
 }
 
 /** Runs a git client that must succeed, and gives its trimmed output. */
@@ -156,7 +157,7 @@ export async function git(
 ): Promise<string> {
   const result = await runOk(
     { file: "git", args },
-    { timeoutMs: 60_000, env: clientEnv(root, options.keyFile), ...options },
+    { timeoutMs: guardMs, env: clientEnv(root, options.keyFile), ...options },
   );
   return result.stdout.trim();
 }

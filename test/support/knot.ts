@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { start } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { freePort } from "./free-port.ts";
+import { guardMs } from "./eventually.ts";
 
 const program = "/usr/sbin/knotd";
 /** BIND's client for dynamic updates. */
@@ -66,7 +67,7 @@ zone:
   const resolver = new Resolver({ timeout: 500, tries: 1 });
   resolver.setServers([`127.0.0.1:${port}`]);
   const answers = async () => ((await resolver.resolveSoa(zone).catch(() => undefined)) ? true : undefined);
-  if ((await until(answers, { timeoutMs: 20_000 })) === undefined) throw new Error(`knotd did not start: ${output}`);
+  if ((await until(answers, { timeoutMs: guardMs })) === undefined) throw new Error(`knotd did not start: ${output}`);
   return {
     ...{ port, zone, keyFile: file("key"), wrongKeyFile: file("wrong-key") },
     async texts(name) {

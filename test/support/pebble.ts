@@ -7,6 +7,7 @@ import { start } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import { freePort } from "./free-port.ts";
+import { guardMs } from "./eventually.ts";
 
 const program = "/usr/bin/pebble";
 
@@ -72,7 +73,7 @@ export async function startPebble({
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const closed = once(child, "close");
   const ready = await until(() => (output.includes("ACME directory available") ? true : undefined), {
-    timeoutMs: 20_000,
+    timeoutMs: guardMs,
   });
   if (ready === undefined) throw new Error(`pebble did not start: ${output}`);
   return {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runOk, start, type Command } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
+import { guardMs } from "./eventually.ts";
 
 /** A real S3 server: OpenStack Swift with its S3 API, as Debian packages it. It checks signatures. */
 export interface SwiftServer {
@@ -54,7 +55,7 @@ export async function startSwift(): Promise<SwiftServer> {
         (answer) => answer.ok || undefined,
         () => undefined,
       ),
-    { timeoutMs: 60_000 },
+    { timeoutMs: guardMs },
   );
   if (up === undefined) {
     await close();
@@ -146,7 +147,7 @@ async function buildRings(dir: string, ports: Ports): Promise<void> {
   for (const name of ["account", "container", "object"] as const) {
     const file = join(dir, "etc", `${name}.builder`);
     const build = (...args: string[]) =>
-      runOk({ file: "/usr/bin/swift-ring-builder", args: [file, ...args] }, { timeoutMs: 30_000 });
+      runOk({ file: "/usr/bin/swift-ring-builder", args: [file, ...args] }, { timeoutMs: guardMs });
     await build("create", "4", "1", "1");
     await build("add", `r1z1-127.0.0.1:${ports[name]}/d1`, "1");
     await build("rebalance");

@@ -7,7 +7,7 @@ import { runJob, type JobResult } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
 import { findTestFiles } from "./test-files.ts";
 
-const timeoutMs = 10 * 60 * 1000;
+const timeoutMs = 15 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
 /** Runs the test files whose path contains one of the words; without words all of them, with the checks beside them. */

@@ -15,6 +15,7 @@ import type { BuildRequest } from "../../ports/builder.ts";
 import { layerArchive } from "./layer-archive.ts";
 import { findImage } from "./move-image.ts";
 import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 describe("Dockerfiles", { skip: withoutDocker }, () => {
   let test: TestDockerBuilder;
@@ -120,7 +121,7 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.ok(hosts.length > 0 && log.some((line) => line.endsWith("REACHED:")), log.join("\n"));
   });
 
-  it("too much memory, time, silence or output ends the build alone", { timeout: 120_000 }, async () => {
+  it("too much memory, time, silence or output ends the build alone", async () => {
     const limits = { memoryBytes: 1024 ** 3, processes: 512, timeoutMs: 60_000, silenceMs: 60_000 };
     const hog = `FROM ${test.images.node}\nRUN node -e "const kept = []; for (;;) kept.push(Buffer.alloc(5e7, 1))"\nCMD ["node"]`;
     assert.equal((await failureOf(build({ Dockerfile: hog }))).code, "build_out_of_memory");
@@ -151,10 +152,10 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
   it("a cancelled build's command ends", async () => {
     const stop = new AbortController();
     const pending = lines("RUN sleep 8642", { signal: stop.signal });
-    assert.ok(await until(() => isRunning("sleep 8642") || undefined, { timeoutMs: 20_000 }));
+    assert.ok(await until(() => isRunning("sleep 8642") || undefined, { timeoutMs: guardMs }));
     stop.abort();
     assert.equal((await pending).outcome.outcome, "cancelled");
-    assert.ok(await until(() => !isRunning("sleep 8642") || undefined, { timeoutMs: 10_000 }));
+    assert.ok(await until(() => !isRunning("sleep 8642") || undefined, { timeoutMs: guardMs }));
   });
 
   it("a Node.js application without a Dockerfile is installed and built, and what the build left decides how it starts", async () => {

@@ -236,7 +236,7 @@ describe("every mistake has its code, its sentence and what to do", () => {
   for (const mistake of mistakes) {
     it(
       `${mistake.code}: ${mistake.when}`,
-      { skip: mistake.needsRegistry === true ? withoutRegistry : false, timeout: 120_000 },
+      { skip: mistake.needsRegistry === true ? withoutRegistry : false },
       async (t) => {
         if (mistake.code.startsWith("go_version") && plain.options.goRoot === null) return t.skip("SKIPPED: no go");
         const test = mistake.options === undefined ? plain : await makeTestBuilder(mistake.options);

@@ -7,6 +7,7 @@ import { attempt, imageOf, tarWithLinks } from "../../ports/builder.suite.ts";
 import { until } from "../../kit/until.ts";
 import { createProcessBuilder } from "./process-builder.ts";
 import { makeTestBuilder, visit, type TestBuilder } from "./test-builder.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const building = (script: string) => ({
   "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }),
@@ -68,13 +69,13 @@ describe("a build", () => {
     assert.ok(!JSON.stringify([outcome, lines]).includes("k-1234567890"));
   });
 
-  it("ends soon after it is cancelled, with everything it started", { timeout: 30_000 }, async () => {
+  it("ends soon after it is cancelled, with everything it started", async () => {
     const stop = new AbortController();
     const script = `require("child_process").spawn("sleep", ["61.7"], { detached: true, stdio: "ignore" }).unref(); console.log("started"); setInterval(() => {}, 1000)`;
     const onLine = (line: string) => void (line.includes("started") && stop.abort());
     const { outcome } = await attempt(test.builder, building(script), { signal: stop.signal, onLine });
     assert.equal(outcome.outcome, "cancelled");
-    const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: 30_000 });
+    const isGone = () => until(async () => ((await sleeping("61.7")) ? undefined : true), { timeoutMs: guardMs });
     assert.equal(await isGone(), true);
     await test.builder.settle();
     assert.equal(await filesIn(test.options.buildsDir), 0);
@@ -154,7 +155,7 @@ describe("a build", () => {
     assert.deepEqual(modes, [0o755, 0o777]);
   });
 
-  it("ends at its time limit also while it is published", { timeout: 60_000 }, async () => {
+  it("ends at its time limit also while it is published", async () => {
     const content = `for (let i = 0; i < 40; i += 1) require("fs").writeFileSync("f" + i, Buffer.alloc(50e6, i))`;
     const files = { "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }) };
     const limits = { memoryBytes: 1024 ** 3, processes: 64, timeoutMs: 2500, silenceMs: 60_000 };

@@ -8,6 +8,7 @@ import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
 import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
 import { createLocalPostgresHost } from "./local-postgres-host.ts";
 import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 describe("backups of local instances", { skip: missingPart }, () => {
   const place = makeTestPlace();
@@ -24,7 +25,7 @@ describe("backups of local instances", { skip: missingPart }, () => {
       await session.query("begin; lock table t");
       let seen: ReturnType<typeof dumping>;
       const consume = async (archive: AsyncIterable<Buffer>) => {
-        seen = await until(dumping, { timeoutMs: 60_000 });
+        seen = await until(dumping, { timeoutMs: guardMs });
         await session.query("commit");
         for await (const _ of archive);
       };

@@ -9,6 +9,7 @@ import { openControlGroups } from "./control-groups.ts";
 import { findProcesses } from "./find-processes.ts";
 import { createLocalPostgresHost } from "./local-postgres-host.ts";
 import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const memoryBytes = 192 * 1024 * 1024;
 const missingGroups = canWriteGroups() ? false : "control groups cannot be written here";
@@ -45,7 +46,7 @@ describe("the limits of local instances", { skip: missingPart || missingGroups }
     const score = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
     // A process of a server gives itself its score just after its start.
     const scored = async () => others.every(({ pid }) => score(pid) > score(postmaster.pid)) || undefined;
-    assert.ok(await until(scored, { timeoutMs: 30_000 }), "the kernel would spare a session");
+    assert.ok(await until(scored, { timeoutMs: guardMs }), "the kernel would spare a session");
   });
 
   it("end a session that takes too much memory, and not the server", async () => {
@@ -63,7 +64,7 @@ describe("the limits of local instances", { skip: missingPart || missingGroups }
       await session?.end().catch(() => {});
       return rows?.[0]?.["n"];
     };
-    assert.equal(await until(answers, { timeoutMs: 30_000 }), 1);
+    assert.equal(await until(answers, { timeoutMs: guardMs }), 1);
     assert.deepEqual(processes().postmaster, postmaster);
   });
 });

@@ -5,6 +5,7 @@ import { checkoutFor } from "../../../test/e2e/platform.ts";
 import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run } from "../../kit/exec.ts";
 import { missingPart } from "./test-fixture.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 // On Debian and everywhere else the user `nobody`, which has no rights and no home.
 const nobody = 65_534;
@@ -23,7 +24,7 @@ describe("local PostgreSQL instances of an ordinary user", { skip: missingPart |
       const env = { PATH: "/usr/bin:/bin", BERTH_TEST_PLAIN: plain };
       const result = await run(
         { file: node, args: ["--test", ...files] },
-        { uid: nobody, gid: nobody, env, timeoutMs: 300_000 },
+        { uid: nobody, gid: nobody, env, timeoutMs: guardMs },
       );
       assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
     });

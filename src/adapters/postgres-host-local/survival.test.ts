@@ -21,6 +21,7 @@ import { findProcesses } from "./find-processes.ts";
 import { createLocalPostgresHost } from "./local-postgres-host.ts";
 import { superuser } from "./settings.ts";
 import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 describe("a local PostgreSQL instance", { skip: missingPart }, () => {
   const place = makeTestPlace(`${"long-".repeat(20)}/${"path-".repeat(20)}`);
@@ -239,7 +240,7 @@ async function ensureInAnotherProcess(
   child.stdin.end(JSON.stringify([options, spec]));
   const identity = identify(child.pid as number);
   await until(() => (printed.endsWith("\n") || killWhen?.() || child.exitCode !== null ? true : undefined), {
-    timeoutMs: 60_000,
+    timeoutMs: guardMs,
     atMostMs: 10,
   });
   if (identity) sendSignal(identity, "SIGKILL");

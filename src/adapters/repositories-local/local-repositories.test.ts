@@ -13,6 +13,7 @@ import type { Confinement } from "../../sandbox/confine.ts";
 import { repositoriesSuite, type RepositoriesSubject } from "../../ports/repositories.suite.ts";
 import { gitCommands } from "./commands.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -26,7 +27,7 @@ async function git(
   options: { input?: string; env?: object } = {},
 ): Promise<string> {
   const env = { PATH: systemPath, HOME: "/nonexistent", GIT_CONFIG_NOSYSTEM: "1", ...trusting, ...options.env };
-  const result = await runOk({ file: "git", args }, { cwd: dir, env, timeoutMs: 60_000, stdin: options.input ?? "" });
+  const result = await runOk({ file: "git", args }, { cwd: dir, env, timeoutMs: guardMs, stdin: options.input ?? "" });
   return result.stdout.trim();
 }
 

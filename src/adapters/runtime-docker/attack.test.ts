@@ -8,8 +8,9 @@ import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { until } from "../../kit/until.ts";
 import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
-const waitMs = 30_000;
+const waitMs = guardMs;
 const server = `require("node:http").createServer((q, r) => r.end("here")).listen(Number(process.env.PORT));`;
 // Prints for each address whether a connection was made.
 const dial = `

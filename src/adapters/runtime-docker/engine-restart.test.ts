@@ -4,8 +4,9 @@ import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { until } from "../../kit/until.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
-const waitMs = 30_000;
+const waitMs = guardMs;
 const server = `require("node:http").createServer((q, r) => q.url === "/crash" ? process.exit(42) : r.end("here")).listen(Number(process.env.PORT));`;
 
 describe("an engine with live-restore", { skip: withoutDocker }, () => {

@@ -5,6 +5,7 @@ import { endOverFull } from "./changed-folders.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
 import { findParts, makeGround, type TestGround } from "./test-ground.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const mib = 1024 * 1024;
 const server = `require("fs").writeFileSync("written", Buffer.alloc(20 * ${mib}, 1));
@@ -46,7 +47,7 @@ for (const [level, parts] of Object.entries(levels))
     it("counts on the disk while the replica runs", async (t) => {
       if (!ground.sandbox.describe().isolation.includes("private_app_folder")) return t.skip("no private folder here");
       const counts = async () => ((await runtime.changedBytes(project_id)) >= 20 * mib ? true : undefined);
-      assert.ok(await until(counts, { timeoutMs: 30_000 }));
+      assert.ok(await until(counts, { timeoutMs: guardMs }));
       assert.ok((await runtime.changedBytes(project_id)) < 40 * mib);
       assert.equal(await runtime.changedBytes("prj_other"), 0);
     });
@@ -58,7 +59,7 @@ for (const [level, parts] of Object.entries(levels))
       const isOver = async () => ({ bytes: 65 * mib, isOver: true });
       await endOverFull({ ...ground.sandbox, changes: isOver }, folders);
       const expected = level === "with namespaces" ? 1 : 0;
-      assert.ok(await until(async () => ((await running()) === expected ? true : undefined), { timeoutMs: 60_000 }));
+      assert.ok(await until(async () => ((await running()) === expected ? true : undefined), { timeoutMs: guardMs }));
       const { lines } = await runtime.readOutput({ workload_id: `dep_${project_id}`, ordinal: 0, attempt: 1 }, null);
       assert.equal(
         lines.some((line) => line.includes("wrote more to its own folder")),

@@ -8,6 +8,7 @@ import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
 import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
 import { findParts } from "./test-ground.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const nobody = 65_534;
 const parts = findParts();
@@ -47,7 +48,7 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
   };
   const runTests = async (command: Command, expected: Record<string, string> = {}) => {
     const env = { PATH: systemPath, HOME: home, TMPDIR: home, ...expected };
-    const result = await run(command, { env, timeoutMs: 240_000 });
+    const result = await run(command, { env, timeoutMs: guardMs });
     assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
     assert.deepEqual(leftOver(), []);
   };

@@ -11,6 +11,7 @@ import { isRunning, settleExit } from "./observe-instance.ts";
 import { createProcessRuntime } from "./process-runtime.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { watchInstances } from "./watch-instances.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 // Nothing runs here: what is tried is what the files of applications say after the machine went down, or while its disk is full.
 describe("the files of applications", () => {
@@ -128,7 +129,7 @@ describe("the files of applications", () => {
     for (const folder of [bad, good]) watch.add(folder);
     watch.start();
     t.after(() => watch.stop());
-    assert.ok(await until(() => ended.includes("dep_b") || undefined, { timeoutMs: 60_000 }));
+    assert.ok(await until(() => ended.includes("dep_b") || undefined, { timeoutMs: guardMs }));
     assert.deepEqual(ended, ["dep_b"]);
   });
 });

@@ -16,6 +16,7 @@ import { toInstance } from "./observe-instance.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
 import { readProcessTree } from "../../kit/process-tree.ts";
 import { makeGround, type TestGround } from "./test-ground.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const server = `
 const http = require("node:http");
@@ -25,7 +26,7 @@ http.createServer((request, response) => {
   if (request.url === "/flood") setInterval(() => process.stdout.write(("y".repeat(99) + "\\n").repeat(5000)), 50);
   response.end(String(process.pid));
 }).listen(process.env.PORT);`;
-const waitMs = 30_000;
+const waitMs = guardMs;
 const first = { ordinal: 0, attempt: 1 };
 
 describe("applications of the process runtime", () => {

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { run, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 import { unitTexts, type UnitPlan } from "./unit-texts.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const plan: UnitPlan = {
   scope: "system",
@@ -67,7 +68,7 @@ for (const scope of ["system", "user"] as const) {
     const files = Object.keys(texts).map((name) => join(folder, name));
     const args = ["verify", ...(scope === "user" ? ["--user"] : []), "--man=no", ...files];
     const env = { PATH: systemPath, XDG_RUNTIME_DIR: folder };
-    const { exitCode, stderr } = await run({ file: "systemd-analyze", args }, { env, timeoutMs: 60_000 });
+    const { exitCode, stderr } = await run({ file: "systemd-analyze", args }, { env, timeoutMs: guardMs });
     const ours = stderr.split("\n").filter((line) => line.includes("berth"));
     assert.deepEqual([exitCode, ours], [0, []], stderr);
   });

@@ -16,6 +16,7 @@ import { until } from "../../kit/until.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Repositories } from "../../ports/repositories.ts";
 import { receivePush } from "./receive.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -69,7 +70,7 @@ async function supersededPush(logStore: LogStore) {
   );
   const queued = () =>
     db.selectFrom("build").select("id").where("project_id", "=", project.id).where("status", "=", "queued").execute();
-  assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: 60_000 }));
+  assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: guardMs }));
   await db.updateTable("build").set({ status: "superseded" }).where("project_id", "=", project.id).execute();
   const { accepted, build } = await told;
   return { accepted, id: build?.id ?? "", lines };

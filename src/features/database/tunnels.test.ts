@@ -11,10 +11,11 @@ import { specOf } from "./database.ts";
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../../../test/support/backups.ts";
 import { cliUser, type CliUser } from "../../../test/support/cli.ts";
 import { testToken } from "../../../test/support/test-platform.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 
 const withoutPsql = existsSync("/usr/bin/psql") ? false : "psql is not installed";
 
-describe("tunnels to a project's database", { skip: missingPart || withoutPsql, timeout: 600_000 }, () => {
+describe("tunnels to a project's database", { skip: missingPart || withoutPsql }, () => {
   let platform: BackupPlatform;
   let project: TestProject;
   let user: CliUser;
@@ -38,11 +39,7 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql, 
     (await project.query("SELECT rolname FROM pg_roles WHERE rolname LIKE '%\\_t%' AND rolname LIKE 'u%'")).map(
       ({ rolname }) => rolname,
     );
-  const rolesGone = async () => {
-    for (let attempt = 0; attempt < 200 && (await roles()).length > 0; attempt += 1)
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    assert.deepEqual(await roles(), []);
-  };
+  const rolesGone = () => eventually(async () => (await roles()).length === 0, "no tunnel's role is left");
   const ask = async (what: string, body: object = {}, token = platform.org.owner) => {
     const asked = await platform.api.call("POST", path(what), { token, body });
     assert.equal(asked.status, 201, asked.text);
@@ -159,10 +156,8 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql, 
       .execute();
     await platform.startTask(() => tunnelsTask(platform.platform));
     await rolesGone();
-    for (let attempt = 0; attempt < 200; attempt += 1) {
-      if ((await platform.call("GET", path(`tunnels/${id}`))).body["status"] === "closed") break;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
+    const status = async () => (await platform.call("GET", path(`tunnels/${id}`))).body["status"];
+    await eventually(async () => (await status()) === "closed", "the tunnel is closed");
     assert.ok(!(await platform.host.listDatabases(spec)).includes("imported_half"));
   });
 

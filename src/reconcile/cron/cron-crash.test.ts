@@ -14,6 +14,7 @@ import { startNode } from "../../../test/support/node-process.ts";
 import { until } from "../../kit/until.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { openVault } from "../../store/vault.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 const script = fileURLToPath(new URL("../../../test/support/cron-scheduler-process.ts", import.meta.url));
 const kills = runsAll ? 50 : 12;
@@ -67,7 +68,7 @@ test("kills around the minute, two schedulers: every due minute has its one row,
         ).length === 0
           ? true
           : undefined,
-      { timeoutMs: 20_000 },
+      { timeoutMs: guardMs },
     );
     assert.ok(settled, "a run of a dead scheduler stays under way");
     for (const scheduler of schedulers) scheduler.kill("SIGTERM");

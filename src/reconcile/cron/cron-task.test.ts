@@ -20,6 +20,7 @@ import { openVault, type Vault } from "../../store/vault.ts";
 import type { Task } from "../driver.ts";
 import type { CronSettings } from "../platform.ts";
 import { cronTask } from "./cron-task.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 let database: TestDatabase;
 let vault: Vault;
@@ -88,7 +89,7 @@ async function scheduler(
     async runs() {
       const settled = await until(
         async () => ((await read(project)).some(({ status }) => status === "running") ? undefined : true),
-        { timeoutMs: 60_000 },
+        { timeoutMs: guardMs },
       );
       assert.ok(settled, "a run is still under way");
       return read(project);
@@ -232,7 +233,7 @@ test("a minute that comes while the last run is under way is skipped", async () 
       const { at, runs, project } = await scheduler(app.address);
       await addJob(database.db, project, { name: "a", next_run_at: new Date(noon) });
       await at(noon);
-      await until(() => (app.hits.length === 1 ? true : undefined), { timeoutMs: 60_000 });
+      await until(() => (app.hits.length === 1 ? true : undefined), { timeoutMs: guardMs });
       await at(noon + minuteMs);
       assert.equal(await isCalled(database.db, [project.deployment_id]), true);
       for (const answer of answers) answer();
@@ -252,7 +253,7 @@ test("a minute that comes while the last run is under way is skipped", async () 
 });
 
 async function waitForHits(app: CronApp, count: number) {
-  await until(() => (app.hits.length >= count ? true : undefined), { timeoutMs: 60_000 });
+  await until(() => (app.hits.length >= count ? true : undefined), { timeoutMs: guardMs });
   return app.hits;
 }
 
@@ -455,7 +456,7 @@ test("a project whose calls hang delays no other project's", async () => {
       await addJob(database.db, other, { name: "fast", next_run_at: new Date(noon) });
       await hog.at(noon);
       const done = await until(async () => (await read(other)).find(({ status }) => status === "succeeded"), {
-        timeoutMs: 60_000,
+        timeoutMs: guardMs,
       });
       assert.ok(done);
       assert.equal(app.hits.filter(({ url }) => url.startsWith("/slow")).length, 4);
@@ -468,7 +469,7 @@ test("a project whose calls hang delays no other project's", async () => {
           (await read(hog.project)).every(({ status }) => status === "succeeded")
             ? true
             : held.splice(0).forEach((answer) => answer()),
-        { timeoutMs: 60_000 },
+        { timeoutMs: guardMs },
       );
       assert.ok(runs);
     },

@@ -22,6 +22,7 @@ import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import type { Platform } from "../platform.ts";
 import { databasesTask } from "./databases-task.ts";
 import { createResting, type Resting } from "./resting.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -136,7 +137,7 @@ test("while a server hangs in its start, the others are started, and the stop of
   });
   const run = task.run(stopping.signal);
   const ready = async () => ((await statuses()).get(other) === "ready" ? true : undefined);
-  assert.ok(await until(ready, { timeoutMs: 60_000 }), "the other was not started");
+  assert.ok(await until(ready, { timeoutMs: guardMs }), "the other was not started");
   stopping.abort(new Error("the platform is stopping"));
   await run;
   await task.settle?.();

@@ -13,6 +13,7 @@ import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import { createDriver } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { notificationsTask } from "./notifications-task.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -141,10 +142,8 @@ test("it is sent as soon as it is written", async () => {
     log: silentLog,
   });
   await driver.start();
-  const startedMs = performance.now();
   await send(platform, "now");
-  while (channel.delivered.length === 0 && performance.now() - startedMs < 10_000)
-    await new Promise((resolve) => setTimeout(resolve, 10));
+  await eventually(() => channel.delivered.length > 0, "it is sent");
   await driver.stop();
   assert.equal(channel.delivered.length, 1);
 });
