@@ -80,3 +80,41 @@ test("berth logs -f --source build prints each of a thousand lines that come at 
     await rm(folder, { recursive: true, force: true });
   }
 });
+
+test("berth logs --since prints every line of the range, page after page; --grep and -n choose among them", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "berth-range-"));
+  const logStore = createDiskLogStore({ dir: folder });
+  const api = await testApi({ ports: { logStore } });
+  try {
+    const org = await testOrganization(api.database.db, "home");
+    const { id, slug } = await testProject(api.platform, org);
+    const line = (hoursAgo: number, process: string, text: string) => {
+      const at = new Date(Date.now() - hoursAgo * 3_600_000).toISOString();
+      return { at, deployment: 1, process, replica: 0, text };
+    };
+    const numbered = Array.from({ length: 6000 }, (_, index) => line(2, "web", `line ${index}`));
+    await logStore.appendRuntime(id, [line(50, "web", "old"), ...numbered, line(1, "worker", "Failed job")]);
+    await using user = await cliUser({ url: api.baseUrl, token: org.member });
+    const texts = async (...args: string[]) => {
+      const { exitCode, stdout, stderr } = await user.berth(["logs", "-p", slug, "--json", ...args]);
+      assert.equal(exitCode, 0, stderr);
+      return (JSON.parse(stdout) as { lines: { text: string }[] }).lines.map(({ text }) => text);
+    };
+    const all = numbered.map(({ text }) => text);
+    assert.deepEqual(await texts("--since", "1d"), [...all, "Failed job"]);
+    assert.deepEqual(await texts("--since", "1d", "--until", "90m", "-n", "3"), all.slice(-3));
+    assert.deepEqual(await texts("--grep", "failed", "--process", "worker"), ["Failed job"]);
+    assert.deepEqual(await texts("--until", new Date(Date.now() - 3 * 3_600_000).toISOString()), ["old"]);
+    const plain = await user.berth(["logs", "-p", slug, "--since", "1d"]);
+    assert.equal(plain.stdout.split("\n").length, 6002);
+    for (const wrong of [
+      ["--since", "soon"],
+      ["-f", "--until", "1h"],
+      ["--source", "build", "--since", "1h"],
+    ])
+      assert.equal((await user.berth(["logs", "-p", slug, ...wrong])).exitCode, 2, wrong.join(" "));
+  } finally {
+    await api.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});

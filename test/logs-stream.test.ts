@@ -141,6 +141,45 @@ test("one replica is followed alone", async () => {
   );
 });
 
+test("lines are chosen by time and text, also when they are followed; a build's lines by text", async () => {
+  const { id, slug } = await testProject(api.platform, org);
+  const path = `/v1/projects/${slug}/logs`;
+  const hourMs = 3_600_000;
+  const write = (hoursAgo: number, text: string) => {
+    const at = new Date(Date.now() - hoursAgo * hourMs).toISOString();
+    return logStore.appendRuntime(id, [{ at, deployment: 1, process: "web", replica: 0, text }]);
+  };
+  await write(30, "Error one");
+  await write(5, "fine");
+  await write(3, "error two");
+  const texts = async (query: string) => {
+    const { status, body } = await api.call("GET", `${path}?${query}`, { token: org.member });
+    assert.equal(status, 200);
+    return (body.lines as { text: string }[]).map(({ text }) => text);
+  };
+  assert.deepEqual(await texts("since=1d"), ["fine", "error two"]);
+  assert.deepEqual(await texts("until=4h&grep=ERROR"), ["Error one"]);
+  const instant = encodeURIComponent(new Date(Date.now() - 6 * hourMs).toISOString());
+  assert.deepEqual(await texts(`since=${instant}&until=4h`), ["fine"]);
+  for (const query of ["since=soon", "since=0h", "until=2026-13-01T00:00:00Z", "until=1h&follow=true", "grep="])
+    assert.equal((await api.call("GET", `${path}?${query}`, { token: org.member })).status, 400, query);
+  assert.equal((await api.call("GET", `${path}?source=build&since=1h`, { token: org.member })).status, 400);
+
+  const stream = await open(`${path}?follow=true&since=4h&grep=error`, org.member);
+  await stream.sees("error two");
+  await write(0, "fine again");
+  await write(0, "error three");
+  await stream.sees("error three");
+  assert.deepEqual(stream.texts(), ["error two", "error three"]);
+  await stream.leave();
+
+  const build = await testBuild(api.platform, { org_id: org.id, project_id: id }, { status: "failed" });
+  await logStore.appendBuild(build, ["-----> Build", "npm warn a", "done", "npm WARN b", "npm warn c"]);
+  assert.deepEqual(await texts("source=build&grep=warn&limit=2"), ["npm WARN b", "npm warn c"]);
+  const first = await texts(`source=build&grep=warn&limit=2&after=${build}:0`);
+  assert.deepEqual(first, ["npm warn a", "npm WARN b"]);
+});
+
 test("a build's log is followed too", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const build = await testBuild(api.platform, { org_id: org.id, project_id: id }, { status: "running" });

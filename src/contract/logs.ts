@@ -12,6 +12,15 @@ const line = z.object({
   text: z.string(),
 });
 
+const when = z
+  .string()
+  .regex(
+    /^(?:[1-9]\d{0,4}[smhd]|\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-][01]\d:[0-5]\d))$/,
+    "use an instant such as 2026-01-31T09:00:00Z, or a duration before now such as 90s, 15m, 2h, 7d",
+  )
+  .refine((text) => /[smhd]$/.test(text) || !Number.isNaN(Date.parse(text)), "this instant does not exist")
+  .optional();
+
 export const rows = [
   row({
     name: "logs.list",
@@ -31,6 +40,9 @@ export const rows = [
         .regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type")
         .optional(),
       replica: optionalQueryInteger(0, limits.replicas - 1),
+      since: when,
+      until: when,
+      grep: z.string().min(1).max(200).optional(),
       follow: queryFlag,
     }),
     result: z.object({
@@ -42,6 +54,6 @@ export const rows = [
     streams: true,
     large: true,
     summary:
-      "Read the newest lines, oldest first; give `next_cursor` as `after` to read on, or `follow=true` to get events with further lines",
+      "Read the newest lines, oldest first; give `next_cursor` as `after` to read on, or `follow=true` to get events with further lines; `since`, `until` and `grep` choose lines by time and text",
   }),
 ] as const;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { newId } from "../kit/ids.ts";
-import type { LogStore, RuntimeLine } from "./log-store.ts";
+import type { LogStore, RuntimeLine, RuntimeQuery } from "./log-store.ts";
 import type { InstanceKey } from "./runtime.ts";
 
 /** What the suite needs to be told by the adapter's test. */
@@ -136,6 +136,48 @@ function runtimeRules(fixture: () => LogStoreFixture): void {
       lines.filter((line) => line.replica === 1),
     );
     assert.deepEqual(await read({ process: "worker", replica: 0 }), []);
+  });
+
+  it("of a time and with a text come without others, from the end and behind a cursor, over several files", async () => {
+    const { store } = fixture();
+    const project = newId("prj");
+    const atMs = (second: number) => new Date(Date.UTC(2026, 0, 2, 3, 0, second)).toISOString();
+    const texts = ['ERROR "disk" \\ full ☃', "fine", '","text":"error', "an Error", "filler ".repeat(40)];
+    const lines = Array.from({ length: 120 }, (_, index) => ({
+      ...lineOf(`${index} ${texts[index % texts.length]}`),
+      at: atMs(index),
+    }));
+    for (let from = 0; from < lines.length; from += 20)
+      await store.appendRuntime(project, lines.slice(from, from + 20));
+    const read = async (query: { since?: string; until?: string; contains?: string }) => {
+      const paged = await followQuery(store, project, query);
+      assert.deepEqual((await store.readRuntime(project, { limit: 5000, ...query })).lines, paged);
+      return paged;
+    };
+    assert.deepEqual(await read({ since: atMs(20), until: atMs(90) }), lines.slice(20, 90));
+    assert.deepEqual(await read({ since: atMs(200) }), []);
+    assert.deepEqual(await read({ until: atMs(3) }), lines.slice(0, 3));
+    const matching = (pattern: RegExp) => lines.filter(({ text }) => pattern.test(text));
+    assert.deepEqual(await read({ contains: "ERROR" }), matching(/error/i));
+    assert.deepEqual(await read({ contains: '"disk" \\ FULL ☃' }), matching(/disk/));
+    assert.deepEqual(await read({ contains: '"deployment":3' }), []);
+    assert.deepEqual(await read({ contains: "fine", since: atMs(100) }), matching(/fine/).slice(-4));
+    const newest = await store.readRuntime(project, { limit: 2, contains: "fine", until: atMs(100) });
+    assert.deepEqual(newest.lines, matching(/fine/).slice(18, 20));
+  });
+
+  it("written before the last file was begun are found by their time", async () => {
+    const { store, moreThanKeptBytes } = fixture();
+    const project = newId("prj");
+    const start = new Date().toISOString();
+    const line = { ...lineOf("f".repeat(100)), at: start };
+    for (let bytes = 0; bytes < moreThanKeptBytes; bytes += 5000)
+      await store.appendRuntime(
+        project,
+        Array.from({ length: 40 }, () => line),
+      );
+    const kept = (await store.readRuntime(project, { limit: 5000 })).lines.length;
+    assert.equal((await store.readRuntime(project, { limit: 5000, since: start })).lines.length, kept);
   });
 
   it("give the newest lines, oldest first, unchanged", async () => {
@@ -298,6 +340,16 @@ async function follow(store: LogStore, project: string, from: string, limit: num
     if (page.lines.length === 0) return texts;
     assert.ok(page.lines.length <= limit);
     cursor = page.cursor;
+  }
+}
+
+async function followQuery(store: LogStore, project: string, query: Partial<RuntimeQuery>): Promise<RuntimeLine[]> {
+  const lines: RuntimeLine[] = [];
+  for (let after = "0:0"; ;) {
+    const page = await store.readRuntime(project, { ...query, limit: 7, after });
+    if (page.lines.length === 0) return lines;
+    lines.push(...page.lines);
+    after = page.cursor;
   }
 }
 

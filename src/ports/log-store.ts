@@ -53,6 +53,12 @@ export interface RuntimeQuery {
   readonly process?: string;
   /** The lines of the replicas with this number alone. */
   readonly replica?: number;
+  /** The lines written at this instant or later: RFC 3339 in UTC with milliseconds, as in a line's `at`. */
+  readonly since?: string;
+  /** The lines written before this instant. */
+  readonly until?: string;
+  /** The lines that contain this text, in upper or lower case. */
+  readonly contains?: string;
 }
 
 export interface RuntimePage {

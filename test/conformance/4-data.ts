@@ -161,6 +161,10 @@ export function dataRows(subject: () => Subject): void {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/logs?source=runtime&limit=5000");
     const up = body.lines.filter(({ text }: Json) => /^shop (?:one|two) is up$/.test(text));
     assert.ok(new Set(up.map(({ deployment }: Json) => deployment)).size >= 3, "of several deployments");
+    const found = await subject().expect(200, "GET", "/v1/projects/shop/logs?since=1h&grep=TO-BE-LOGGED");
+    assert.deepEqual([...new Set(found.body.lines.map(({ text }: Json) => text))], ["asked for /to-be-logged"]);
+    const earlier = await subject().expect(200, "GET", "/v1/projects/shop/logs?until=1d");
+    assert.deepEqual(earlier.body.lines, []);
     const build = await subject().expect(200, "GET", "/v1/projects/shop/logs?source=build&limit=3");
     assert.deepEqual([build.body.source, build.body.lines.length], ["build", 3]);
   });

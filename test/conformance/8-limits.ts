@@ -43,6 +43,8 @@ export function limits(subject: () => Subject): void {
     assert.equal((await subject().expect(200, "GET", "/v1/projects/shop/logs?limit=1")).body.lines.length, 1);
     await subject().expect(200, "GET", "/v1/projects/shop/logs?limit=5000");
     await subject().expect(400, "GET", "/v1/projects/shop/logs?source=both");
+    for (const range of ["since=yesterday", "until=12", "since=1h&source=build", "until=1h&follow=true"])
+      await subject().expect(400, "GET", `/v1/projects/shop/logs?${range}`);
   });
 
   it("Cron schedule: five fields, in UTC; the path starts with a slash", async () => {

@@ -2,6 +2,7 @@ import { mkdir, open, readdir, rm, stat, truncate, type FileHandle } from "node:
 import { join } from "node:path";
 import type { RuntimeLine, RuntimePage, RuntimeQuery } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
+import { lineFilter } from "./line-filter.ts";
 
 /** How much of a project's log is kept: `segments` files of about `segmentBytes` each. */
 export interface RuntimeLimits {
@@ -70,9 +71,10 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
 
 /** The newest lines, or the first ones behind a cursor. A cursor into what has been deleted means the oldest line kept. */
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
-  const segments = await listSegments(dir);
+  const segments = await segmentsSince(dir, query.since);
   const after = query.after === undefined ? undefined : parseCursor(query.after);
-  const wanted = { room: createRoom(query.limit), isWanted: isOf(query) };
+  const isWanted = lineFilter(query, (line) => decodeLine(line).text);
+  const wanted = { room: createRoom(query.limit), isWanted };
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
@@ -182,14 +184,6 @@ async function firstLines(
   return { lines, end: at };
 }
 
-/** Whether a stored line is of the process type and replica. `encodeLines` writes both before the text, which therefore cannot pretend to them. */
-function isOf({ process, replica }: RuntimeQuery): (line: string) => boolean {
-  if (replica === undefined && process === undefined) return () => true;
-  const type = process === undefined ? '(?:"process":"[^"]*",)?' : process === web ? "" : `"process":"${process}",`;
-  const head = new RegExp(`^\\{"at":"[^"]*","deployment":\\d+,${type}"replica":${replica ?? "\\d+"},"text":`);
-  return (line) => head.test(line);
-}
-
 // Only what ends with a line feed is a line; the rest belongs to the next block.
 function splitLines(bytes: Buffer): string[] {
   const text = bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1).toString("utf8");
@@ -212,6 +206,24 @@ async function listSegments(dir: string): Promise<number[]> {
     throw error;
   });
   return names.flatMap((name) => (/^\d+\.ndjson$/.test(name) ? [Number.parseInt(name, 10)] : [])).sort((a, b) => a - b);
+}
+
+/** The files that may hold lines of this instant or later, the newest one always. */
+async function segmentsSince(dir: string, since: string | undefined): Promise<number[]> {
+  const segments = await listSegments(dir);
+  if (since === undefined) return segments;
+  let first = 0;
+  while (first < segments.length - 1 && (await writtenAt(dir, segments[first] as number)) < Date.parse(since))
+    first += 1;
+  return segments.slice(first);
+}
+
+/** When something was last added to a file; 0 when a rotation deleted it. */
+async function writtenAt(dir: string, segment: number): Promise<number> {
+  return stat(segmentFile(dir, segment)).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
 }
 
 async function withSegment<T>(

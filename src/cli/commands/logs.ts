@@ -5,9 +5,13 @@ import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { isPassing, patienceMs } from "../follow.ts";
+import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 
 const pauseMs = 1000;
+const mostLines = 5000;
+/** The cursor before the oldest line kept. */
+const beginning = "0:0";
 
 /** `berth logs`: what the application, or its newest build, wrote. */
 export function addLogs(program: Command, ctx: CliContext): void {
@@ -15,30 +19,79 @@ export function addLogs(program: Command, ctx: CliContext): void {
     "berth logs",
     "berth logs -f",
     "berth logs -f --process worker",
+    "berth logs --since 1h --grep error",
+    'berth logs --since 2026-01-31T09:00:00Z --until "2026-01-31 10:30" --process worker',
     "berth logs -p demo --source build -n 1000",
   ];
   addCommand(program, { usage: "logs", summary: "Print the application's newest log lines", examples })
     .option("-f, --follow", "go on with new lines until Ctrl-C; with --json one line a document")
-    .option("-n, --lines <number>", "how many lines, 1 to 5000", "200")
+    .option("-n, --lines <number>", "the newest lines, 1 to 5000 (default: 200, with --since or --until all)")
+    .option("--since <time>", "the lines from a time on: 90s, 15m, 2h, 7d ago, or 2026-01-31T09:00:00Z")
+    .option("--until <time>", "the lines before a time")
+    .option("--grep <text>", "the lines that contain a text, in upper or lower case")
     .option("--process <type>", "the lines of this process type alone, such as web or worker")
     .option("--replica <number>", "the lines of the replicas with this number alone, 0 to 7")
     .addOption(new Option("--source <source>", "whose log").choices(["runtime", "build"]).default("runtime"))
     .action(async (options: LogOptions) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
-      const limit = wholeNumber(options.lines, "--lines", { least: 1, most: 5000 });
-      const replica =
-        options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
-      const query = { source: options.source, limit, process: options.process, replica };
+      const query = queryOf(options);
       if (options.follow === true) return follow(ctx, client, { slug, query });
+      if (options.lines === undefined && (query.since ?? query.until) !== undefined)
+        return printRange(ctx, client, { slug, query });
       const page = await client.call("logs.list", { params: { slug }, query, signal: ctx.signal });
       return ctx.output.result(page, () => page.lines.map((line) => lineText(ctx, line)).join("\n"));
     });
 }
 
+function queryOf(options: LogOptions): Followed["query"] {
+  if (options.follow === true && options.until !== undefined)
+    throw usageError("A log that is followed has no end: leave out --follow or --until.");
+  const { source, process, grep } = options;
+  const range = { since: instant(options.since, "--since"), until: instant(options.until, "--until") };
+  if (source === "build" && (range.since ?? range.until) !== undefined)
+    throw usageError("Lines of a build have no time: leave out --since and --until.");
+  const usual = (range.since ?? range.until) === undefined ? 200 : mostLines;
+  const limit =
+    options.lines === undefined ? usual : wholeNumber(options.lines, "--lines", { least: 1, most: mostLines });
+  const replica =
+    options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
+  return { source, limit, process, replica, grep, ...range };
+}
+
+/** A time as the platform takes it. A duration counts on the platform's clock; a time without a zone is this machine's. */
+function instant(text: string | undefined, name: string): string | undefined {
+  if (text === undefined || /^[1-9]\d{0,4}[smhd]$/.test(text)) return text;
+  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms))
+    throw usageError(`${name} must be a duration such as 15m or 2h, or a time such as 2026-01-31T09:00:00Z.`);
+  return new Date(ms).toISOString();
+}
+
+/** Prints every kept line of a range, page after page. */
+async function printRange(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
+  const all: Page["lines"] = [];
+  for (let after: string | null = beginning; after !== null;) {
+    const paged = { ...query, after };
+    const page: Page = await client.call("logs.list", { params: { slug }, query: paged, signal: ctx.signal });
+    if (ctx.options.json === true) all.push(...page.lines);
+    else print(ctx, page);
+    after = isFull(page) ? page.next_cursor : null;
+  }
+  if (ctx.options.json === true) ctx.output.result({ source: query.source, lines: all, next_cursor: null }, () => "");
+}
+
+/** Whether more lines may follow: a page ends with 5000 lines or 2 MiB. An application that keeps writing must not make this endless. */
+function isFull({ lines }: Page): boolean {
+  return lines.length === mostLines || JSON.stringify(lines).length > 1024 * 1024;
+}
+
 interface LogOptions {
   follow?: boolean;
-  lines: string;
+  lines?: string;
+  since?: string;
+  until?: string;
+  grep?: string;
   process?: string;
   replica?: string;
   source: "runtime" | "build";
@@ -52,6 +105,9 @@ interface Followed {
     readonly limit: number;
     readonly process: string | undefined;
     readonly replica: number | undefined;
+    readonly since: string | undefined;
+    readonly until: string | undefined;
+    readonly grep: string | undefined;
   };
 }
 

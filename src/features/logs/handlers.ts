@@ -1,89 +1,85 @@
-import type { LogStore } from "../../ports/log-store.ts";
+import type { Query } from "../../contract/routes.ts";
 import type { Context, Handlers } from "../context.ts";
 import { livingProject } from "../projects/projects.ts";
 import { isLogFinished } from "../builds/builds.ts";
 import { selectBuildOf, selectNewestBuild } from "./queries.ts";
 import { followLog } from "./follow.ts";
-import {
-  bytesOf,
-  firstWithin,
-  formatCursor,
-  isCursorOf,
-  linesOf,
-  newestWithin,
-  parseCursor,
-  type BuildCursor,
-} from "./rules.ts";
-
-const chunkBytes = 1024 * 1024;
+import { readFirstLines, readNewestLines, type Part, type Wanted } from "./read-build.ts";
+import { formatCursor, instantOf, isCursorOf, lineFilter, parseCursor, type BuildCursor } from "./rules.ts";
 
 export const logs: Handlers<"logs"> = {
   async list(ctx, { params, query }) {
     const { project } = ctx;
-    const { limit, source, process, replica } = query;
+    const { limit, source } = query;
     const after = query.follow ? (ctx.lastEventId ?? query.after) : query.after;
-    if (after !== undefined && !isCursorOf(source, after)) return wrongCursor(ctx);
+    if (after !== undefined && !isCursorOf(source, after))
+      return invalid(ctx, "after", "use the next_cursor of an earlier answer with the same source");
+    if (query.until !== undefined && query.follow) return invalid(ctx, "until", "a log that is followed has no end");
+    if (source === "build" && (query.since ?? query.until) !== undefined)
+      return invalid(ctx, query.since === undefined ? "until" : "since", "lines of a build have no time; leave it out");
     const read = (after: string | undefined, lines: number) =>
       source === "build"
-        ? listBuildLines(ctx, project.id, lines, after)
-        : listRuntimeLines(ctx, project.id, { limit: lines, after, process, replica });
+        ? listBuildLines(ctx, project.id, { limit: lines, after, grep: query.grep })
+        : listRuntimeLines(ctx, project.id, { query, limit: lines, after });
     if (!query.follow) return read(after, limit);
     const check = async () => void (await livingProject(ctx.tx, ctx.project.org_id, params.slug));
     return ctx.stream(followLog({ read, after, limit, signal: ctx.signal, check }));
   },
 };
 
-function wrongCursor(ctx: Context<"logs.list">): never {
-  const message = "use the next_cursor of an earlier answer with the same source";
-  return ctx.fail("invalid_request", { error: `after: ${message}`, details: [{ path: "after", message }] });
+function invalid(ctx: Context<"logs.list">, parameter: string, message: string): never {
+  return ctx.fail("invalid_request", {
+    error: `${parameter}: ${message}`,
+    details: [{ path: parameter, message }],
+  });
 }
 
 interface RuntimeLines {
+  readonly query: Query<"logs.list">;
   readonly limit: number;
   readonly after: string | undefined;
-  readonly process: string | undefined;
-  readonly replica: number | undefined;
 }
 
-async function listRuntimeLines(
-  ctx: Context<"logs.list">,
-  projectId: string,
-  { limit, after, process, replica }: RuntimeLines,
-) {
+async function listRuntimeLines(ctx: Context<"logs.list">, projectId: string, { query, limit, after }: RuntimeLines) {
+  const { process, replica, since, until, grep } = query;
   const page = await ctx.platform.ports.logStore.readRuntime(projectId, {
     limit,
     ...(after === undefined ? {} : { after }),
     ...(process === undefined ? {} : { process }),
     ...(replica === undefined ? {} : { replica }),
+    ...(since === undefined ? {} : { since: instantOf(since, ctx.now) }),
+    ...(until === undefined ? {} : { until: instantOf(until, ctx.now) }),
+    ...(grep === undefined ? {} : { contains: grep }),
   });
   return { source: "runtime" as const, lines: [...page.lines], next_cursor: page.cursor };
 }
 
-async function listBuildLines(ctx: Context<"logs.list">, projectId: string, limit: number, after: string | undefined) {
+interface BuildLines {
+  readonly limit: number;
+  readonly after: string | undefined;
+  readonly grep: string | undefined;
+}
+
+async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { limit, after, grep }: BuildLines) {
   const { logStore } = ctx.platform.ports;
+  const wanted = { limit, isWanted: lineFilter(grep) };
   const newest = await selectNewestBuild(ctx.tx, ctx.caller.org_id, projectId);
   if (newest === undefined) return { source: "build" as const, lines: [], next_cursor: null };
-  if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, limit));
+  if (after === undefined) return pageOf(newest.id, await readNewestLines(logStore, newest.id, wanted));
   const cursor = parseCursor(after);
-  if (cursor?.build_id === newest.id) return pageOf(newest.id, await readFirstLines(logStore, cursor, limit));
-  const rest = cursor && (await readRestOfEarlier(ctx, projectId, cursor, limit));
-  return rest ?? pageOf(newest.id, await readFirstLines(logStore, { build_id: newest.id, offset: 0 }, limit));
+  if (cursor?.build_id === newest.id) return pageOf(newest.id, await readFirstLines(logStore, cursor, wanted));
+  const rest = cursor && (await readRestOfEarlier(ctx, projectId, cursor, wanted));
+  return rest ?? pageOf(newest.id, await readFirstLines(logStore, { build_id: newest.id, offset: 0 }, wanted));
 }
 
 /** What a build that is no longer the newest has behind a cursor; undefined once nothing more comes of it. */
-async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, from: BuildCursor, limit: number) {
+async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, from: BuildCursor, wanted: Wanted) {
   const earlier = await selectBuildOf(ctx.tx, ctx.caller.org_id, projectId, from.build_id);
   if (earlier === undefined) return undefined;
   // Asked before the log is read, so that no line comes between the two.
   const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, earlier);
-  const rest = await readFirstLines(ctx.platform.ports.logStore, from, limit);
+  const rest = await readFirstLines(ctx.platform.ports.logStore, from, wanted);
   return finished && rest.lines.length === 0 ? undefined : pageOf(earlier.id, rest);
-}
-
-interface Part {
-  readonly lines: readonly string[];
-  /** Behind the last line. */
-  readonly offset: number;
 }
 
 function pageOf(build_id: string, { lines, offset }: Part) {
@@ -93,29 +89,4 @@ function pageOf(build_id: string, { lines, offset }: Part) {
     lines: lines.map((text) => ({ at: null, deployment: null, process: null, replica: null, text })),
     next_cursor,
   };
-}
-
-/** The last `limit` lines of a build's log; a chunk at a time, because a log may be much larger than the answer. */
-async function readNewestLines(logStore: LogStore, buildId: string, limit: number): Promise<Part> {
-  let lines: readonly string[] = [];
-  for (let offset = 0; ;) {
-    const { text, next_offset } = await logStore.readBuild(buildId, offset, chunkBytes);
-    if (next_offset === offset) return { lines, offset };
-    lines = newestWithin([...lines, ...linesOf(text)], limit);
-    offset = next_offset;
-  }
-}
-
-/** The first lines behind a place, so that nobody who reads on misses one. */
-async function readFirstLines(logStore: LogStore, from: BuildCursor, limit: number): Promise<Part> {
-  let lines: readonly string[] = [];
-  for (let { offset } = from; ;) {
-    const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
-    if (next_offset === offset) return { lines, offset };
-    const all = [...lines, ...linesOf(text)];
-    const taken = firstWithin(all, limit);
-    if (taken.length < all.length) return { lines: taken, offset: offset + bytesOf(taken.slice(lines.length)) };
-    lines = taken;
-    offset = next_offset;
-  }
 }

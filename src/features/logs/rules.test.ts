@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWithin, newestWithin } from "./rules.ts";
+import { firstWithin, instantOf, lineFilter, newestWithin } from "./rules.ts";
 
 test("the newest lines of a page are as many as asked for, at most 2 MiB as JSON, and one at least", () => {
   assert.deepEqual(newestWithin(["a", "b", "c"], 2), ["b", "c"]);
@@ -21,4 +21,24 @@ test("the first lines of a page are held to the same measure", () => {
   const huge = "x".repeat(3 * 1024 * 1024);
   assert.deepEqual(firstWithin([huge, "a"], 9), [huge]);
   assert.deepEqual(firstWithin(["a", huge], 9), ["a"]);
+});
+
+test("a duration counts back from now, an instant may have any zone", () => {
+  const now = new Date("2026-03-01T12:00:00.000Z");
+  assert.deepEqual(
+    ["90s", "15m", "2h", "7d", "2026-02-28T10:00+02:00"].map((text) => instantOf(text, now)),
+    [
+      "2026-03-01T11:58:30.000Z",
+      "2026-03-01T11:45:00.000Z",
+      "2026-03-01T10:00:00.000Z",
+      "2026-02-22T12:00:00.000Z",
+      "2026-02-28T08:00:00.000Z",
+    ],
+  );
+});
+
+test("a line is found by a text in upper or lower case, never by a pattern", () => {
+  assert.ok(lineFilter("error")("An ERROR"));
+  assert.ok(!lineFilter("e.r")("error"));
+  assert.ok(lineFilter(undefined)("anything"));
 });

@@ -40,6 +40,23 @@ export function firstWithin(lines: readonly string[], limit: number): readonly s
   return newestWithin(lines.toReversed(), limit).toReversed();
 }
 
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The instant that a parameter names, as lines carry it; a duration counts back from now. */
+export function instantOf(text: string, now: Date): string {
+  const duration = /^(\d+)([smhd])$/.exec(text);
+  const ms = duration
+    ? now.getTime() - Number(duration[1]) * unitMs[duration[2] as keyof typeof unitMs]
+    : Date.parse(text);
+  return new Date(ms).toISOString();
+}
+
+/** Whether a line contains a text, in upper or lower case; without a text every line does. */
+export function lineFilter(grep: string | undefined): (line: string) => boolean {
+  const text = grep?.toLowerCase();
+  return (line) => text === undefined || line.toLowerCase().includes(text);
+}
+
 /** The complete lines of a log's text. */
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");

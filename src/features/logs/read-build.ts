@@ -1,0 +1,48 @@
+import type { LogStore } from "../../ports/log-store.ts";
+import { bytesOf, firstWithin, linesOf, newestWithin, type BuildCursor } from "./rules.ts";
+
+const chunkBytes = 1024 * 1024;
+
+/** How many lines of a build's log are read, and which. */
+export interface Wanted {
+  readonly limit: number;
+  readonly isWanted: (line: string) => boolean;
+}
+
+/** Lines of a build's log. */
+export interface Part {
+  readonly lines: readonly string[];
+  /** Behind the last line. */
+  readonly offset: number;
+}
+
+/** The last lines of a build's log; a chunk at a time, because a log may be much larger than the answer. */
+export async function readNewestLines(logStore: LogStore, buildId: string, { limit, isWanted }: Wanted): Promise<Part> {
+  let lines: readonly string[] = [];
+  for (let offset = 0; ;) {
+    const { text, next_offset } = await logStore.readBuild(buildId, offset, chunkBytes);
+    if (next_offset === offset) return { lines, offset };
+    lines = newestWithin([...lines, ...linesOf(text).filter(isWanted)], limit);
+    offset = next_offset;
+  }
+}
+
+/** The first lines behind a place, so that nobody who reads on misses one. */
+export async function readFirstLines(
+  logStore: LogStore,
+  from: BuildCursor,
+  { limit, isWanted }: Wanted,
+): Promise<Part> {
+  let lines: readonly string[] = [];
+  for (let { offset } = from; ;) {
+    const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
+    if (next_offset === offset) return { lines, offset };
+    const read = linesOf(text);
+    const places = read.flatMap((line, place) => (isWanted(line) ? [place] : []));
+    const taken = firstWithin([...lines, ...places.map((place) => read[place] as string)], limit);
+    const excess = places[taken.length - lines.length];
+    if (excess !== undefined) return { lines: taken, offset: offset + bytesOf(read.slice(0, excess)) };
+    lines = taken;
+    offset = next_offset;
+  }
+}
