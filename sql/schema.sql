@@ -567,7 +567,8 @@ CREATE TABLE public.page_look (
     dns_ms double precision,
     connect_ms double precision,
     first_byte_ms double precision,
-    total_ms double precision
+    total_ms double precision,
+    tls_ms double precision
 )
 WITH (fillfactor='70');
 
@@ -616,7 +617,9 @@ CREATE TABLE public.project_metric (
     connect_ms double precision DEFAULT 0 NOT NULL,
     first_byte_ms double precision DEFAULT 0 NOT NULL,
     total_ms double precision DEFAULT 0 NOT NULL,
-    slowest_ms double precision DEFAULT 0 NOT NULL
+    slowest_ms double precision DEFAULT 0 NOT NULL,
+    tls_looks integer DEFAULT 0 NOT NULL,
+    tls_ms double precision DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='70');
 

@@ -16,6 +16,7 @@ import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
+import { makeCertificate } from "../src/ports/edge-stage.suite.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
@@ -65,7 +66,7 @@ after(async () => {
 });
 
 function makeEdge(drainLimitMs?: number): BuiltinEdge {
-  const options = { listenHost: "127.0.0.1", listenPort: 0, stateDir: folder, log: silentLog };
+  const options = { listenHost: "127.0.0.1", listenPort: 0, listenTlsPort: 0, stateDir: folder, log: silentLog };
   return createBuiltinEdge({ ...options, ...(drainLimitMs === undefined ? {} : { drainLimitMs }) });
 }
 
@@ -157,6 +158,24 @@ test("the platform looks at the first page through the edge without counting as 
   assert.ok(page?.connect_ms !== null && page?.first_byte_ms !== null && page?.total_ms !== null);
   assert.equal(page?.tls_ms, null);
   assert.equal(total.page_load.looks, 1);
+});
+
+test("a page that is served over HTTPS is looked at over HTTPS, and its handshake has a time of its own", async () => {
+  const certificate = await makeCertificate([hostname]);
+  const encrypted = { ...platform, certificates: { ...platform.certificates, own: () => [certificate] } };
+  const edges = edgeTask(encrypted);
+  // The first turn loads the certificate, the second one leads visitors to it.
+  for (let turn = 0; turn < 2; turn += 1) await edges.run(running);
+  await api.database.db
+    .updateTable("page_look")
+    .set({ next_at: new Date(0) })
+    .execute();
+  const task = pageProbesTask(encrypted);
+  await task.run(running);
+  await task.settle?.();
+  const { page } = await shown();
+  assert.deepEqual([page?.ok, page?.http_status], [true, 200]);
+  assert.ok(typeof page?.tls_ms === "number" && page.tls_ms > 0, `${page?.tls_ms}`);
 });
 
 test("the operator, and nobody else, reads all of it as Prometheus does", async () => {

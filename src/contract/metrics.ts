@@ -31,7 +31,7 @@ const traffic = {
   bytes_out: z.number().int(),
 };
 
-/** Times of a look at the first page, each from the start of its phase; `tls` is null as long as the platform serves plain HTTP. */
+/** Times of a look at the first page, each from the start of its phase; `tls_ms` is null for a page that is served over plain HTTP. */
 const pageTimes = {
   dns_ms: milliseconds,
   connect_ms: milliseconds,

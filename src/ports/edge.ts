@@ -86,10 +86,11 @@ export interface EdgeCertificate {
   readonly key_pem: string;
 }
 
-/** Where the platform's own requests go; they carry these headers beside their `Host`. The headers stay the same as long as the state folder. */
+/** Where the platform's own requests go, and where those over HTTPS (null: HTTPS is switched off); they carry these headers beside their `Host`. The headers stay the same as long as the state folder. */
 export interface EdgeEntrance {
   readonly host: string;
   readonly port: number;
+  readonly tls_port: number | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -463,6 +463,7 @@ export interface PageLookTable {
   connect_ms: number | null;
   first_byte_ms: number | null;
   total_ms: number | null;
+  tls_ms: number | null;
 }
 
 export interface PlatformFactTable {
@@ -543,6 +544,8 @@ export interface ProjectMetricTable {
   first_byte_ms: Generated<number>;
   total_ms: Generated<number>;
   slowest_ms: Generated<number>;
+  tls_looks: Generated<number>;
+  tls_ms: Generated<number>;
 }
 
 export interface ProjectPurgeTable {

@@ -135,7 +135,8 @@ class ControlledEdge implements BuiltinEdge {
   async entrance(): Promise<EdgeEntrance | null> {
     const record = this.#processes.current();
     if (record === undefined) return null;
-    return { host: record.listen_host, port: record.port, headers: { [probeHeader]: this.#probeKey } };
+    const { listen_host: host, port, tls_port = null } = record;
+    return { host, port, tls_port, headers: { [probeHeader]: this.#probeKey } };
   }
 
   async observe(): Promise<EdgeStatus> {

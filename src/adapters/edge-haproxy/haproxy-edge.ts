@@ -159,8 +159,8 @@ class ControlledHaproxy implements HaproxyEdge {
   async entrance(): Promise<EdgeEntrance | null> {
     const haproxy = await this.#haproxy();
     if (haproxy.current() === undefined) return null;
-    const { listen_host: host, listen_port: port } = haproxy.settings;
-    return { host, port, headers: { [probeHeader]: this.#probeKey } };
+    const { listen_host: host, listen_port: port, listen_tls_port: tls_port } = haproxy.settings;
+    return { host, port, tls_port, headers: { [probeHeader]: this.#probeKey } };
   }
 
   async observe(): Promise<EdgeStatus> {

@@ -49,7 +49,7 @@ function presentPage({ looked_at, http_status, failure, ...times }: Page) {
     failure,
     dns_ms: shown(times.dns_ms),
     connect_ms: shown(times.connect_ms),
-    tls_ms: null,
+    tls_ms: shown(times.tls_ms),
     first_byte_ms: shown(times.first_byte_ms),
     total_ms: shown(times.total_ms),
   };

@@ -42,6 +42,8 @@ export interface PageLook {
   readonly failure: string | null;
   readonly dns_ms: number | null;
   readonly connect_ms: number | null;
+  /** Null where the page is served over plain HTTP. */
+  readonly tls_ms: number | null;
   readonly first_byte_ms: number | null;
   readonly total_ms: number | null;
 }
@@ -59,16 +61,18 @@ export async function addLook(
   await sql`
     with newest as (
       update page_look set looked_at = ${at}, http_status = ${look.http_status}, failure = ${look.failure}, dns_ms = ${look.dns_ms},
-        connect_ms = ${look.connect_ms}, first_byte_ms = ${look.first_byte_ms}, total_ms = ${look.total_ms}
+        connect_ms = ${look.connect_ms}, tls_ms = ${look.tls_ms}, first_byte_ms = ${look.first_byte_ms}, total_ms = ${look.total_ms}
       where project_id = ${project_id} and org_id = ${org_id})
-    insert into project_metric as m (project_id, org_id, bucket_seconds, at, looks, failed_looks, dns_looks, dns_ms, connect_ms, first_byte_ms,
-      total_ms, slowest_ms)
+    insert into project_metric as m (project_id, org_id, bucket_seconds, at, looks, failed_looks, dns_looks, dns_ms, connect_ms, tls_looks, tls_ms,
+      first_byte_ms, total_ms, slowest_ms)
     select ${project_id}, ${org_id}, w.seconds, date_bin(make_interval(secs => w.seconds), ${at}::timestamptz, 'epoch'::timestamptz), 1, ${failed}::integer,
       ${failed === 0 && look.dns_ms !== null ? 1 : 0}::integer, ${ms(look.dns_ms)}::double precision, ${ms(look.connect_ms)}::double precision,
+      ${failed === 0 && look.tls_ms !== null ? 1 : 0}::integer, ${ms(look.tls_ms)}::double precision,
       ${ms(look.first_byte_ms)}::double precision, ${ms(look.total_ms)}::double precision, ${ms(look.total_ms)}::double precision
     from (values (60), (900), (3600)) as w(seconds)
     on conflict (project_id, bucket_seconds, at) do update set looks = m.looks + 1, failed_looks = m.failed_looks + excluded.failed_looks,
       dns_looks = m.dns_looks + excluded.dns_looks, dns_ms = m.dns_ms + excluded.dns_ms, connect_ms = m.connect_ms + excluded.connect_ms,
+      tls_looks = m.tls_looks + excluded.tls_looks, tls_ms = m.tls_ms + excluded.tls_ms,
       first_byte_ms = m.first_byte_ms + excluded.first_byte_ms, total_ms = m.total_ms + excluded.total_ms,
       slowest_ms = greatest(m.slowest_ms, excluded.slowest_ms)`.execute(db);
 }

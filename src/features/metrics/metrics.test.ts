@@ -176,16 +176,16 @@ describe("first pages", () => {
     const { db } = api.database;
     const { slug, owner } = await deployed();
     await enlistLooks(db, 60);
-    const times = { dns_ms: null, connect_ms: 1, first_byte_ms: 20, total_ms: 30 };
+    const times = { dns_ms: null, connect_ms: 1, tls_ms: null, first_byte_ms: 20, total_ms: 30 };
     const seen = { http_status: 200, failure: null, ...times };
     const now = new Date();
     await addLook(db, owner, seen, now);
-    await addLook(db, owner, { ...seen, first_byte_ms: 40, total_ms: 50 }, now);
-    const none = { dns_ms: null, connect_ms: null, first_byte_ms: null, total_ms: null };
+    await addLook(db, owner, { ...seen, tls_ms: 4, first_byte_ms: 40, total_ms: 50 }, now);
+    const none = { dns_ms: null, connect_ms: null, tls_ms: null, first_byte_ms: null, total_ms: null };
     await addLook(db, owner, { http_status: null, failure: "timeout", ...none }, now);
     const { total, page } = await metricsOf(slug);
     assert.deepEqual(total.page_load, {
-      ...{ looks: 3, failed: 1, dns_ms: null, connect_ms: 1, tls_ms: null },
+      ...{ looks: 3, failed: 1, dns_ms: null, connect_ms: 1, tls_ms: 4 },
       ...{ first_byte_ms: 30, total_ms: 40, slowest_ms: 50 },
     });
     assert.deepEqual([page?.ok, page?.failure], [false, "timeout"]);

@@ -14,7 +14,7 @@ export interface MetricsKey {
 export async function selectBuckets(db: Db | Tx, key: MetricsKey): Promise<ReadonlyMap<string, Bucket>> {
   const { rows } = await sql<Bucket & { at: string }>`
     select at, requests, errors, to_json(classes) as classes, bytes_in, bytes_out, to_json(latencies) as latencies, latency_sum_ms,
-      looks, failed_looks, dns_looks, dns_ms, connect_ms, first_byte_ms, total_ms, slowest_ms
+      looks, failed_looks, dns_looks, dns_ms, connect_ms, tls_looks, tls_ms, first_byte_ms, total_ms, slowest_ms
     from project_metric
     where org_id = ${key.org_id} and project_id = ${key.project_id} and bucket_seconds = ${key.bucket_seconds} and at >= ${key.from}`.execute(
     db,
@@ -105,7 +105,7 @@ export async function selectMarkers(db: Db | Tx, key: Omit<MetricsKey, "bucket_s
 export async function selectPage(db: Db | Tx, orgId: string, projectId: string) {
   return db
     .selectFrom("page_look")
-    .select(["looked_at", "http_status", "failure", "dns_ms", "connect_ms", "first_byte_ms", "total_ms"])
+    .select(["looked_at", "http_status", "failure", "dns_ms", "connect_ms", "tls_ms", "first_byte_ms", "total_ms"])
     .where("org_id", "=", orgId)
     .where("project_id", "=", projectId)
     .where("looked_at", "is not", null)

@@ -79,6 +79,8 @@ export interface Looks {
   readonly dns_looks: number;
   readonly dns_ms: number;
   readonly connect_ms: number;
+  readonly tls_looks: number;
+  readonly tls_ms: number;
   readonly first_byte_ms: number;
   readonly total_ms: number;
   readonly slowest_ms: number;
@@ -99,6 +101,8 @@ const nothing: Bucket = {
   dns_looks: 0,
   dns_ms: 0,
   connect_ms: 0,
+  tls_looks: 0,
+  tls_ms: 0,
   first_byte_ms: 0,
   total_ms: 0,
   slowest_ms: 0,
@@ -121,6 +125,8 @@ export function sumOf(buckets: readonly Bucket[]): Bucket {
       dns_looks: added("dns_looks"),
       dns_ms: added("dns_ms"),
       connect_ms: added("connect_ms"),
+      tls_looks: added("tls_looks"),
+      tls_ms: added("tls_ms"),
       first_byte_ms: added("first_byte_ms"),
       total_ms: added("total_ms"),
       slowest_ms: Math.max(sum.slowest_ms, each.slowest_ms),
@@ -158,7 +164,7 @@ function presentLooks(looks: Looks) {
     failed: looks.failed_looks,
     dns_ms: mean(looks.dns_ms, looks.dns_looks),
     connect_ms: mean(looks.connect_ms),
-    tls_ms: null,
+    tls_ms: mean(looks.tls_ms, looks.tls_looks),
     first_byte_ms: mean(looks.first_byte_ms),
     total_ms: mean(looks.total_ms),
     slowest_ms: answered > 0 ? rounded(looks.slowest_ms) : null,

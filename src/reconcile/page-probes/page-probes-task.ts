@@ -46,8 +46,9 @@ export function pageProbesTask(platform: Platform): Task {
 
 async function probe(platform: Platform, project: DueLook, entrance: EdgeEntrance): Promise<void> {
   const { timeoutMs } = platform.settings.metrics.pageLooks;
+  const overHttps = entrance.tls_port !== null && platform.httpsNames.has(project.hostname);
   try {
-    const result = await probePage({ hostname: project.hostname, entrance, timeoutMs }, platform.ports.dns);
+    const result = await probePage({ hostname: project.hostname, entrance, overHttps, timeoutMs }, platform.ports.dns);
     await addLook(platform.db, project, result, platform.clock.now());
   } catch (error) {
     platform.log.warn({ err: error, project: project.project_id }, "could not store the probe of a page");

@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from "node:http";
+import { get as secureGet } from "node:https";
 import type { PageLook } from "../../features/metrics/metrics.ts";
 import type { Dns } from "../../ports/dns.ts";
 import type { EdgeEntrance } from "../../ports/edge.ts";
@@ -7,6 +8,8 @@ import type { EdgeEntrance } from "../../ports/edge.ts";
 export interface Page {
   readonly hostname: string;
   readonly entrance: EdgeEntrance;
+  /** The edge has a certificate for the hostname, and a visitor would see the page over HTTPS. */
+  readonly overHttps: boolean;
   readonly timeoutMs: number;
 }
 
@@ -30,16 +33,20 @@ async function timeLookup(hostname: string, dns: Pick<Dns, "addresses">): Promis
   return answer.outcome === "found" ? performance.now() - begunAtMs : null;
 }
 
-function timeRequest({ hostname, entrance, timeoutMs }: Page): Promise<Omit<PageLook, "dns_ms">> {
+function timeRequest({ hostname, entrance, overHttps, timeoutMs }: Page): Promise<Omit<PageLook, "dns_ms">> {
   return new Promise((resolve) => {
     const begunAtMs = performance.now();
     const since = () => performance.now() - begunAtMs;
     let connectedMs: number | null = null;
+    let securedMs: number | null = null;
     let firstByteMs: number | null = null;
     let status: number | null = null;
-    const { host, port, headers } = entrance;
+    const { host, headers } = entrance;
     const own = { host: hostname, "user-agent": "berth-probe/1.0", accept: "text/html,*/*;q=0.8" };
-    const request = get({ host, port, path: "/", headers: { ...own, ...headers }, agent: false });
+    const asked = { host, path: "/", headers: { ...own, ...headers }, agent: false } as const;
+    // The edge is dialled by its address. Whether visitors verify the certificate is the certificates' own status.
+    const secure = { port: entrance.tls_port, servername: hostname, rejectUnauthorized: false };
+    const request = overHttps ? secureGet({ ...asked, ...secure }) : get({ ...asked, port: entrance.port });
     const timer = setTimeout(() => end("timeout"), timeoutMs);
     let ended = false;
     function end(failure: string | null): void {
@@ -48,10 +55,14 @@ function timeRequest({ hostname, entrance, timeoutMs }: Page): Promise<Omit<Page
       clearTimeout(timer);
       const total_ms = failure === null || failure === "server_error" ? since() : null;
       request.destroy();
-      const first_byte_ms = firstByteMs === null ? null : firstByteMs - (connectedMs ?? 0);
-      resolve({ http_status: status, failure, connect_ms: connectedMs, first_byte_ms, total_ms });
+      const tls_ms = securedMs === null ? null : securedMs - (connectedMs ?? 0);
+      const first_byte_ms = firstByteMs === null ? null : firstByteMs - (securedMs ?? connectedMs ?? 0);
+      resolve({ http_status: status, failure, connect_ms: connectedMs, tls_ms, first_byte_ms, total_ms });
     }
-    request.on("socket", (socket) => socket.once("connect", () => (connectedMs = since())));
+    request.on("socket", (socket) => {
+      socket.once("connect", () => (connectedMs = since()));
+      socket.once("secureConnect", () => (securedMs = since()));
+    });
     request.on("error", (error: NodeJS.ErrnoException) => end(error.code === "ECONNREFUSED" ? "refused" : "broken"));
     request.on("response", (response: IncomingMessage) => {
       firstByteMs = since();
