@@ -123,10 +123,9 @@ describe(
       const { status, body } = await platform.call<{ code: string }>("POST", "/v1/projects/greedy/deployments");
       assert.deepEqual([status, body.code], [507, "storage_full"]);
       await greedy.commit({ more: "more" });
-      const startedAtMs = Date.now();
       const pushed = await greedy.push();
       assert.match(pushed.stderr, /storage_full/);
-      assert.ok(Date.now() - startedAtMs < 15_000, "the push hung");
+      assert.ok(!pushed.timedOut, "the push hung");
       await platform.end("SIGKILL");
       await platform.restart();
       assert.equal((await platform.call("GET", "/v1/overview")).status, 200);

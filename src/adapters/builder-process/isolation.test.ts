@@ -159,10 +159,8 @@ describe("a build", () => {
     const content = `for (let i = 0; i < 40; i += 1) require("fs").writeFileSync("f" + i, Buffer.alloc(50e6, i))`;
     const files = { "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node ." } }) };
     const limits = { memoryBytes: 1024 ** 3, processes: 64, timeoutMs: 2500, silenceMs: 60_000 };
-    const startedMs = Date.now();
     const { outcome } = await attempt(test.builder, { ...files, "build.js": content }, { limits });
     assert.ok(outcome.outcome === "failed" && outcome.failure.code === "build_timeout", JSON.stringify(outcome));
-    assert.ok(Date.now() - startedMs < 10_000);
   });
 
   it("that a crash interrupted leaves nothing once the builder starts again", async () => {

@@ -371,11 +371,15 @@ describe("the table browser on a project's own instance", { skip: missingPart },
     // The browser's session ends a moment after its answer.
     const tryLock = () => application.query<{ free: boolean }>("SELECT pg_try_advisory_lock(7) AS free");
     await eventually(async () => (await tryLock()).rows[0]?.free, "the lock is free");
-    const [slept, deaf, huge] = await Promise.all([
+    const [slept, deaf] = await Promise.all([
       query("select set_config('statement_timeout', '0', false), pg_sleep(60)"),
       query("select public.deaf()"),
-      query("select repeat('x', 1000000) from generate_series(1, 300)"),
     ]);
+    // A busy machine may need the whole of a statement's time for less than the limit.
+    const huge = await eventually(async () => {
+      const answer = await query("select repeat('x', 1000000) from generate_series(1, 300)");
+      return answer.status !== 504 && answer;
+    }, "the limit is reached within the statement's time");
     assert.deepEqual([slept.status, slept.body["code"]], [504, "query_timeout"]);
     assert.deepEqual([deaf.status, deaf.body["code"]], [504, "query_timeout"]);
     assert.deepEqual([huge.status, huge.body["code"]], [409, "conflict"]);
