@@ -8,7 +8,8 @@ import { run } from "../../src/kit/exec.ts";
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
 import { runJob } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
-import type { TestFile } from "./test-files.ts";
+import slowFiles from "./slow-files.json" with { type: "json" };
+import { findTestFiles, type TestFile } from "./test-files.ts";
 
 const main = resolve(import.meta.dirname, "main.ts");
 const head = 'import { after, test } from "node:test";\n';
@@ -119,4 +120,16 @@ test("no more runs at once than the capacity allows, and a file that must run al
   };
   await runJobs(jobs, capacity, runOne);
   assert.equal(most, capacity);
+});
+
+test("the longest job starts first, and each that was measured is there", () => {
+  const found = findTestFiles([]);
+  const known = new Set(found.flatMap(({ file, group }) => [file, group]));
+  assert.deepEqual(
+    Object.keys(slowFiles).filter((name) => !known.has(name)),
+    [],
+  );
+  const names = planJobs(found).map(({ name }) => name);
+  const [longest] = Object.entries(slowFiles).toSorted(([, one], [, other]) => other - one)[0] as [string, number];
+  assert.equal(names[0], longest);
 });

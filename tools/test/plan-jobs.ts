@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 
+import slowFiles from "./slow-files.json" with { type: "json" };
 import type { Kind, TestFile } from "./test-files.ts";
 
 /** One process of the run. */
@@ -12,13 +13,13 @@ export interface Job {
 }
 
 /** Most files wait more than they compute, so more of them run at once than there are cores. */
-export const capacity = 5;
+export const capacity = 8;
 const weights: Readonly<Record<Kind, number>> = { together: 1, beside: 1, platform: 2, alone: capacity };
-/** What starts first: long files, so that none of them is still running when all others have ended. */
-const order: readonly Kind[] = ["platform", "beside", "together", "alone"];
-const slowFolders = /^(?:src\/adapters|test)\//;
+/** Seconds that long jobs took in a whole run on two cores, by file or group. A file that is missing takes its kind's. */
+const measured = new Map<string, number>(Object.entries(slowFiles));
+const usual: Readonly<Record<Kind, number>> = { together: 12, beside: 5, platform: 30, alone: 30 };
 
-/** Turns test files into jobs, in the order in which they start. */
+/** Turns test files into jobs, in the order in which they start: the longest first, so that none of them is running when all others have ended. */
 export function planJobs(files: readonly TestFile[]): readonly Job[] {
   const groups = Map.groupBy(files, ({ file, kind, group }) => (kind === "together" ? group : file));
   return [...groups.values()].toSorted(compareGroups).map(jobOf);
@@ -26,13 +27,12 @@ export function planJobs(files: readonly TestFile[]): readonly Job[] {
 
 function compareGroups(one: readonly TestFile[], other: readonly TestFile[]): number {
   const [first, second] = [one[0] as TestFile, other[0] as TestFile];
-  const byKind = order.indexOf(first.kind) - order.indexOf(second.kind);
-  const bySpeed = Number(isSlow(second)) - Number(isSlow(first));
-  return byKind || bySpeed || linesOf(other) - linesOf(one);
+  const alone = Number(first.kind === "alone") - Number(second.kind === "alone");
+  return alone || secondsOf(second) - secondsOf(first) || linesOf(other) - linesOf(one);
 }
 
-function isSlow({ file, kind }: TestFile): boolean {
-  return kind !== "together" && slowFolders.test(file);
+function secondsOf({ file, kind, group }: TestFile): number {
+  return measured.get(kind === "together" ? group : file) ?? usual[kind];
 }
 
 function linesOf(files: readonly TestFile[]): number {

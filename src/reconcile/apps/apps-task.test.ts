@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { silentLog } from "../../kit/log.ts";
 import { systemClock } from "../../ports/clock.ts";
@@ -59,12 +60,15 @@ test("what ends is forgotten with the positions of its output, and with its numb
   const given = { db, vault, machine, clock: systemClock, log: silentLog, settings };
   const platform = { ...given, ports: { runtime, logStore, edge } } as unknown as Platform;
   const task = appsTask({ ...platform, ingestOutput: createIngest(platform) }, () => {});
-  for (let run = 0; run < 100 && instances.size > 0; run += 1) {
-    await task.run(AbortSignal.timeout(60_000));
+  const positionOf = ({ deployment_id: workload_id }: { deployment_id: string }) =>
+    logStore.readPosition({ workload_id, ordinal: 0, attempt: 1 });
+  // What a run began goes on behind it.
+  await eventually(async () => {
+    await task.run(new AbortController().signal);
     await task.settle?.();
-  }
+    const positions = await Promise.all([failed, deleted].map(positionOf));
+    return instances.size === 0 && positions.every((position) => position === null);
+  }, "the instances and the positions of their output are gone");
   const rows = await db.selectFrom("replica").select(["deployment_id", "state"]).execute();
   assert.deepEqual(rows, [{ deployment_id: deleted.deployment_id, state: "stopped" }]);
-  for (const { deployment_id: workload_id } of [failed, deleted])
-    assert.equal(await logStore.readPosition({ workload_id, ordinal: 0, attempt: 1 }), null);
 });
