@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -12,6 +12,7 @@ import type { CertificateTable, Edge, RouteTable } from "../src/ports/edge.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
 import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { createTestEdge, drawEdges, edgeLacks, edgePid, servingPid } from "./support/edges.ts";
+import { freePort } from "./support/free-port.ts";
 import { seededRandom } from "./support/seeded-random.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 import { guardMs } from "./support/eventually.ts";
@@ -33,7 +34,7 @@ for (const kind of drawEdges(seededRandom())) {
       folder = await mkdtemp(join(tmpdir(), "berth-edge-confirmation-"));
       port = await freePort();
       edge = createTestEdge(kind, { listenPort: port, stateDir: folder });
-      platform = await startReleasePlatform({ edge: trapped(edge) });
+      platform = await startReleasePlatform({ edge: trapped(edge), edgeConfirmMs: 5000 });
     });
     after(async () => {
       await platform.close();
@@ -165,12 +166,4 @@ async function listen(server: ReturnType<typeof createServer>): Promise<true | u
     server.once("error", () => resolve(undefined));
     server.listen(port, "127.0.0.1", () => resolve(true));
   });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port: found } = probe.address() as AddressInfo;
-  await new Promise<void>((resolve) => probe.close(() => resolve()));
-  return found;
 }

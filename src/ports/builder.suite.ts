@@ -148,7 +148,7 @@ export async function attempt(builder: Builder, files: SourceFiles, request: Par
       reach: [],
     },
     source: () => Readable.from([tarOfFiles(files)]),
-    limits: { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 240_000, silenceMs: 120_000 },
+    limits: { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 600_000, silenceMs: 300_000 },
     signal: new AbortController().signal,
     onLine: (line) => void lines.push(line),
     ...request,

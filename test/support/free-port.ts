@@ -1,17 +1,46 @@
-import { createServer, type AddressInfo } from "node:net";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatIdentity, isKnownDead, ownIdentity } from "../../src/kit/processes.ts";
 
-/** A port that is free now, outside of the ranges for outgoing connections, databases and sandboxes. */
+// Outside of the ranges for outgoing connections, for databases and for sandboxes.
+const [first, count] = [5500, 2400];
+const claims = join(tmpdir(), "berth-test-ports");
+
+/** A port that is free now and that no other test process is given while this one lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 5000);
-    const isFree = await new Promise<boolean>((resolve) => {
-      const server = createServer();
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => {
-        const { port: taken } = server.address() as AddressInfo;
-        server.close(() => resolve(taken === port));
-      });
-    });
-    if (isFree) return port;
+    const port = first + Math.floor(Math.random() * count);
+    if (claim(port) && (await isFree(port))) return port;
   }
+}
+
+/** What is given out is not yet listened on: until then another test would find it free. */
+function claim(port: number): boolean {
+  mkdirSync(claims, { recursive: true });
+  const file = join(claims, `${port}`);
+  try {
+    writeFileSync(file, formatIdentity(ownIdentity()), { flag: "wx" });
+    return true;
+  } catch {
+    if (isKnownDead(ownerOf(file))) rmSync(file, { force: true });
+    return false;
+  }
+}
+
+/** Empty when the file has just gone. */
+function ownerOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer().once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }

@@ -24,6 +24,7 @@ import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./fixtures.ts";
 import { withoutCertificates } from "./without-certificates.ts";
 import { testApi, testDiskLimits, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
+import { guardMs } from "./eventually.ts";
 
 /** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
 export interface ReleasePlatform {
@@ -93,7 +94,13 @@ export interface TestApps {
 const broken = "sha256:broken";
 const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 };
 
-export async function startReleasePlatform(options: { readonly edge?: Edge } = {}): Promise<ReleasePlatform> {
+export interface ReleasePlatformOptions {
+  readonly edge?: Edge;
+  /** How long a switch waits for edges; for tests in which one does not confirm. */
+  readonly edgeConfirmMs?: number;
+}
+
+export async function startReleasePlatform(options: ReleasePlatformOptions = {}): Promise<ReleasePlatform> {
   const dir = await mkdtemp(join(tmpdir(), "berth-releases-"));
   const logStore = createDiskLogStore({ dir });
   const { apps, runtime, stop } = createApps();
@@ -123,7 +130,7 @@ export async function startReleasePlatform(options: { readonly edge?: Edge } = {
   const rows = {
     ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
     ports: { runtime, logStore, edge, repositories, builder, postgresHost, dataDisk },
-    settings: releaseTestSettings,
+    settings: { ...releaseTestSettings, edgeConfirmMs: options.edgeConfirmMs ?? 60_000 },
     ...withoutCertificates(),
     appUrl: api.platform.addresses.appUrl,
   } as unknown as Platform;
@@ -181,8 +188,7 @@ const releaseTestSettings = {
   workloadLimits: {},
   health: { everyMs: 50, timeoutMs: 1000, budgetMs: 60_000 },
   steadyMs: 0,
-  releaseTimeoutMs: 10_000,
-  edgeConfirmMs: 5000,
+  releaseTimeoutMs: 60_000,
   drainMs: 0,
   stopGraceMs: 0,
   appPort: 3000,
@@ -214,7 +220,7 @@ async function makeProject({ api, platform, apps }: Pick<ReleasePlatform, "api" 
             ? newest
             : undefined;
         },
-        { timeoutMs: 30_000 },
+        { timeoutMs: guardMs },
       );
       if (found === undefined) throw new Error(`not reached: ${JSON.stringify(await deployments())}`);
       return found;

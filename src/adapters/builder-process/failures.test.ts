@@ -17,7 +17,7 @@ interface Mistake {
   readonly says?: RegExp;
 }
 
-const limits = { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 120_000, silenceMs: 60_000 };
+const limits = { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 600_000, silenceMs: 300_000 };
 const json = (value: unknown) => JSON.stringify(value);
 const script = (text: string): SourceFiles => ({
   "package.json": json({ scripts: { build: "node build.js", start: "node ." } }),

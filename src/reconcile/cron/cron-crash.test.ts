@@ -97,7 +97,8 @@ test("kills around the minute, two schedulers: every due minute has its one row,
       [...succeeded].every((id) => called.has(id)),
       told,
     );
-    assert.ok(succeeded.size > rows.length / 2, `most runs ought to succeed: ${told}`);
+    // A slow machine misses minutes of this fast clock, and yet after each kill all jobs are called again.
+    assert.ok(succeeded.size > kills * jobs, `kills stop the calls: ${told}`);
     const open = rows.filter(({ status }) => status === "running");
     assert.ok(
       open.every(({ id }) => !called.has(id)),
