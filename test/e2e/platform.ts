@@ -92,7 +92,8 @@ export async function startPlatform(settings: Record<string, string> = {}, place
       if (process.isOver()) process = await bootHere();
       await process.end("SIGINT");
       killProcesses(processesNaming(dataDir));
-      rmSync(dataDir, { recursive: true, force: true });
+      // What has just ended may still be writing.
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
 }

@@ -108,7 +108,7 @@ export async function openTalk(edgePort: number, slug: string): Promise<Talk> {
     ended: () => ended,
     async close() {
       socket.close(1000);
-      return Promise.race([closed, sleep(5000, -1, { ref: false })]);
+      return Promise.race([closed, sleep(guardMs, -1, { ref: false })]);
     },
   };
 }
