@@ -12,6 +12,7 @@ import { silentLog } from "../../kit/log.ts";
 import type { Confinement } from "../../sandbox/confine.ts";
 import { repositoriesSuite, type RepositoriesSubject } from "../../ports/repositories.suite.ts";
 import { gitCommands } from "./commands.ts";
+import { inspectCommit } from "./inspect-commit.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
@@ -225,4 +226,16 @@ test("refs that a power cut emptied can be moved again: branches, pins and HEAD"
   await damage("HEAD");
   await repositories.ensure("prj_damaged");
   assert.equal(await repositories.resolve("prj_damaged", ref), id);
+});
+
+test("a commit that git had no time to look at is not called something else than a commit", async () => {
+  const dir = join(root, "ended");
+  const ended = join(root, "ended-git");
+  await git(root, ["init", "--quiet", "--bare", dir]);
+  const id = await commit(dir, { a: "a" });
+  await writeFile(ended, `#!/bin/sh\n[ "$2" = -t ] && kill -KILL $$\nexec git "$@"\n`, { mode: 0o755 });
+  const commands = gitCommands({ gitBin: ended, prlimitBin: null, confine: (command) => command });
+  const place = { cwd: dir, env: { PATH: systemPath, ...trusting } };
+  const inspection = await inspectCommit(commands, place, id, { entries: 10, bytes: 1000 });
+  assert.equal(inspection.outcome === "refused" && inspection.code, "source_unreadable");
 });

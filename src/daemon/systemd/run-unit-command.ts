@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { run, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 import { pathsIn, type Config, type GivenSettings } from "../config.ts";
 import { StartRefused } from "../start-refused.ts";
-import { unitTexts, type UnitPlan } from "./unit-texts.ts";
+import { settingsText, unitTexts, type UnitPlan } from "./unit-texts.ts";
 
 type Say = (line: string) => void;
 
@@ -73,7 +73,7 @@ async function install({ config, given, starter }: UnitCommand, place: Place, sa
     throw new StartRefused("This machine was not started with systemd. `berthd start` runs Berth in the foreground.");
   const { scope, unitFolder, environmentFile } = place;
   const searchPath = given.PATH ?? systemPath;
-  writeSettings(environmentFile, { ...config.toolEnvironment, ...given, BERTH_DATA: config.dataDir });
+  writeSettings(environmentFile, given, { ...config.toolEnvironment, BERTH_DATA: config.dataDir });
   const texts = unitTexts({ scope, starter, environmentFile, searchPath, home: homedir() });
   mkdirSync(unitFolder, { recursive: true });
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(unitFolder, name), text, { mode: 0o644 });
@@ -88,14 +88,10 @@ Log in:     berth login http://127.0.0.1:${config.httpPort} --token-file ${paths
   if (scope === "user") say("`loginctl enable-linger` lets it run while you are not logged in.");
 }
 
-/** Keeps what is there: an operator may have edited it. */
-function writeSettings(file: string, given: GivenSettings): void {
-  if (existsSync(file)) return;
+function writeSettings(file: string, given: GivenSettings, standard: GivenSettings): void {
   mkdirSync(join(file, ".."), { recursive: true, mode: 0o700 });
-  const lines = Object.entries(given).filter(([name]) => name !== "PATH" && name !== "HOME");
-  // The file's form is systemd.exec(5)'s: in double quotes, quotes and backslashes are escaped.
-  const words = lines.map(([name, value]) => `${name}="${value.replaceAll(/["\\`$]/g, "\\$&")}"`);
-  writeFileSync(file, `${words.join("\n")}\n`, { mode: 0o600 });
+  const text = settingsText(existsSync(file) ? readFileSync(file, "utf8") : null, given, standard);
+  writeFileSync(file, text, { mode: 0o600 });
 }
 
 async function uninstall(place: Place, say: Say): Promise<void> {

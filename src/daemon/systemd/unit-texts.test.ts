@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { run, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
-import { unitTexts, type UnitPlan } from "./unit-texts.ts";
+import { settingsText, unitTexts, type UnitPlan } from "./unit-texts.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const plan: UnitPlan = {
@@ -73,3 +73,18 @@ for (const scope of ["system", "user"] as const) {
     assert.deepEqual([exitCode, ours], [0, []], stderr);
   });
 }
+
+test("the settings of a second install become the service's, and what an operator wrote beside them stays", () => {
+  const first = settingsText(null, { BERTH_HTTP_PORT: "4100", PATH: "/bin" }, { LANG: "C", BERTH_DATA: "/srv/berth" });
+  assert.equal(first, 'LANG="C"\nBERTH_DATA="/srv/berth"\nBERTH_HTTP_PORT="4100"\n');
+  const edited = `# mine\n${first}BERTH_DOMAIN=example.org\n`;
+  const second = settingsText(edited, { BERTH_HTTP_PORT: "4200", BERTH_HOST: 'a"b' }, { BERTH_DATA: "/elsewhere" });
+  assert.deepEqual(second.trimEnd().split("\n"), [
+    "# mine",
+    'LANG="C"',
+    'BERTH_DATA="/srv/berth"',
+    "BERTH_DOMAIN=example.org",
+    'BERTH_HTTP_PORT="4200"',
+    'BERTH_HOST="a\\"b"',
+  ]);
+});

@@ -1,3 +1,4 @@
+import type { GivenSettings } from "../config.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 
 /** What the texts of the units depend on. */
@@ -108,4 +109,18 @@ function quoted(word: string): string {
 
 function escaped(word: string): string {
   return word.replaceAll("%", "%%");
+}
+
+/**
+ * The service's settings file. The settings given now replace those of the same names; what else is in the file stays, as an operator may
+ * have edited it. A new file has the standard ones too.
+ */
+export function settingsText(kept: string | null, given: GivenSettings, standard: GivenSettings): string {
+  const wanted = { ...(kept === null ? standard : {}), ...given };
+  const names = Object.keys(wanted).filter((name) => name !== "PATH" && name !== "HOME");
+  const isReplaced = (line: string) => names.some((name) => line.trimStart().startsWith(`${name}=`));
+  const stays = (kept ?? "").split("\n").filter((line) => line !== "" && !isReplaced(line));
+  // The file's form is systemd.exec(5)'s: in double quotes, quotes and backslashes are escaped.
+  const lines = names.map((name) => `${name}="${(wanted[name] ?? "").replaceAll(/["\\`$]/g, "\\$&")}"`);
+  return `${[...stays, ...lines].join("\n")}\n`;
 }
