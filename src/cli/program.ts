@@ -13,6 +13,7 @@ import { addData } from "./commands/data.ts";
 import { addCron } from "./commands/cron.ts";
 import { addDatabase } from "./commands/database.ts";
 import { addDeployments } from "./commands/deployments.ts";
+import { addDiagnosis } from "./commands/diagnosis.ts";
 import { addDisk } from "./commands/disk.ts";
 import { addDomains } from "./commands/domains.ts";
 import { addEnv } from "./commands/env.ts";
@@ -41,7 +42,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOverview, addOpen],
   ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns],
-  ["Watching:", addLogs, addMetrics, addTimeline, addActivity],
+  ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
   [

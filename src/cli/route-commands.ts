@@ -1,20 +1,27 @@
 import type { NextCall } from "../contract/errors.ts";
 import type { RouteName } from "../contract/routes.ts";
 
-/** The commands that call the routes which errors lead to; `<slug>` stands for the project in the route's path. */
+/** The commands that call the routes which errors and findings lead to; `<slug>` stands for the project in the route's path. */
 const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "approvals.list": "berth approvals",
+  "backups.create": "berth backups create",
   "backups.list": "berth backups",
   "backups.restored": "berth backups restored",
+  "builds.get": "berth builds",
   "builds.list": "berth builds",
+  "builds.logs": "berth builds log",
   "cron.list": "berth cron",
+  "cron.runs": "berth cron",
   "data.tables": "berth data",
   "database.create": "berth db create",
+  "database.get": "berth db",
   "deployments.list": "berth deployments",
   "disk.get": "berth disk",
   "domains.list": "berth domains",
   "env.list": "berth env",
+  "logs.list": "berth logs",
   "me.get": "berth whoami",
+  "metrics.get": "berth metrics",
   "orgs.list": "berth orgs",
   "projects.get": "berth projects show <slug>",
   "projects.list": "berth projects",

@@ -8,6 +8,7 @@ import { rows as cron } from "./cron.ts";
 import { rows as data } from "./data.ts";
 import { rows as database } from "./database.ts";
 import { rows as deployments } from "./deployments.ts";
+import { rows as diagnosis } from "./diagnosis.ts";
 import { rows as disk } from "./disk.ts";
 import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
@@ -46,6 +47,7 @@ export const routes = [
   ...disk,
   ...metrics,
   ...timeline,
+  ...diagnosis,
   ...logs,
   ...tokens,
   ...sshKeys,

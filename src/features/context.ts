@@ -1,5 +1,6 @@
 import type { ApiLimits } from "../contract/limits.ts";
 import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
+import type { Answer } from "../contract/client.ts";
 import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
@@ -96,6 +97,11 @@ export interface Context<N extends RouteName> {
   readonly signal: AbortSignal;
   /** The id of the last event that a client got before it lost its stream. */
   readonly lastEventId: string | undefined;
+  /**
+   * What another row shows this caller. Asks for that row's rights, and throws its refusals. Only of rows that read. `query` is as a client
+   * sends it: the row's own defaults fill the rest in.
+   */
+  readonly read: <R extends RouteName>(row: R, input: ReadInput) => Promise<Answer<R>>;
   /** Ends the request with this refusal; the transaction is rolled back. */
   readonly fail: (code: CodeOf<N>, more?: RefusalText) => never;
   /** Chooses another of the row's success statuses. */
@@ -108,6 +114,11 @@ export interface Context<N extends RouteName> {
   readonly tunnel: (work: (tunnel: Tunnel) => Promise<void>) => never;
   /** What the activity row says beyond the row's label. Keys, never values. */
   readonly note: (activity: ActivityNote) => void;
+}
+
+export interface ReadInput {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
 }
 
 /** The bytes of a client and the messages beside them; `signal` aborts when the tunnel must end. */

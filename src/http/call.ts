@@ -1,5 +1,5 @@
 import { dryRun } from "../contract/dry-run.ts";
-import type { RouteName } from "../contract/routes.ts";
+import { route, type RouteName } from "../contract/routes.ts";
 import type { Row, SuccessStatus } from "../contract/table.ts";
 import {
   Refused,
@@ -7,6 +7,7 @@ import {
   type Caller,
   type Context,
   type NamedProject,
+  type ReadInput,
   type RefusalText,
   type ServerEvent,
   type Tunnel,
@@ -14,6 +15,7 @@ import {
 } from "../features/context.ts";
 import { linkSignals } from "../kit/link-signals.ts";
 import type { Db, Tx } from "../store/database.ts";
+import { requireRights } from "./admit.ts";
 import { watchCaller, type CallerWatch } from "./caller-watch.ts";
 import { answerTo } from "./errors.ts";
 import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
@@ -21,7 +23,7 @@ import { askAtGate, isGated, passGate } from "./gate.ts";
 import { affectedBy, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
 import { findNamed, findNamedProject } from "./named.ts";
 import { pathOf } from "./next-call.ts";
-import type { ParsedInput } from "./parse.ts";
+import { parseInput, type ParsedInput } from "./parse.ts";
 
 /** One request that is being handled. */
 export class Call {
@@ -197,6 +199,18 @@ export class Call {
     return result;
   }
 
+  /** Another row's result for the same caller, as its clients get it. */
+  async #readOther(name: RouteName, { params, query = {} }: ReadInput): Promise<unknown> {
+    const row = route(name);
+    requireRights(row, this.#caller as Caller);
+    const request = { ...this.#request, params, query, body: undefined };
+    const input = parseInput(row, request);
+    if (input instanceof Refused) throw input;
+    const other = new Call(this.#options, row, request, this.#caller);
+    const result = await other.#handle(this.#options.platform.db, input);
+    return row.result?.parse(row.waits ? await other.#inTime(result as Waiting<unknown>) : result);
+  }
+
   /** What the row declares of a result, as JSON. */
   #present(result: unknown): Answer {
     if (this.#row.result === null) return { status: this.#status };
@@ -229,6 +243,7 @@ export class Call {
       get signal() {
         return watched().signal;
       },
+      read: (name: RouteName, input: ReadInput) => this.#readOther(name, input),
       fail: (code: Refused["code"], more?: RefusalText) => {
         throw new Refused(code, more);
       },

@@ -13,6 +13,7 @@ import { cron } from "../features/cron/handlers.ts";
 import { data } from "../features/data/handlers.ts";
 import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
+import { diagnosis } from "../features/diagnosis/handlers.ts";
 import { processes } from "../features/processes/handlers.ts";
 import { runs } from "../features/runs/handlers.ts";
 import { disk } from "../features/disk/handlers.ts";
@@ -57,6 +58,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   projects,
   deployments,
   processes,
+  diagnosis,
   runs,
   builds,
   env,

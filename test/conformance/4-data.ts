@@ -212,6 +212,11 @@ export function dataRows(subject: () => Subject): void {
     assert.deepEqual((await subject().expect(200, "POST", `${path}/${run.number}/cancel`)).body.run, listed);
   });
 
+  it("GET diagnosis says what is wrong", async () => {
+    const { body } = await subject().expect(200, "GET", "/v1/projects/shop/diagnosis");
+    assert.ok(Array.isArray(body.findings) && body.project.slug === "shop");
+  });
+
   it("GET timeline shows what changed", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline");
     assert.ok(body.timeline.length > 0);

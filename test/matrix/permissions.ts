@@ -355,6 +355,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
   },
   "metrics.get": { ...ofProject, scope: "metrics:read", method: "GET", path: inProject("/metrics"), allowed: 200 },
   "timeline.list": { ...ofProject, scope: "activity:read", method: "GET", path: inProject("/timeline"), allowed: 200 },
+  "diagnosis.get": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/diagnosis"), allowed: 200 },
   "overview.get": { ...ofNothing, scope: "projects:read", method: "GET", path: () => "/v1/overview", allowed: 200 },
   "disk.get": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/disk"), allowed: 200 },
   "disk.remove": {

@@ -1,24 +1,30 @@
-import { ApiError, type Answer } from "../../contract/client.ts";
-import type { RouteName } from "../../contract/routes.ts";
+import type { Answer } from "../../contract/client.ts";
+import { route } from "../../contract/routes.ts";
 import { usageError } from "../failures.ts";
-import { diagnosis, type Finding, type ProjectState } from "./diagnosis.ts";
 import { fit, lastLines } from "./fit.ts";
+import { inToolWords, toolCallFor } from "./in-tool-words.ts";
 import type { ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
-import { inToolWords } from "./in-tool-words.ts";
 import { untrusted, untrustedNotice, visibleIn, visibleLines } from "./untrusted.ts";
 
-const tailLines = 60;
 const tailCharacters = 8000;
 
-/** Gathers a project's state, and says the likely cause of its trouble and the next step. What cannot be read is named and left out. */
+type Diagnosis = Answer<"diagnosis.get">;
+type Finding = Diagnosis["findings"][number];
+
+/** What is wrong with a project: the verdict with the call to make next first, then the platform's hint, the project's state and its log. */
 export async function diagnose(session: Session, slug: string | undefined): Promise<ToolAnswer> {
   if (slug === undefined) throw usageError("Which project?", "Name it with slug.");
-  const { state, unread } = await session.working("looking at the project", () => gather(session, slug));
-  const findings = diagnosis(state, new Date());
-  const { text, notes, document } = fit(visibleIn(reported(state, findings), 2000), 24_000);
+  const params = { slug };
+  await session.confinement.check(route("diagnosis.get"), params);
+  const { client, signal } = session;
+  const { findings, log, unread, ...state } = await session.working("looking at the project", () =>
+    client.call("diagnosis.get", { params, signal }),
+  );
+  const seen = findings.map(({ failure: _, next, ...finding }) => ({ ...finding, next: next && toolCallFor(next) }));
+  const { text, notes, document } = fit(visibleIn({ findings: seen, ...state }, 2000), 24_000);
   const report = [untrusted("the platform's state of the project", text), ...notes].join("\n");
-  const parts = [verdict(findings), hintOf(findings), report, logTail(state), missing(unread)];
+  const parts = [verdict(findings), hintOf(findings), report, logTail(log), missing(unread)];
   return {
     text: parts.filter((part) => part !== "").join("\n\n"),
     structured: { notice: untrustedNotice, result: document, notes },
@@ -26,56 +32,13 @@ export async function diagnose(session: Session, slug: string | undefined): Prom
   };
 }
 
-interface Gathered {
-  readonly state: ProjectState;
-  /** What could not be read, and the error's code. */
-  readonly unread: readonly string[];
-}
-
-async function gather({ client, confinement, signal }: Session, slug: string): Promise<Gathered> {
-  const params = { slug };
-  const { route } = await import("../../contract/routes.ts");
-  await confinement.check(route("projects.get"), params);
-  const project = await client.call("projects.get", { params, signal });
-  const unread: string[] = [];
-  const read = async <N extends RouteName>(
-    name: N,
-    query: Record<string, string | number> = {},
-  ): Promise<Answer<N> | null> => {
-    try {
-      return (await client.send(route(name), { params, query, signal })) as Answer<N>;
-    } catch (fault) {
-      if (!(fault instanceof ApiError)) throw fault;
-      // What a project doesn't have is no gap in what is known of it.
-      if (!["no_database", "project_deleted"].includes(fault.code)) unread.push(`${name} (${fault.code})`);
-      return null;
-    }
-  };
-  const [deployments, builds, runtimeLog, domains] = await Promise.all([
-    read("deployments.list"),
-    read("builds.list"),
-    read("logs.list", { limit: tailLines }),
-    read("domains.list"),
-  ]);
-  // What never ran has only the log of its build.
-  const logs =
-    runtimeLog?.lines.length === 0 ? await read("logs.list", { limit: tailLines, source: "build" }) : runtimeLog;
-  const [metrics, timeline, cron, database, backups] = await Promise.all([
-    read("metrics.get", { range: "1h" }),
-    read("timeline.list", { limit: 50 }),
-    read("cron.list"),
-    read("database.get"),
-    read("backups.list"),
-  ]);
-  return { state: { project, deployments, builds, logs, domains, metrics, timeline, cron, database, backups }, unread };
-}
-
 function verdict(findings: readonly Finding[]): string {
   const [first] = findings;
   if (first === undefined) return "Nothing is wrong that can be seen from here.";
-  const step = first.next.tool === null ? "" : ` Call ${first.next.tool} with ${JSON.stringify(first.next.arguments)}.`;
+  const next = first.next === null ? undefined : toolCallFor(first.next);
+  const step = next === undefined ? "" : ` Call ${next.tool} with ${JSON.stringify(next.arguments)}.`;
   const others = findings.length === 1 ? "" : ` ${findings.length - 1} more below.`;
-  return `Likely cause: ${first.code} (${first.severity}). Next step: ${first.next.text}${step}${others}`;
+  return `Likely cause: ${first.code} (${first.severity}). Next step: ${first.advice}${step}${others}`;
 }
 
 /** What the platform says of the first failure: before everything else, because it says what helps. */
@@ -88,41 +51,16 @@ function hintOf([first]: readonly Finding[]): string {
   );
 }
 
-function reported(
-  { project, deployments, builds, domains, metrics, database, backups }: ProjectState,
-  findings: readonly Finding[],
-) {
-  const { from: _, to: __, buckets: ___, deployments: markers, ...traffic } = metrics ?? {};
-  return {
-    findings: findings.map(({ failure: _failure, ...finding }) => finding),
-    project,
-    deployments: deployments?.deployments.slice(0, 3),
-    builds: builds?.builds.slice(0, 3),
-    domains: domains?.domains.map(({ hostname, dns_status, ssl_status, serving }) => ({
-      hostname,
-      dns_status,
-      ssl_status,
-      serving,
-    })),
-    last_hour: {
-      ...traffic,
-      went_live: markers,
-      replicas: metrics?.replicas.map(({ buckets: ____, ...replica }) => replica),
-    },
-    database,
-    last_backup: backups?.backups[0],
-  };
+function logTail({ source, lines }: Diagnosis["log"]): string {
+  if (lines.length === 0) return "";
+  const shown = lines.map((line) => `${line.at ?? ""} ${visibleLines(line.text, 500)}`.trim());
+  const whose = source === "build" ? "the newest build's log" : "the application's log";
+  return untrusted(`${whose}, its newest lines`, lastLines(shown.join("\n"), tailCharacters).text);
 }
 
-function logTail({ logs }: ProjectState): string {
-  if (logs === null || logs.lines.length === 0) return "";
-  const lines = logs.lines.map((line) => `${line.at ?? ""} ${visibleLines(line.text, 500)}`.trim());
-  const whose = logs.source === "build" ? "the newest build's log" : "the application's log";
-  return untrusted(`${whose}, its newest lines`, lastLines(lines.join("\n"), tailCharacters).text);
-}
-
-function missing(unread: readonly string[]): string {
-  return unread.length === 0
+function missing(unread: Diagnosis["unread"]): string {
+  const names = unread.map(({ route: name, code }) => `${name} (${code})`);
+  return names.length === 0
     ? ""
-    : `Not looked at, because this token may not or the platform could not: ${unread.join(", ")}.`;
+    : `Not looked at, because this token may not or the platform could not: ${names.join(", ")}.`;
 }

@@ -36,7 +36,7 @@ export interface ToolCall {
 }
 
 /** The call of a tool that reaches a route. */
-function toolCallOf(name: RouteName, given: Readonly<Record<string, string>> = {}): ToolCall {
+function toolCallOf(name: RouteName, given: ToolCall["arguments"] = {}): ToolCall {
   for (const group of groups) {
     const action = Object.keys(group.actions).find((each) => group.actions[each] === name);
     if (action === undefined) continue;
@@ -48,14 +48,15 @@ function toolCallOf(name: RouteName, given: Readonly<Record<string, string>> = {
   };
 }
 
-/** The call that an error names, as a call of a tool. */
+/** The call that the platform suggests, as a call of a tool. */
 export function toolCallFor({ route: name, path }: NextCall): ToolCall {
   const pattern = new RegExp(`^${route(name as RouteName).path.replaceAll(/:(\w+)/g, "(?<$1>[^/?]+)")}`);
   const names = Object.entries(pattern.exec(path)?.groups ?? {});
-  return toolCallOf(
-    name as RouteName,
-    Object.fromEntries(names.map(([key, value]) => [key, decodeURIComponent(value)])),
-  );
+  const query = new URLSearchParams(path.split("?")[1]);
+  return toolCallOf(name as RouteName, {
+    ...Object.fromEntries(names.map(([key, value]) => [key, decodeURIComponent(value)])),
+    ...Object.fromEntries([...query].map(([key, value]) => [key, /^\d+$/.test(value) ? Number(value) : value])),
+  });
 }
 
 /** How the things of a row are listed here. */

@@ -9,6 +9,7 @@ import { Page, Section } from "../../ui/page.tsx";
 import { State, Status } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { Findings } from "../diagnosis/findings.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
 import { LastFailure } from "./last-failure.tsx";
@@ -45,6 +46,7 @@ function Active({ project }: { readonly project: Project }) {
     <>
       <Running slug={slug} />
       <LastFailure project={project} />
+      {active !== null && <Findings slug={slug} />}
       {active === null ? <FirstDeployment project={project} /> : <Facts project={project} />}
       <Section title="Disk">
         <DiskUse slug={slug} />
@@ -61,8 +63,8 @@ function Active({ project }: { readonly project: Project }) {
   );
 }
 
-// The failure itself stands above, with its reason.
-const explained = ["deploy_failed", "build_failed"];
+// The failure itself and the findings stand above, with their reasons.
+const explained = ["deploy_failed", "build_failed", "crashing", "replicas_missing", "database_failed", "backup_failed"];
 
 function Facts({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;

@@ -7,12 +7,11 @@ import {
   sampleFailure,
   sampleProject,
 } from "../../../test/support/contract-samples.ts";
-import { errors, type ErrorDefinition } from "../../contract/errors.ts";
-import { route } from "../../contract/routes.ts";
-import { diagnosis, type ProjectState } from "./diagnosis.ts";
-import { groups } from "./groups.ts";
-import { argumentsOf } from "./input-schema.ts";
-import { inToolWords, toolCallFor } from "./in-tool-words.ts";
+import { groups } from "../../cli/mcp/groups.ts";
+import { argumentsOf } from "../../cli/mcp/input-schema.ts";
+import { toolCallFor } from "../../cli/mcp/in-tool-words.ts";
+import { route, type RouteName } from "../../contract/routes.ts";
+import { diagnosis, type ProjectState } from "./rules.ts";
 
 const now = new Date("2026-01-02T04:00:00.000Z");
 const active = sampleProject({
@@ -118,18 +117,6 @@ test("the failure of the likeliest cause comes with it, for its hint to be read 
   assert.equal(finding?.failure?.hint, "Commit the lock file.");
 });
 
-test("commands and routes in the platform's hints become calls of tools", () => {
-  assert.equal(
-    inToolWords("This needs a database: `berth db create` makes one."),
-    'This needs a database: the tool database_change with {"action":"create"} makes one.',
-  );
-  assert.ok(!inToolWords("GET /v1/me shows what yours may do.").includes("GET"));
-  const next = { route: "projects.undelete", method: "POST", path: "/v1/projects/demo/undelete" };
-  assert.deepEqual(toolCallFor(next), { tool: "projects_change", arguments: { action: "undelete", slug: "demo" } });
-  for (const [code, definition] of Object.entries<ErrorDefinition>(errors))
-    assert.doesNotMatch(inToolWords(definition.hint ?? ""), /`berth |(?:GET|POST) \//, code);
-});
-
 test("single crashes, a loop of crashes and a lack of memory are told apart; old crashes are forgotten", () => {
   const withCrashes = (...timeline: ReturnType<typeof crash>[]) => codes({ timeline: { timeline, next_cursor: null } });
   assert.deepEqual(withCrashes(crash(10)), [["broken", "crashes"]]);
@@ -182,13 +169,14 @@ test("every next step names a tool with an action that there is and arguments th
     { domains: { domains: [sampleDomain(), sampleDomain({ dns_status: "ok", ssl_status: "failed" })] } },
   ];
   for (const { next } of states.flatMap((state) => diagnosis({ ...nothing, ...state }, now))) {
-    const group = groups.find(({ name }) => next.tool === name || next.tool === `${name}_change`);
-    assert.ok(group, `${next.tool}`);
-    const actions = Object.values(group.actions);
-    const row =
-      actions.length === 1 ? actions[0] : (group.actions[(next.arguments["action"] ?? "list") as string] ?? actions[0]);
-    const known = argumentsOf(route(row!)).map(({ name }) => name);
-    for (const name of Object.keys(next.arguments))
-      assert.ok(["action", "wait", ...known].includes(name), `${next.tool}.${name}`);
+    assert.ok(next);
+    const call = toolCallFor(next);
+    assert.ok(
+      groups.some(({ name }) => call.tool === name || call.tool === `${name}_change`),
+      call.tool,
+    );
+    const known = argumentsOf(route(next.route as RouteName)).map(({ name }) => name);
+    for (const name of Object.keys(call.arguments))
+      assert.ok(["action", ...known].includes(name), `${call.tool}.${name}`);
   }
 });

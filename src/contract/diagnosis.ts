@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { build } from "./builds.ts";
+import { deployment } from "./deployments.ts";
+import { failure } from "./failure.ts";
+import { slugParam, timestamp } from "./fields.ts";
+import { project } from "./projects.ts";
+import { row } from "./table.ts";
+
+/** Something that is not as it should be. `down`: the application serves no requests; `broken`: a part does not work; `notice`: worth knowing. */
+const finding = z.object({
+  severity: z.enum(["down", "broken", "notice"]),
+  code: z.string(),
+  /** What to do, as a sentence. */
+  advice: z.string(),
+  /** What was seen, by its name. Holds words of applications and users. */
+  seen: z.record(z.string(), z.json()),
+  /** Of a failed build or deployment. May quote what a command printed. */
+  failure: failure.nullable(),
+  /** The request that shows or does the next step. */
+  next: z.object({ route: z.string(), method: z.string(), path: z.string() }).nullable(),
+});
+
+export const rows = [
+  row({
+    name: "diagnosis.get",
+    method: "GET",
+    path: "/v1/projects/:slug/diagnosis",
+    names: "project",
+    access: "member",
+    scope: "projects:read",
+    params: slugParam,
+    result: z.object({
+      findings: z.array(finding),
+      project,
+      deployment: deployment.nullable(),
+      build: build.nullable(),
+      log: z.object({
+        source: z.enum(["build", "runtime"]),
+        lines: z.array(z.object({ at: timestamp.nullable(), text: z.string() })),
+      }),
+      unread: z.array(z.object({ route: z.string(), code: z.string() })),
+    }),
+    success: [200],
+    large: true,
+    summary: "Say what is wrong with a project, the likeliest cause first, and the next step",
+  }),
+] as const;
