@@ -40,6 +40,26 @@ begin
   return null;
 end $$;
 
+CREATE FUNCTION public.queue_webhook_event(org text, kind text, happened text, said jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+  hook record;
+  recent integer;
+begin
+  for hook in select id, hourly_limit from webhook where org_id = org and disabled_at is null and kind = any(events) loop
+    select count(*) into recent from webhook_delivery
+    where webhook_id = hook.id and created_at > now() - interval '1 hour';
+    -- The first one over the limit stays as a row, so that the list shows that some are missing.
+    if recent <= hook.hourly_limit then
+      insert into webhook_delivery (org_id, webhook_id, event, data, status, finished_at)
+      values (org, hook.id, happened, jsonb_strip_nulls(said), case when recent < hook.hourly_limit then 'queued' else 'dropped' end,
+        case when recent < hook.hourly_limit then null else now() end);
+      perform pg_notify('berth', 'webhooks:');
+    end if;
+  end loop;
+end $$;
+
 CREATE FUNCTION public.route_of_deployment_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -79,6 +99,97 @@ CREATE FUNCTION public.route_of_replica_changed() RETURNS trigger
     AS $$
 begin
   perform mark_route_changed(project_id) from deployment where id = coalesce(new.deployment_id, old.deployment_id);
+  return null;
+end $$;
+
+CREATE FUNCTION public.slug_of_project(given text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+  select slug from project where id = given
+$$;
+
+CREATE FUNCTION public.webhook_event_of_alert() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  owner text;
+begin
+  if position('/' in new.subject) > 0 then
+    select id into owner from organization where slug = split_part(new.subject, '/', 1);
+  else
+    select org_id into owner from domain where hostname = new.subject limit 1;
+  end if;
+  if owner is not null and new.machine = '' then
+    perform queue_webhook_event(owner, 'alert', case when new.resolved_at is null then 'alert.opened' else 'alert.resolved' end,
+      jsonb_build_object('alert_id', new.id, 'check', new.name, 'subject', new.subject, 'severity', new.severity, 'summary', new.summary,
+        'hint', new.hint));
+  end if;
+  return null;
+end $$;
+
+CREATE FUNCTION public.webhook_event_of_approval() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform queue_webhook_event(new.org_id, 'approval', 'approval.pending',
+    jsonb_build_object('approval_id', new.id, 'route', new.route, 'target', new.target, 'token', new.token_name,
+      'project', slug_of_project(new.project_id), 'expires_at', new.expires_at));
+  return null;
+end $$;
+
+CREATE FUNCTION public.webhook_event_of_backup() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform queue_webhook_event(new.org_id, 'backup', 'backup.' || new.status,
+    jsonb_build_object('project', slug_of_project(new.project_id), 'backup_id', new.id, 'origin', new.origin, 'size_bytes', new.size_bytes,
+      'summary', new.problem));
+  return null;
+end $$;
+
+CREATE FUNCTION public.webhook_event_of_build() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform queue_webhook_event(new.org_id, 'build', 'build.' || new.status,
+    jsonb_build_object('project', slug_of_project(new.project_id), 'build_id', new.id, 'build', new.number, 'branch', new.branch,
+      'commit', new.commit, 'message', new.message, 'requested_by', new.requested_by, 'stage', new.failure->>'stage',
+      'code', new.failure->>'code', 'summary', new.failure->>'summary', 'hint', new.failure->>'hint'));
+  return null;
+end $$;
+
+CREATE FUNCTION public.webhook_event_of_certificate() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  named record;
+begin
+  for named in select org_id, project_id from domain where hostname = new.hostname loop
+    perform queue_webhook_event(named.org_id, 'certificate', case new.status when 'active' then 'certificate.issued' else 'certificate.failed' end,
+      jsonb_build_object('project', slug_of_project(named.project_id), 'hostname', new.hostname, 'summary', new.detail,
+        'not_after', new.not_after));
+  end loop;
+  return null;
+end $$;
+
+CREATE FUNCTION public.webhook_event_of_deployment() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform queue_webhook_event(new.org_id, 'deployment',
+    case new.status when 'active' then 'deployment.activated' else 'deployment.failed' end,
+    jsonb_build_object('project', slug_of_project(new.project_id), 'deployment', new.number, 'trigger', new.trigger, 'commit', new.commit,
+      'build_id', new.build_id, 'stage', new.failure->>'stage', 'code', new.failure->>'code', 'summary', new.failure->>'summary',
+      'hint', new.failure->>'hint'));
+  return null;
+end $$;
+
+CREATE FUNCTION public.webhook_event_of_verification() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform queue_webhook_event(new.org_id, 'backup', 'backup.' || case new.verification when 'verified' then 'verified' else 'damaged' end,
+    jsonb_build_object('project', slug_of_project(new.project_id), 'backup_id', new.id, 'summary', new.verification_problem));
   return null;
 end $$;
 
@@ -767,6 +878,41 @@ CREATE TABLE public.ssh_key (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.webhook (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    name text NOT NULL,
+    sealed_url bytea NOT NULL,
+    host text NOT NULL,
+    format text NOT NULL,
+    events text[] NOT NULL,
+    sealed_secret bytea NOT NULL,
+    hourly_limit integer NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    disabled_at timestamp with time zone,
+    disabled_reason text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_format_check CHECK ((format = ANY (ARRAY['json'::text, 'slack'::text, 'discord'::text])))
+);
+
+CREATE TABLE public.webhook_delivery (
+    id text DEFAULT (('whd_'::text || lpad(to_hex(((EXTRACT(epoch FROM clock_timestamp()) * (1000000)::numeric))::bigint), 14, '0'::text)) || substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 16)) NOT NULL,
+    org_id text NOT NULL,
+    webhook_id text NOT NULL,
+    event text NOT NULL,
+    data jsonb NOT NULL,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempts jsonb DEFAULT '[]'::jsonb NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT webhook_delivery_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'delivered'::text, 'failed'::text, 'dropped'::text])))
+);
+
 ALTER TABLE ONLY public.acme_account
     ADD CONSTRAINT acme_account_pkey PRIMARY KEY (directory);
 
@@ -923,6 +1069,12 @@ ALTER TABLE ONLY public.ssh_key
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhook
+    ADD CONSTRAINT webhook_pkey PRIMARY KEY (id);
+
 CREATE INDEX activity_by_time ON public.activity USING btree (created_at);
 
 CREATE INDEX activity_crashed ON public.activity USING btree (created_at) WHERE (action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text]));
@@ -1077,6 +1229,20 @@ CREATE INDEX run_open ON public.run USING btree (created_at) WHERE (status = ANY
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
 
+CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (next_attempt_at) WHERE (status = 'queued'::text);
+
+CREATE INDEX webhook_delivery_leased ON public.webhook_delivery USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
+CREATE INDEX webhook_delivery_of_webhook ON public.webhook_delivery USING btree (webhook_id, id DESC);
+
+CREATE INDEX webhook_delivery_old ON public.webhook_delivery USING btree (created_at);
+
+CREATE INDEX webhook_delivery_recent ON public.webhook_delivery USING btree (webhook_id, created_at);
+
+CREATE INDEX webhook_given_up ON public.webhook USING btree (disabled_at) WHERE (disabled_reason IS NOT NULL);
+
+CREATE INDEX webhook_of_org ON public.webhook USING btree (org_id, id DESC);
+
 CREATE TRIGGER change_noted AFTER INSERT ON public.activity FOR EACH ROW EXECUTE FUNCTION public.note_change('activity');
 
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.approval FOR EACH ROW EXECUTE FUNCTION public.note_change('approval');
@@ -1108,6 +1274,22 @@ CREATE TRIGGER route_changed AFTER UPDATE OF suspended_at ON public.organization
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF state, attempt, ready_attempt, host, port ON public.replica FOR EACH ROW EXECUTE FUNCTION public.route_of_replica_changed();
+
+CREATE TRIGGER webhook_event AFTER INSERT ON public.alert FOR EACH ROW EXECUTE FUNCTION public.webhook_event_of_alert();
+
+CREATE TRIGGER webhook_event AFTER INSERT ON public.approval FOR EACH ROW WHEN ((new.status = 'pending'::text)) EXECUTE FUNCTION public.webhook_event_of_approval();
+
+CREATE TRIGGER webhook_event AFTER UPDATE OF status ON public.backup FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) AND (new.status = ANY (ARRAY['completed'::text, 'failed'::text])))) EXECUTE FUNCTION public.webhook_event_of_backup();
+
+CREATE TRIGGER webhook_event AFTER UPDATE OF status ON public.build FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) AND (new.status = ANY (ARRAY['succeeded'::text, 'failed'::text])))) EXECUTE FUNCTION public.webhook_event_of_build();
+
+CREATE TRIGGER webhook_event AFTER UPDATE OF status ON public.certificate FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) AND (new.status = ANY (ARRAY['active'::text, 'failed'::text])))) EXECUTE FUNCTION public.webhook_event_of_certificate();
+
+CREATE TRIGGER webhook_event AFTER UPDATE OF status ON public.deployment FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) AND (new.status = ANY (ARRAY['active'::text, 'failed'::text])))) EXECUTE FUNCTION public.webhook_event_of_deployment();
+
+CREATE TRIGGER webhook_event_of_end AFTER UPDATE OF resolved_at ON public.alert FOR EACH ROW WHEN (((old.resolved_at IS NULL) AND (new.resolved_at IS NOT NULL))) EXECUTE FUNCTION public.webhook_event_of_alert();
+
+CREATE TRIGGER webhook_event_of_verification AFTER UPDATE OF verification ON public.backup FOR EACH ROW WHEN (((new.verification IS NOT NULL) AND (new.verification IS DISTINCT FROM old.verification))) EXECUTE FUNCTION public.webhook_event_of_verification();
 
 ALTER TABLE ONLY public.activity
     ADD CONSTRAINT activity_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
@@ -1288,3 +1470,12 @@ ALTER TABLE ONLY public.run
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES public.webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook
+    ADD CONSTRAINT webhook_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

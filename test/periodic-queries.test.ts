@@ -18,6 +18,7 @@ import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
 import { enlistLooks, takeDueLooks } from "../src/features/metrics/metrics.ts";
 import { nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
 import { takePurge } from "../src/features/purges/purges.ts";
+import { nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault } from "../src/store/vault.ts";
@@ -60,6 +61,9 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   takeDueLooks: (db) => takeDueLooks(db, { everySeconds: 300, limit: 10 }),
   takeNotification: (db) => takeNotification(db, owner, { notifiers: ["outbox"], underWay: [] }),
   takeOperation: (db) => takeOperation(db, owner, []),
+  nextDeliveryMs: (db) => nextDeliveryMs(db),
+  releaseDeadLeasesOfDeliveries: (db) => releaseDeadLeases(db, "webhook_delivery"),
+  takeDelivery: (db) => takeDelivery(db, owner, { deliveries: [], webhooks: [], organizations: [] }),
   takePurge: (db) => takePurge(db, owner, []),
   takeQueued: (db) => takeQueued(db, owner, []),
   workloadRows: (db) => workloadRows(db, "machine", []),

@@ -35,6 +35,7 @@ import { addSshKeys } from "./commands/ssh-keys.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
 import { addTokens } from "./commands/tokens.ts";
+import { addWebhooks } from "./commands/webhooks.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
 
 type AddCommands = (program: Command, ctx: CliContext) => void;
@@ -44,7 +45,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
-  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals],
+  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals, addWebhooks],
   [
     "The platform:",
     addStatus,

@@ -23,6 +23,8 @@ export const scopes = [
   "tokens:write",
   "ssh-keys:read",
   "ssh-keys:write",
+  "webhooks:read",
+  "webhooks:write",
   "orgs:read",
   "orgs:write",
   "approvals:read",

@@ -26,6 +26,7 @@ import { rows as sshKeys } from "./ssh-keys.ts";
 import { rows as timeline } from "./timeline.ts";
 import { rows as status } from "./status.ts";
 import { rows as tokens } from "./tokens.ts";
+import { rows as webhooks } from "./webhooks.ts";
 import type { Row } from "./table.ts";
 import type { z } from "zod";
 
@@ -51,6 +52,7 @@ export const routes = [
   ...logs,
   ...tokens,
   ...sshKeys,
+  ...webhooks,
   ...overview,
   ...activity,
   ...orgs,

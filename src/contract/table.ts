@@ -57,7 +57,7 @@ export interface Row {
 export const tunnelProtocol = "berth.tunnel.v1";
 
 /** What a path can name. */
-export type Named = "project" | "build" | "backup" | "token" | "key" | "approval" | "organization";
+export type Named = "project" | "build" | "backup" | "token" | "key" | "approval" | "organization" | "webhook";
 
 export type SuccessStatus = 200 | 201 | 204;
 

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { buildMemoryMibOf } from "./build-memory.ts";
 import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
+import { isNetwork } from "../kit/reachable-addresses.ts";
 import { edgeSettings } from "./edge-settings.ts";
 import { httpsSettings } from "./https-settings.ts";
 import { faultOfDnsServer } from "./dns-servers.ts";
@@ -73,6 +74,11 @@ export const settings = {
   ),
   webhookUrl: optionalText("BERTH_WEBHOOK_URL", "Where messages to the operator are sent by POST, signed."),
   webhookSecret: optionalText("BERTH_WEBHOOK_SECRET", "The key of that signature."),
+  outgoingNetworks: list(
+    "BERTH_OUTGOING_NETWORKS",
+    (value) => (isNetwork(value) ? undefined : "is not a network such as `10.0.0.0/8`"),
+    "Private networks, or addresses of this machine, that webhooks of organizations may reach nevertheless.",
+  ),
   readsPerMinute: wholeNumber("BERTH_READS_PER_MINUTE", 600, [1, 1_000_000], "Reads of one token in a minute."),
   writesPerMinute: wholeNumber("BERTH_WRITES_PER_MINUTE", 120, [1, 1_000_000], "Writes of one token in a minute."),
   bodyKib: wholeNumber(

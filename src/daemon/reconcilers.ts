@@ -21,6 +21,7 @@ import { releasesTask } from "../reconcile/releases/releases-task.ts";
 import { runsTask } from "../reconcile/runs/runs-task.ts";
 import { retentionTask } from "../reconcile/retention/retention-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
+import { webhooksTask } from "../reconcile/webhooks/webhooks-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
 /** All tasks of the reconcile role, ready to start. */
@@ -52,6 +53,7 @@ export function createReconcilers(
       purgesTask(platform, () => wake("purges")),
       approvalsTask(platform),
       notificationsTask(platform, () => wake("notifications")),
+      webhooksTask(platform, () => wake("webhooks")),
       monitorsTask(platform, { tasks: () => driver.status(), git }),
     ],
     wakeups: platform.wakeups,

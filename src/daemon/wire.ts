@@ -7,12 +7,15 @@ import { openControlGroups } from "../adapters/postgres-host-local/control-group
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { removeRunFolder } from "../kit/run-folder.ts";
+import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
+import { createAddressGuard } from "../kit/reachable-addresses.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
 import { systemClock } from "../ports/clock.ts";
+import type { DnsAnswer } from "../ports/dns.ts";
 import { createIngest } from "../reconcile/logs/ingest.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Database } from "../store/database.ts";
@@ -48,6 +51,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
   const { instances, databaseGroups } = postgresHost(foundation);
   const { builder, runtime, leave } = await createFamily(foundation);
   const confinement = await gitConfinement(foundation);
+  const dns = createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 });
   const platform = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
@@ -75,7 +79,11 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       }),
       logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
       storages: storagesOf(config, paths.backups),
-      dns: createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 }),
+      dns,
+      outgoingHttp: createOutgoingHttp({
+        resolve: async (hostname) => valuesOf(await dns.addresses(hostname)),
+        mayReach: createAddressGuard(config.outgoingNetworks),
+      }),
       notifiers: notifiersOf(config, log),
     },
     settings: settingsOf(config),
@@ -87,6 +95,10 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     removeRunFolder(paths.databases);
   };
   return { platform: { ...platform, ingestOutput: createIngest(platform) }, confinement, leaveMachine };
+}
+
+function valuesOf(answer: DnsAnswer): readonly string[] {
+  return answer.outcome === "found" ? answer.values : [];
 }
 
 interface Wired {

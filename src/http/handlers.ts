@@ -35,6 +35,8 @@ import { status } from "../features/status/handlers.ts";
 import { timeline } from "../features/timeline/handlers.ts";
 import { tokens } from "../features/tokens/handlers.ts";
 import { findToken } from "../features/tokens/tokens.ts";
+import { webhooks } from "../features/webhooks/handlers.ts";
+import { findWebhook } from "../features/webhooks/webhooks.ts";
 
 export { recordActivity } from "../features/activity/activity.ts";
 export {
@@ -75,6 +77,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   activity,
   tokens,
   "ssh-keys": sshKeys,
+  webhooks,
   orgs,
   approvals,
   status,
@@ -96,4 +99,5 @@ export const finders: Readonly<Record<Named, Find>> = {
   key: findKey,
   approval: findApproval,
   organization: findOrganization,
+  webhook: findWebhook,
 };

@@ -20,7 +20,8 @@ export type IdPrefix =
   | "ntf"
   | "alt"
   | "pur"
-  | "tun";
+  | "tun"
+  | "whk";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -13,6 +13,7 @@ import type { DnsProvider } from "../ports/dns-provider.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { Notifier } from "../ports/notifier.ts";
+import type { OutgoingHttp } from "../ports/outgoing-http.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
@@ -52,6 +53,7 @@ export interface Platform {
     readonly tenantDatabase: TenantDatabase;
     readonly dns: Dns;
     readonly notifiers: readonly Notifier[];
+    readonly outgoingHttp: OutgoingHttp;
   };
   readonly ingestOutput: IngestOutput;
   readonly settings: ReconcileSettings;

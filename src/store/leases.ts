@@ -13,7 +13,8 @@ export type LeasedTable =
   | "cron_run"
   | "notification"
   | "certificate"
-  | "project_purge";
+  | "project_purge"
+  | "webhook_delivery";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
 export interface Lease {

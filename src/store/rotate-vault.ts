@@ -41,6 +41,8 @@ const sealedColumns = [
     keys: ["directory"],
     name: () => "acme_account_key",
   },
+  { table: "webhook", column: "sealed_url", project: "id", keys: ["id"], name: () => "webhook_url" },
+  { table: "webhook", column: "sealed_secret", project: "id", keys: ["id"], name: () => "webhook_secret" },
   { table: "notification", column: "sealed_message", project: "id", keys: ["id"], name: () => "notification" },
   {
     table: "idempotency_key",

@@ -66,6 +66,8 @@ export interface Tables {
   route_change: RouteChangeTable;
   run: RunTable;
   ssh_key: SshKeyTable;
+  webhook: WebhookTable;
+  webhook_delivery: WebhookDeliveryTable;
 }
 
 export interface AcmeAccountTable {
@@ -663,4 +665,37 @@ export interface SshKeyTable {
   fingerprint: string;
   created_by: string;
   created_at: Generated<Timestamp>;
+}
+
+export interface WebhookTable {
+  id: string;
+  org_id: string;
+  name: string;
+  sealed_url: Buffer;
+  host: string;
+  format: "json" | "slack" | "discord";
+  events: string[];
+  sealed_secret: Buffer;
+  hourly_limit: number;
+  failures: Generated<number>;
+  failing_since: Timestamp | null;
+  disabled_at: Timestamp | null;
+  disabled_reason: string | null;
+  created_at: Generated<Timestamp>;
+}
+
+export interface WebhookDeliveryTable {
+  id: Generated<string>;
+  org_id: string;
+  webhook_id: string;
+  event: string;
+  data: Json<unknown>;
+  status: Generated<"queued" | "delivered" | "failed" | "dropped">;
+  attempts: Generated<Json<unknown>>;
+  next_attempt_at: Generated<Timestamp>;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
 }

@@ -23,6 +23,7 @@ export type Topic =
   | "changes"
   | "notifications"
   | "purges"
+  | "webhooks"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

@@ -206,6 +206,7 @@ function neverMade(like: Things): Things {
     variable: like.variable,
     domain: like.domain,
     cron: like.cron,
+    webhook: other(like.webhook),
   };
 }
 

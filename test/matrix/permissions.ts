@@ -17,13 +17,14 @@ export interface Permission {
   /** The path names the organization too, so operators of any organization reach the thing. */
   readonly everyOrganization?: true;
   /** What the path names; all but an organization is owned by one. */
-  readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | "organization" | null;
+  readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | "organization" | "webhook" | null;
 }
 
 const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
 const inProject = (rest: string) => (things: Things) => `${project(things)}${rest}`;
 const member = { access: "member" } as const;
 const ofProject = { ...member, names: "project" } as const;
+const ofWebhook = { access: "owner", names: "webhook" } as const;
 const ofNothing = { ...member, names: null } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
 
@@ -545,6 +546,53 @@ export const permissions: Readonly<Record<string, Permission>> = {
     scope: "orgs:write",
     method: "POST",
     path: ({ org }) => `/v1/orgs/${org}/enable`,
+    allowed: 200,
+  },
+  "webhooks.create": {
+    ...ofNothing,
+    access: "owner",
+    scope: "webhooks:write",
+    method: "POST",
+    path: () => "/v1/webhooks",
+    body: () => ({ name: "new", url: "https://chat.test/new", events: ["alert"] }),
+    allowed: 201,
+  },
+  "webhooks.list": {
+    ...ofNothing,
+    access: "owner",
+    scope: "webhooks:read",
+    method: "GET",
+    path: () => "/v1/webhooks",
+    allowed: 200,
+  },
+  "webhooks.update": {
+    ...ofWebhook,
+    scope: "webhooks:write",
+    method: "PATCH",
+    path: ({ webhook }) => `/v1/webhooks/${webhook}`,
+    body: () => ({ enabled: false }),
+    allowed: 200,
+  },
+  "webhooks.delete": {
+    ...ofWebhook,
+    scope: "webhooks:write",
+    approval: true,
+    method: "DELETE",
+    path: ({ webhook }) => `/v1/webhooks/${webhook}`,
+    allowed: 204,
+  },
+  "webhooks.test": {
+    ...ofWebhook,
+    scope: "webhooks:write",
+    method: "POST",
+    path: ({ webhook }) => `/v1/webhooks/${webhook}/test`,
+    allowed: 201,
+  },
+  "webhooks.deliveries": {
+    ...ofWebhook,
+    scope: "webhooks:read",
+    method: "GET",
+    path: ({ webhook }) => `/v1/webhooks/${webhook}/deliveries`,
     allowed: 200,
   },
   "approvals.list": {

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { sql } from "kysely";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 import { insertKey } from "../../src/features/ssh-keys/queries.ts";
+import { sealSecret, sealUrl } from "../../src/features/webhooks/webhooks.ts";
 import { newId } from "../../src/kit/ids.ts";
 import type { Image } from "../../src/ports/builder.ts";
 import type { TestOrganization } from "./test-platform.ts";
@@ -26,6 +28,7 @@ export interface Things {
   readonly domain: string;
   /** The name of a cron job. */
   readonly cron: string;
+  readonly webhook: string;
 }
 
 const image: Image = {
@@ -87,6 +90,20 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
   await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
   const token = await testToken(db, org.id, {});
   const approval = await testApproval(platform, { org_id: org.id, token_id: token.id });
+  // An organization may have few; its first one stays for the tests that look at what was made first.
+  await sql`delete from webhook where org_id = ${org.id} and id > (select min(id) from webhook where org_id = ${org.id})`.execute(
+    db,
+  );
+  const webhook = newId("whk");
+  const of = { id: webhook, org_id: org.id, name: "chat", host: "https://chat.test", format: "json" } as const;
+  const sealed = {
+    ...sealUrl(vault, webhook, "https://chat.test/hook"),
+    sealed_secret: sealSecret(vault, webhook, "whsec_AAAA"),
+  };
+  await db
+    .insertInto("webhook")
+    .values({ ...of, ...sealed, events: ["alert"], hourly_limit: 600 })
+    .execute();
   const other = `o-${randomBytes(5).toString("hex")}`;
   await db
     .insertInto("organization")
@@ -104,6 +121,7 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
     variable: "COLOUR",
     domain,
     cron: job.name,
+    webhook,
   };
 }
 

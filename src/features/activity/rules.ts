@@ -37,6 +37,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   verification: "backup",
   token: "access",
   ssh_key: "access",
+  webhook: "organization",
   approval: "access",
   org: "organization",
 };
@@ -135,6 +136,11 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "token.deleted": ({ detail }) => `Token${named(detail)} revoked`,
   "ssh_key.created": ({ detail }) => `SSH key${named(detail)} added`,
   "ssh_key.deleted": ({ detail }) => `SSH key${named(detail)} removed`,
+  "webhook.created": ({ detail }) => `Webhook${named(detail)} added`,
+  "webhook.updated": ({ detail }) => `Webhook${named(detail)} changed`,
+  "webhook.deleted": ({ detail }) => `Webhook${named(detail)} removed`,
+  "webhook.tested": ({ detail }) => `Webhook${named(detail)} tested`,
+  "webhook.disabled": (row) => `Webhook${named(row.detail)} was switched off${because(row)}`,
 };
 
 // Details come from the database, where they may be anything.
@@ -172,6 +178,7 @@ const placesOfOrganization: Readonly<Record<string, string>> = {
   token: "/v1/api-tokens",
   ssh_key: "/v1/ssh-keys",
   approval: "/v1/approvals",
+  webhook: "/v1/webhooks",
 };
 
 function linkOf({ action, target, project }: EntryRow): string | null {

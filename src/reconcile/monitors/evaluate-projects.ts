@@ -276,3 +276,21 @@ export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): rea
     bad: "Builds and deployments that are stuck",
   });
 }
+
+interface GivenUpWebhook {
+  readonly id: string;
+  /** Of the organization. */
+  readonly slug: string;
+  readonly disabled_reason: string | null;
+}
+
+/** Webhooks that the platform switched off. The name stays with the organization. */
+export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly Finding[] {
+  const bad = givenUp.map(({ id, slug, disabled_reason }): Finding => ({
+    subject: `${slug}/${id}`,
+    status: "warn",
+    detail: `The webhook was switched off. ${disabled_reason ?? ""}`.trim(),
+    hint: "An owner of the organization mends the receiver, then `berth webhooks on` goes on with it.",
+  }));
+  return listed(bad, { ok: "No webhook was switched off.", bad: "Webhooks that were switched off" });
+}

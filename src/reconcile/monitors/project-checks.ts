@@ -10,6 +10,7 @@ import {
   troubledDatabases,
   troubledDomains,
 } from "../../features/status/status.ts";
+import { givenUpWebhooks } from "../../features/webhooks/webhooks.ts";
 import type { Platform } from "../platform.ts";
 import type { Check } from "./check.ts";
 import {
@@ -20,6 +21,7 @@ import {
   evaluateDatabases,
   evaluateDiskLimits,
   evaluateDomains,
+  evaluateWebhooks,
   evaluateWork,
 } from "./evaluate-projects.ts";
 
@@ -83,6 +85,13 @@ export function projectChecks(platform: Platform): readonly Check[] {
       patience: atOnce,
       everyMs: minuteMs,
       look: async () => evaluateCertificates(await troubledDomains(db), (await countDomains(db)).certificates),
+    },
+    {
+      name: "webhooks",
+      scope,
+      patience: atOnce,
+      everyMs: minuteMs,
+      look: async () => evaluateWebhooks(await givenUpWebhooks(db)),
     },
   ];
 }

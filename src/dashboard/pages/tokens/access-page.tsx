@@ -11,6 +11,7 @@ import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
+import { Webhooks } from "../webhooks/webhooks.tsx";
 import { CreateToken } from "./create-token.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
@@ -44,6 +45,7 @@ export function AccessPage() {
         )}
       </View>
       <SshKeys />
+      <Webhooks />
       {creating && <CreateToken onClose={() => setCreating(false)} />}
       {revoking !== undefined && <Revoke token={revoking} onClose={() => setRevoking(undefined)} />}
     </Page>

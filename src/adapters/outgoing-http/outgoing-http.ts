@@ -1,0 +1,80 @@
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as requestHttps } from "node:https";
+import { literalOf, pinAddress, type AddressPolicy } from "../../kit/pinned-address.ts";
+import type { OutgoingHttp, OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
+
+/** Requests of Node.js, each over a connection of its own to an address that was looked up and checked before. */
+export function createOutgoingHttp(policy: AddressPolicy): OutgoingHttp {
+  return {
+    async post(request, signal) {
+      const url = new URL(request.url);
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(request.timeoutMs)]);
+      const pinned = await pinAddress(url.hostname, policy);
+      if (pinned.outcome !== "found") return failed(pinned.reason);
+      return send(request, { url, address: pinned.address, signal: limited });
+    },
+  };
+}
+
+function failed(reason: string): OutgoingOutcome {
+  return { outcome: "failed", reason };
+}
+
+interface Target {
+  readonly url: URL;
+  readonly address: string;
+  readonly signal: AbortSignal;
+}
+
+function send(request: OutgoingRequest, { url, address, signal }: Target): Promise<OutgoingOutcome> {
+  const isSecure = url.protocol === "https:";
+  const isName = literalOf(url.hostname) === undefined;
+  const options: RequestOptions & { readonly servername?: string } = {
+    host: address,
+    port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+    path: `${url.pathname}${url.search}`,
+    method: "POST",
+    headers: { ...request.headers, host: url.host, "content-length": Buffer.byteLength(request.body) },
+    agent: false,
+    signal,
+    ...(isName ? { servername: url.hostname } : {}),
+  };
+  return new Promise((resolve) => {
+    const sent = (isSecure ? requestHttps : requestHttp)(options, (answer) => {
+      void excerptOf(answer, request.excerptBytes).then((excerpt) => {
+        sent.destroy();
+        resolve({ outcome: "answered", status: answer.statusCode ?? 0, excerpt });
+      });
+    });
+    sent.on("error", (error: NodeJS.ErrnoException) => resolve(failed(reasonOf(error, signal))));
+    sent.end(request.body);
+  });
+}
+
+/** The beginning of an answer as text; an answer that ends early has what arrived. */
+function excerptOf(answer: IncomingMessage, mostBytes: number): Promise<string> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    const end = () => resolve(textOf(Buffer.concat(parts).subarray(0, mostBytes)));
+    answer.on("data", (part: Buffer) => {
+      parts.push(part);
+      bytes += part.length;
+      if (bytes >= mostBytes) end();
+    });
+    answer.on("close", end).on("error", end);
+  });
+}
+
+// As a stream, so that a character cut in two at the end is left out. A column of JSON takes no NUL.
+function textOf(bytes: Buffer): string {
+  return new TextDecoder().decode(bytes, { stream: true }).replaceAll("\0", "\uFFFD");
+}
+
+function reasonOf({ code = "" }: NodeJS.ErrnoException, signal: AbortSignal): string {
+  if (signal.aborted || code === "ABORT_ERR") return "The receiver did not answer in time.";
+  if (code === "ECONNREFUSED") return "The receiver refused the connection.";
+  if (code.startsWith("ERR_TLS") || code.includes("CERT") || code.includes("SSL"))
+    return "The receiver's certificate is not valid for its name.";
+  return `The connection to the receiver broke${code === "" ? "" : ` (${code})`}.`;
+}

@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { webhookEvents, webhookFormats, type WebhookFormat } from "../../contract/webhooks.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { CliError, usageError } from "../failures.ts";
+import { confirm } from "../prompts.ts";
+import { table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+type Webhook = Answer<"webhooks.list">["webhooks"][number];
+type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
+
+/** `berth webhooks`: where the organization's events are sent. */
+export function addWebhooks(program: Command, ctx: CliContext): void {
+  const webhooks = addGroup(program, "webhooks", "Send the organization's events to other services", "hooks");
+  addList(webhooks, ctx);
+  addAdd(webhooks, ctx);
+  addTest(webhooks, ctx);
+  addDeliveries(webhooks, ctx);
+  addSwitch(webhooks, ctx, { word: "on", enabled: true, summary: "Switch a webhook on again" });
+  addSwitch(webhooks, ctx, { word: "off", enabled: false, summary: "Switch a webhook off; what waits is dropped" });
+  addRemove(webhooks, ctx);
+}
+
+function addList(webhooks: Command, ctx: CliContext): void {
+  addCommand(webhooks, {
+    usage: "list",
+    summary: "List the organization's webhooks",
+    isDefault: true,
+    examples: ["berth webhooks", "berth webhooks list --json"],
+  }).action(async () => {
+    const document = await (await ctx.client()).call("webhooks.list");
+    ctx.output.result(document, (paint) => {
+      const rows = document.webhooks.map((each) => [
+        oneLine(each.name, 40),
+        oneLine(each.url, 50),
+        each.format,
+        each.events.join(","),
+        stateOf(each),
+        each.id,
+      ]);
+      const none = "There are no webhooks yet: `berth webhooks add <url>` adds one.";
+      return table(paint, ["NAME", "ADDRESS", "FORMAT", "EVENTS", "STATE", "ID"], rows, none);
+    });
+  });
+}
+
+function stateOf({ enabled, disabled_reason, failing_since }: Webhook): string {
+  if (!enabled) return disabled_reason === null ? "off" : `off: ${oneLine(disabled_reason, 80)}`;
+  return failing_since === null ? "on" : `failing since ${relativeTime(failing_since)}`;
+}
+
+function addAdd(webhooks: Command, ctx: CliContext): void {
+  addCommand(webhooks, {
+    usage: "add <url>",
+    summary: "Send events to an address; the secret of their signature is shown this once",
+    examples: [
+      "berth webhooks add https://example.com/berth --events deployment,alert",
+      "berth webhooks add https://hooks.slack.com/services/… --format slack --name chat",
+    ],
+  })
+    .option("--name <name>", "a name for people; the address's host if left out")
+    .option("--format <format>", `one of ${webhookFormats.join(", ")}`, "json")
+    .option("--events <kinds>", "kinds of events with commas between them", webhookEvents.join(","))
+    .action(async (url: string, options: { name?: string; format: string; events: string }) => {
+      const events = options.events.split(",").map((kind) => oneOf(webhookEvents, kind.trim(), "--events"));
+      const format: WebhookFormat = oneOf(webhookFormats, options.format, "--format");
+      const name = options.name ?? URL.parse(url)?.hostname ?? url;
+      const made = await (await ctx.client()).call("webhooks.create", { body: { name, url, format, events } });
+      ctx.output.result(made, () =>
+        [
+          `Added "${oneLine(made.name)}" (${made.id}). Its secret, shown this once: ${made.secret}`,
+          `\`berth webhooks test ${made.id}\` sends a test.`,
+        ].join("\n"),
+      );
+    });
+}
+
+function oneOf<const T extends readonly string[]>(words: T, given: string, option: string): T[number] {
+  const found = words.find((word) => word === given);
+  if (found === undefined) throw usageError(`${option}: "${given}" is not one of ${words.join(", ")}.`);
+  return found;
+}
+
+// The first attempt takes at most 10 seconds, once its turn has come.
+const waitMs = 30_000;
+
+function addTest(webhooks: Command, ctx: CliContext): void {
+  addCommand(webhooks, {
+    usage: "test <webhook>",
+    summary: "Send a test event and show what the receiver answers",
+    examples: ["berth webhooks test chat"],
+  }).action(async (given: string) => {
+    const client = await ctx.client();
+    const { id } = await findWebhook(client, given);
+    const sent = await client.call("webhooks.test", { params: { id } });
+    const ended = await outcomeOf(client, id, sent);
+    ctx.output.result(ended, () => {
+      const last = ended.attempts.at(-1);
+      if (last === undefined) return `The test waits for its turn: \`berth webhooks deliveries ${id}\` shows it.`;
+      const answer = last.http_status === null ? "" : ` with status ${last.http_status}`;
+      if (last.reason === null) return `Delivered${answer} in ${last.duration_ms} ms.`;
+      return `Not delivered: ${oneLine(last.reason)} ${oneLine(last.excerpt, 200)}`.trim();
+    });
+    if (ended.status === "failed") throw new CliError("refused", "not_delivered", { message: "The test failed." });
+  });
+}
+
+async function outcomeOf(client: Client, id: string, sent: Delivery): Promise<Delivery> {
+  for (const from = Date.now(); Date.now() - from < waitMs;) {
+    const { deliveries } = await client.call("webhooks.deliveries", { params: { id } });
+    const found = deliveries.find((each) => each.id === sent.id);
+    if (found !== undefined && found.status !== "queued") return found;
+    await sleep(500);
+  }
+  return sent;
+}
+
+function addDeliveries(webhooks: Command, ctx: CliContext): void {
+  addCommand(webhooks, {
+    usage: "deliveries <webhook>",
+    summary: "List what was sent in the last 14 days, and each attempt's answer",
+    examples: ["berth webhooks deliveries chat", "berth webhooks deliveries chat --json"],
+  }).action(async (given: string) => {
+    const client = await ctx.client();
+    const { id } = await findWebhook(client, given);
+    const document = await client.call("webhooks.deliveries", { params: { id } });
+    ctx.output.result(document, (paint) => {
+      const rows = document.deliveries.map((each) => [
+        relativeTime(each.created_at),
+        each.event,
+        each.status,
+        String(each.attempts.length),
+        lastAnswer(each),
+        each.id,
+      ]);
+      return table(paint, ["WHEN", "EVENT", "STATUS", "ATTEMPTS", "LAST ANSWER", "ID"], rows, "Nothing was sent yet.");
+    });
+  });
+}
+
+function lastAnswer({ attempts, next_attempt_at }: Delivery): string {
+  const last = attempts.at(-1);
+  if (last === undefined) return "";
+  const answer = last.reason === null ? `${last.http_status} in ${last.duration_ms} ms` : oneLine(last.reason, 60);
+  return next_attempt_at === null ? answer : `${answer} Again ${relativeTime(next_attempt_at)}.`;
+}
+
+interface Switch {
+  readonly word: "on" | "off";
+  readonly enabled: boolean;
+  readonly summary: string;
+}
+
+function addSwitch(webhooks: Command, ctx: CliContext, { word, enabled, summary }: Switch): void {
+  addCommand(webhooks, {
+    usage: `${word} <webhook>`,
+    summary,
+    examples: [`berth webhooks ${word} chat`],
+  }).action(async (given: string) => {
+    const client = await ctx.client();
+    const { id } = await findWebhook(client, given);
+    const changed = await client.call("webhooks.update", { params: { id }, body: { enabled } });
+    ctx.output.result(changed, () => `"${oneLine(changed.name)}" is ${word}.`);
+  });
+}
+
+function addRemove(webhooks: Command, ctx: CliContext): void {
+  addCommand(webhooks, {
+    usage: "remove <webhook>",
+    summary: "Remove a webhook, named by id or name",
+    examples: ["berth webhooks remove chat"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (given: string, options: { yes?: boolean }) => {
+      const client = await ctx.client();
+      const { id, name, url } = await findWebhook(client, given);
+      const question = `This removes the webhook "${oneLine(name)}" (${oneLine(url)}) with the list of its deliveries.`;
+      await confirm(ctx, question, { name: oneLine(name), yes: options.yes });
+      await client.call("webhooks.delete", { params: { id } });
+      ctx.output.note(() => `Removed "${oneLine(name)}".`);
+    });
+}
+
+async function findWebhook(client: Client, given: string): Promise<Webhook> {
+  const { webhooks } = await client.call("webhooks.list");
+  const found = webhooks.filter(({ id, name }) => id === given || name === given);
+  const hint = "`berth webhooks` lists them.";
+  if (found.length > 1)
+    throw new CliError("conflict", "ambiguous", { message: `Several webhooks are called "${given}".`, hint });
+  if (found[0] === undefined)
+    throw new CliError("notFound", "not_found", { message: `There is no webhook "${given}".`, hint });
+  return found[0];
+}

@@ -1,0 +1,155 @@
+import { z } from "zod";
+import { id, idCursor, name, nextCursor, timestamp } from "./fields.ts";
+import { row } from "./table.ts";
+
+/** What a webhook may be told of; each has several events, such as `deployment.activated`. */
+export const webhookEvents = ["deployment", "build", "alert", "backup", "certificate", "approval"] as const;
+export const webhookFormats = ["json", "slack", "discord"] as const;
+export type WebhookFormat = (typeof webhookFormats)[number];
+
+const url = z
+  .string()
+  .max(2048)
+  .refine(
+    (text) => isReceiver(text),
+    "use an address that begins with https:// or http://, without user name and fragment",
+  );
+
+function isReceiver(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return false;
+  return parsed.username === "" && parsed.password === "" && parsed.hash === "";
+}
+
+const events = z
+  .array(z.enum(webhookEvents))
+  .min(1, "name at least one kind of event")
+  .max(webhookEvents.length)
+  .transform((kinds) => [...new Set(kinds)]);
+
+const webhook = z.object({
+  id,
+  name: z.string(),
+  /** The address as far as it is no secret: `https://hooks.example.com/…`. */
+  url: z.string(),
+  format: z.enum(webhookFormats),
+  events: z.array(z.enum(webhookEvents)),
+  /** False: nothing is sent. */
+  enabled: z.boolean(),
+  /** Why the platform switched it off; null when an owner did, or when it is on. */
+  disabled_reason: z.string().nullable(),
+  /** Since when every attempt has failed; null while deliveries arrive. */
+  failing_since: timestamp.nullable(),
+  created_at: timestamp,
+});
+
+const attempt = z.object({
+  at: timestamp,
+  duration_ms: z.number().int(),
+  /** Null when there was no answer. */
+  http_status: z.number().int().nullable(),
+  /** Why it does not count as delivered; null when it does. */
+  reason: z.string().nullable(),
+  /** How the answer begins. */
+  excerpt: z.string(),
+});
+
+const delivery = z.object({
+  /** The `webhook-id` of every attempt: a receiver knows a repetition by it. */
+  id,
+  event: z.string(),
+  /** `dropped`: there were too many events in an hour. */
+  status: z.enum(["queued", "delivered", "failed", "dropped"]),
+  data: z.record(z.string(), z.unknown()),
+  attempts: z.array(attempt),
+  /** Null when there is none. */
+  next_attempt_at: timestamp.nullable(),
+  created_at: timestamp,
+  finished_at: timestamp.nullable(),
+});
+
+const params = z.object({ id });
+const owner = { access: "owner" } as const;
+const named = { ...owner, names: "webhook", params } as const;
+
+export const rows = [
+  row({
+    ...owner,
+    name: "webhooks.create",
+    method: "POST",
+    path: "/v1/webhooks",
+    scope: "webhooks:write",
+    body: z.strictObject({ name, url, format: z.enum(webhookFormats).default("json"), events }),
+    result: webhook.extend({
+      /** Checks the signatures; shown this once. */
+      secret: z.string().nullable(),
+    }),
+    secret: "secret",
+    success: [201],
+    errors: ["conflict"],
+    activity: "webhook.created",
+    summary: "Send events of the organization to an address, signed; the secret of the signature is shown this once",
+  }),
+  row({
+    ...owner,
+    name: "webhooks.list",
+    method: "GET",
+    path: "/v1/webhooks",
+    scope: "webhooks:read",
+    result: z.object({ webhooks: z.array(webhook) }),
+    success: [200],
+    summary: "List the organization's webhooks",
+  }),
+  row({
+    ...named,
+    name: "webhooks.update",
+    method: "PATCH",
+    path: "/v1/webhooks/:id",
+    scope: "webhooks:write",
+    body: z.strictObject({
+      name: name.optional(),
+      url: url.optional(),
+      format: z.enum(webhookFormats).optional(),
+      events: events.optional(),
+      enabled: z.boolean().optional(),
+    }),
+    result: webhook,
+    success: [200],
+    activity: "webhook.updated",
+    summary: "Change a webhook, switch it off, or on again after failures",
+  }),
+  row({
+    ...named,
+    name: "webhooks.delete",
+    method: "DELETE",
+    path: "/v1/webhooks/:id",
+    scope: "webhooks:write",
+    approval: true,
+    success: [204],
+    activity: "webhook.deleted",
+    summary: "Remove a webhook with its deliveries; nothing more is sent",
+  }),
+  row({
+    ...named,
+    name: "webhooks.test",
+    method: "POST",
+    path: "/v1/webhooks/:id/test",
+    scope: "webhooks:write",
+    result: delivery,
+    success: [201],
+    errors: ["rate_limited"],
+    activity: "webhook.tested",
+    summary: "Send a test event at once, also to a webhook that is off; the list of deliveries shows what comes of it",
+  }),
+  row({
+    ...named,
+    name: "webhooks.deliveries",
+    method: "GET",
+    path: "/v1/webhooks/:id/deliveries",
+    scope: "webhooks:read",
+    query: z.object({ cursor: idCursor }),
+    result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List what was sent in the last 14 days with every attempt, newest first, 50 at a time",
+  }),
+] as const;

@@ -1,0 +1,72 @@
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Ago, Plain } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import type { Webhook } from "./webhooks.tsx";
+
+type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
+
+/** What a webhook was sent, with the answer to the last attempt; here it is tested, and switched on and off. */
+export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
+  const params = { id: webhook.id };
+  const deliveries = useCall("webhooks.deliveries", { params });
+  const test = useAction("webhooks.test");
+  const update = useAction("webhooks.update");
+  const why = useWhyNot("webhooks.test");
+  const error = test.error ?? update.error;
+  const turn = () => update.mutate({ params, body: { enabled: !webhook.enabled } }, { onSuccess: onClose });
+  return (
+    <Dialog title={`Deliveries: ${webhook.name}`} onClose={onClose}>
+      <div className="flex flex-col gap-4">
+        {webhook.disabled_reason !== null && <p className="text-sm text-muted">{webhook.disabled_reason}</p>}
+        <div className="flex gap-2">
+          <Button look="primary" why={why} busy={test.isPending} onClick={() => test.mutate({ params })}>
+            Send a test
+          </Button>
+          <Button why={why} busy={update.isPending} onClick={turn}>
+            {webhook.enabled ? "Switch off" : "Switch on"}
+          </Button>
+        </div>
+        {error !== null && <Problem error={error} />}
+        <View of={deliveries}>
+          {(data) =>
+            data.deliveries.length === 0 ? (
+              <Empty title="Nothing was sent yet">Events are listed for 14 days.</Empty>
+            ) : (
+              <Table caption="Deliveries" rows={data.deliveries} columns={columns} keyOf={({ id }) => id} />
+            )
+          }
+        </View>
+      </div>
+    </Dialog>
+  );
+}
+
+const tones = { delivered: "ok", queued: "warn", failed: "bad", dropped: "bad" } as const;
+
+const columns: readonly Column<Delivery>[] = [
+  { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
+  { head: "Status", cell: ({ status }) => <Status tone={tones[status]}>{status}</Status> },
+  { head: "Last answer", grow: true, cell: (delivery) => <Plain>{answerOf(delivery)}</Plain> },
+  {
+    head: "When",
+    end: true,
+    cell: ({ created_at: at }) => (
+      <span className="text-muted">
+        <Ago at={at} />
+      </span>
+    ),
+  },
+];
+
+function answerOf({ attempts }: Delivery): string {
+  const last = attempts.at(-1);
+  if (last === undefined) return "";
+  return last.reason ?? `${last.http_status} in ${last.duration_ms} ms`;
+}

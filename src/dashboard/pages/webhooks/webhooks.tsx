@@ -1,0 +1,109 @@
+import { Plus, Send, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { AddWebhook } from "./add-webhook.tsx";
+import { Deliveries } from "./deliveries.tsx";
+
+export type Webhook = Answer<"webhooks.list">["webhooks"][number];
+
+/** Where the organization's events are sent. Only its owners see this. */
+export function Webhooks() {
+  const why = useWhyNot("webhooks.list");
+  return why === undefined ? <OwnersWebhooks /> : null;
+}
+
+function OwnersWebhooks() {
+  const webhooks = useCall("webhooks.list", {});
+  const why = useWhyNot("webhooks.create");
+  const [adding, setAdding] = useState(false);
+  const [shown, setShown] = useState<Webhook>();
+  const [removing, setRemoving] = useState<Webhook>();
+  return (
+    <Section
+      title="Webhooks"
+      lead="Deployments, builds, alerts, backups, certificates and waiting approvals, sent to other services."
+      actions={
+        <Button icon={<Plus size={15} />} why={why} onClick={() => setAdding(true)}>
+          Add a webhook
+        </Button>
+      }
+    >
+      <View of={webhooks}>
+        {(data) =>
+          data.webhooks.length === 0 ? (
+            <Empty title="No webhooks yet">A chat or a service of yours can hear of what happens here.</Empty>
+          ) : (
+            <Table
+              caption="Webhooks"
+              rows={data.webhooks}
+              columns={columnsFor({ onShow: setShown, onRemove: setRemoving })}
+              keyOf={({ id }) => id}
+            />
+          )
+        }
+      </View>
+      {adding && <AddWebhook onClose={() => setAdding(false)} />}
+      {shown !== undefined && <Deliveries webhook={shown} onClose={() => setShown(undefined)} />}
+      {removing !== undefined && <RemoveWebhook webhook={removing} onClose={() => setRemoving(undefined)} />}
+    </Section>
+  );
+}
+
+interface Acts {
+  readonly onShow: (webhook: Webhook) => void;
+  readonly onRemove: (webhook: Webhook) => void;
+}
+
+function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
+  return [
+    { head: "Name", cell: ({ name }) => <Plain>{name}</Plain> },
+    { head: "Address", grow: true, cell: ({ url }) => <Mono className="text-muted">{url}</Mono> },
+    { head: "Events", wide: true, cell: ({ events }) => <span className="text-muted">{events.join(", ")}</span> },
+    { head: "State", cell: (webhook) => <WebhookState of={webhook} /> },
+    {
+      head: "",
+      end: true,
+      cell: (webhook) => (
+        <span className="flex justify-end gap-1">
+          <IconButton label={`Deliveries of ${webhook.name}`} onClick={() => onShow(webhook)}>
+            <Send size={14} />
+          </IconButton>
+          <IconButton label={`Remove ${webhook.name}`} onClick={() => onRemove(webhook)}>
+            <Trash2 size={14} />
+          </IconButton>
+        </span>
+      ),
+    },
+  ];
+}
+
+function WebhookState({ of }: { readonly of: Webhook }) {
+  if (!of.enabled) return <Status tone="off">{of.disabled_reason === null ? "Off" : "Switched off"}</Status>;
+  return of.failing_since === null ? <Status tone="ok">On</Status> : <Status tone="warn">Failing</Status>;
+}
+
+function RemoveWebhook({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
+  const remove = useAction("webhooks.delete");
+  return (
+    <ConfirmDialog
+      title="Remove a webhook"
+      submit="Remove"
+      typed={webhook.name}
+      busy={remove.isPending}
+      error={remove.error}
+      onClose={onClose}
+      onConfirm={() => remove.mutate({ params: { id: webhook.id } }, { onSuccess: onClose })}
+    >
+      <p className="text-sm text-muted">Nothing more is sent, and the list of its deliveries goes.</p>
+    </ConfirmDialog>
+  );
+}

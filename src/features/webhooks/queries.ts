@@ -1,0 +1,253 @@
+import { sql } from "kysely";
+import { limits } from "../../contract/limits.ts";
+import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+
+const shown = [
+  ...(["id", "org_id", "name", "host", "format", "events", "disabled_at", "disabled_reason"] as const),
+  ...(["failing_since", "created_at"] as const),
+] as const;
+
+/** Newest first; there are never more than the limit of an organization. */
+export async function listWebhooks(db: Db | Tx, orgId: string) {
+  return db.selectFrom("webhook").select(shown).where("org_id", "=", orgId).orderBy("id", "desc").execute();
+}
+
+export type WebhookRow = Awaited<ReturnType<typeof listWebhooks>>[number];
+
+export async function selectWebhook(db: Db | Tx, orgId: string, id: string) {
+  const query = db.selectFrom("webhook").select(shown).where("org_id", "=", orgId);
+  return query.where("id", "=", id).executeTakeFirst();
+}
+
+/** How many the organization has; others that would add one wait for this transaction. */
+export async function countWebhooks(tx: Tx, orgId: string): Promise<number> {
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forUpdate().execute();
+  const query = tx.selectFrom("webhook").select((of) => of.fn.countAll<number>().as("count"));
+  return Number((await query.where("org_id", "=", orgId).executeTakeFirstOrThrow()).count);
+}
+
+export interface NewWebhook {
+  readonly id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly sealed_url: Buffer;
+  readonly host: string;
+  readonly format: WebhookFormat;
+  readonly events: (typeof webhookEvents)[number][];
+  readonly sealed_secret: Buffer;
+}
+
+export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRow> {
+  return tx
+    .insertInto("webhook")
+    .values({ ...webhook, hourly_limit: limits.webhook_events_per_hour })
+    .returning(shown)
+    .executeTakeFirstOrThrow();
+}
+
+type Changeable = Omit<NewWebhook, "id" | "org_id" | "sealed_secret"> & { readonly enabled: boolean };
+type WebhookChange = { readonly [K in keyof Changeable]?: Changeable[K] | undefined };
+
+/** On again, a webhook begins without failures; off, it loses what waits. Undefined when there is no such webhook. */
+export async function updateWebhook(tx: Tx, key: { org_id: string; id: string }, change: WebhookChange) {
+  const { enabled, ...columns } = change;
+  const on = { disabled_at: null, disabled_reason: null, failing_since: null, failures: 0 };
+  const off = { disabled_at: sql<string>`coalesce(disabled_at, now())`, disabled_reason: null };
+  const state = enabled === undefined ? {} : enabled ? on : off;
+  if (enabled === false) await endQueued(tx, key.id);
+  // A change of nothing still has to name a column.
+  return tx
+    .updateTable("webhook")
+    .set({ id: key.id, ...columns, ...state })
+    .where("org_id", "=", key.org_id)
+    .where("id", "=", key.id)
+    .returning(shown)
+    .executeTakeFirst();
+}
+
+async function endQueued(tx: Tx | Db, webhookId: string): Promise<void> {
+  await tx
+    .updateTable("webhook_delivery")
+    .set({ status: "failed", finished_at: sql`now()`, lease_until: null, fence: sql`fence + 1` })
+    .where("webhook_id", "=", webhookId)
+    .where("status", "=", "queued")
+    .execute();
+}
+
+/** The deleted webhook's name; undefined when there was none. */
+export async function deleteWebhook(tx: Tx, orgId: string, id: string) {
+  const query = tx.deleteFrom("webhook").where("org_id", "=", orgId).where("id", "=", id);
+  return query.returning("name").executeTakeFirst();
+}
+
+const shownDelivery = [
+  ...(["id", "event", "status", "data", "attempts", "created_at", "finished_at"] as const),
+  "next_attempt_at",
+] as const;
+
+/** One row more than a page shows. */
+export async function listDeliveries(db: Db | Tx, of: { org_id: string; webhook_id: string }, before?: string) {
+  return db
+    .selectFrom("webhook_delivery")
+    .select(shownDelivery)
+    .where("org_id", "=", of.org_id)
+    .where("webhook_id", "=", of.webhook_id)
+    .$if(before !== undefined, (query) => query.where("id", "<", before ?? ""))
+    .orderBy("id", "desc")
+    .limit(limits.webhook_deliveries_listed + 1)
+    .execute();
+}
+
+export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number];
+
+/** Queues a test event; undefined when the webhook had as many events in the last hour as it may. */
+export async function insertTest(tx: Tx, { org_id, id }: { org_id: string; id: string }) {
+  const { rows } = await sql<{ isFull: boolean }>`select count(*) >= ${limits.webhook_events_per_hour} as "isFull"
+    from webhook_delivery where webhook_id = ${id} and created_at > now() - interval '1 hour'`.execute(tx);
+  if (rows[0]?.isFull === true) return undefined;
+  return tx
+    .insertInto("webhook_delivery")
+    .values({ org_id, webhook_id: id, event: "webhook.test", data: "{}" })
+    .returning(shownDelivery)
+    .executeTakeFirstOrThrow();
+}
+
+/** What one control plane works on at this moment. */
+export interface Busy {
+  readonly deliveries: readonly string[];
+  readonly webhooks: readonly string[];
+  readonly organizations: readonly string[];
+}
+
+/** The next event that is due, of a webhook and an organization that are not busy. Tests go to webhooks that are off, too. */
+export async function takeDelivery(db: Db, owner: string, busy: Busy) {
+  const { rows } = await sql<TakenDelivery>`
+    with taken as (
+      update webhook_delivery set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
+      where id = (
+        select d.id from webhook_delivery d join webhook w on w.id = d.webhook_id
+        where d.status = 'queued' and d.next_attempt_at <= now() and (d.lease_until is null or d.lease_until < now())
+          and (w.disabled_at is null or d.event = 'webhook.test')
+          and ${isNoneOf(busy.deliveries, "d.id")} and ${isNoneOf(busy.webhooks, "d.webhook_id")}
+          and ${isNoneOf(busy.organizations, "d.org_id")}
+        order by d.next_attempt_at limit 1 for update of d skip locked)
+      returning id, fence, org_id, webhook_id, event, data, jsonb_array_length(attempts) as made, created_at)
+    select t.*, w.name, w.sealed_url, w.sealed_secret, w.format, w.failures, w.failing_since
+    from taken t join webhook w on w.id = t.webhook_id`.execute(db);
+  return rows[0];
+}
+
+export interface TakenDelivery {
+  readonly id: string;
+  readonly fence: number;
+  readonly org_id: string;
+  readonly webhook_id: string;
+  readonly event: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Attempts so far. */
+  readonly made: number;
+  readonly created_at: string;
+  readonly name: string;
+  readonly sealed_url: Buffer;
+  readonly sealed_secret: Buffer;
+  readonly format: WebhookFormat;
+  readonly failures: number;
+  readonly failing_since: string | null;
+}
+
+/** One attempt as its row tells it. */
+export interface Attempt {
+  readonly at: string;
+  readonly duration_ms: number;
+  readonly http_status: number | null;
+  readonly reason: string | null;
+  readonly excerpt: string;
+}
+
+/** Writes an attempt down. `pauseMs`: the event is tried again after it; null: it is over. False when the lease was lost. */
+export async function recordAttempt(tx: Tx, lease: Lease, attempt: Attempt, pauseMs: number | null): Promise<boolean> {
+  const isOver = attempt.reason === null || pauseMs === null;
+  const done = await tx
+    .updateTable("webhook_delivery")
+    .set({
+      attempts: sql`attempts || ${JSON.stringify([attempt])}::jsonb`,
+      lease_until: null,
+      ...(isOver ? { finished_at: sql`now()`, status: attempt.reason === null ? "delivered" : "failed" } : {}),
+      ...(pauseMs === null ? {} : { next_attempt_at: sql`now() + make_interval(secs => ${pauseMs / 1000})` }),
+    })
+    .where(holds(lease))
+    .where("status", "=", "queued")
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+/** The webhook works: what waited because of failures is due now. */
+export async function markWorking(tx: Tx, webhookId: string): Promise<void> {
+  await tx.updateTable("webhook").set({ failures: 0, failing_since: null }).where("id", "=", webhookId).execute();
+  await tx
+    .updateTable("webhook_delivery")
+    .set({ next_attempt_at: sql`now()` })
+    .where("webhook_id", "=", webhookId)
+    .where("status", "=", "queued")
+    .execute();
+}
+
+/** Counts a failure, holds the webhook's other events back, and with `disable` switches the webhook off for this reason. */
+export async function markFailing(
+  tx: Tx,
+  webhookId: string,
+  { holdMs, disable }: { readonly holdMs: number; readonly disable: string | null },
+): Promise<void> {
+  const off = { disabled_at: sql<string>`now()`, disabled_reason: disable };
+  await tx
+    .updateTable("webhook")
+    .set({
+      failures: sql`failures + 1`,
+      failing_since: sql`coalesce(failing_since, now())`,
+      ...(disable === null ? {} : off),
+    })
+    .where("id", "=", webhookId)
+    .execute();
+  if (disable !== null) return endQueued(tx, webhookId);
+  const until = sql<string>`now() + make_interval(secs => ${holdMs / 1000})`;
+  await tx
+    .updateTable("webhook_delivery")
+    .set({ next_attempt_at: until })
+    .where("webhook_id", "=", webhookId)
+    .where("status", "=", "queued")
+    .where("next_attempt_at", "<", until)
+    .where("event", "<>", "webhook.test")
+    .execute();
+}
+
+/** How long until the next event is due, in milliseconds; undefined when none waits. */
+export async function nextDeliveryMs(db: Db): Promise<number | undefined> {
+  const row = await db
+    .selectFrom("webhook_delivery")
+    .select(sql<number | null>`extract(epoch from min(next_attempt_at) - now()) * 1000`.as("wait"))
+    .where("status", "=", "queued")
+    .executeTakeFirst();
+  return row === undefined || row.wait === null ? undefined : Math.max(0, Number(row.wait));
+}
+
+/** Deletes one batch of what is older than 14 days; resolves with how many rows. */
+export async function deleteOldDeliveries(db: Db): Promise<number> {
+  const { numAffectedRows } = await sql`delete from webhook_delivery where id in (
+    select id from webhook_delivery where created_at < now() - interval '14 days' order by created_at limit 500)`.execute(
+    db,
+  );
+  return Number(numAffectedRows);
+}
+
+/** Webhooks that the platform switched off, with whose they are. */
+export async function givenUpWebhooks(db: Db) {
+  return db
+    .selectFrom("webhook")
+    .innerJoin("organization", "organization.id", "webhook.org_id")
+    .select(["webhook.id", "webhook.name", "organization.slug", "webhook.disabled_reason"])
+    .where("disabled_reason", "is not", null)
+    .orderBy("webhook.id")
+    .execute();
+}

@@ -1,0 +1,81 @@
+import type { WebhookFormat } from "../../contract/webhooks.ts";
+
+/** One event as it stands in the row of its delivery. */
+export interface WebhookEvent {
+  readonly event: string;
+  readonly created_at: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+/** The pauses after each failed attempt; after the last one the event is given up. */
+const pausesMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 5 * hourMs, 10 * hourMs];
+
+/** How long after so many attempts of one event the next one is made; null when there is none. */
+export function pauseAfter(attempts: number): number | null {
+  return pausesMs[attempts - 1] ?? null;
+}
+
+/** How long the other events of a webhook wait after so many failures in a row, so that a dead receiver is not called for each of them. */
+export function holdAfter(failures: number): number {
+  return Math.min(15_000 * 2 ** Math.min(failures - 1, 10), 15 * minuteMs);
+}
+
+/** Whether a webhook that has failed since then is switched off. */
+export function isDead(failingSince: Date, now: Date): boolean {
+  return now.getTime() - failingSince.getTime() >= 3 * 24 * hourMs;
+}
+
+/** What is sent: JSON that the receiver's format asks for. */
+export function bodyOf(format: WebhookFormat, event: WebhookEvent): string {
+  const { event: type, created_at: timestamp, data } = event;
+  switch (format) {
+    case "json":
+      return JSON.stringify({ type, timestamp, data });
+    case "slack":
+      return JSON.stringify({ text: slackText(sentenceOf(event)) });
+    case "discord":
+      // Names and messages are anybody's: none may call people.
+      return JSON.stringify({ content: sentenceOf(event), allowed_mentions: { parse: [] } });
+  }
+}
+
+// Slack, "Formatting text for app surfaces": these three begin links, mentions and entities.
+function slackText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+// Discord takes 2,000 characters.
+const mostCharacters = 1900;
+
+type Data = WebhookEvent["data"];
+const word = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+const short = (commit: unknown) => word(commit).slice(0, 8);
+const because = (data: Data) => [word(data["summary"]), word(data["hint"])].filter(Boolean).join(" ");
+
+const sentences: Readonly<Record<string, (data: Data) => string>> = {
+  "deployment.activated": (data) => `deployment ${word(data["deployment"])} (${short(data["commit"])}) is live.`,
+  "deployment.failed": (data) => `deployment ${word(data["deployment"])} (${short(data["commit"])}) failed.`,
+  "build.succeeded": (data) => `build ${word(data["build"])} of ${short(data["commit"])} succeeded.`,
+  "build.failed": (data) => `build ${word(data["build"])} of ${short(data["commit"])} failed.`,
+  "backup.completed": () => "the database was backed up.",
+  "backup.failed": () => "the backup of the database failed.",
+  "backup.verified": () => "a backup of the database was verified.",
+  "backup.damaged": () => "a backup of the database did not pass its verification.",
+  "certificate.issued": (data) => `${word(data["hostname"])} has a certificate.`,
+  "certificate.failed": (data) => `${word(data["hostname"])} got no certificate.`,
+  "alert.opened": (data) => `alert (${word(data["severity"])}) ${word(data["check"])}, ${word(data["subject"])}.`,
+  "alert.resolved": (data) => `resolved: ${word(data["check"])}, ${word(data["subject"])}.`,
+  "approval.pending": (data) =>
+    `the token "${word(data["token"])}" waits for an approval of ${word(data["route"])} ${word(data["target"])}.`,
+  "webhook.test": () => "this is a test of your webhook.",
+};
+
+/** What happened, for people: one sentence with its reason. */
+function sentenceOf({ event, data }: WebhookEvent): string {
+  const project = word(data["project"]);
+  const said = sentences[event]?.(data) ?? event;
+  const text = `${project === "" ? "Berth" : project}: ${said} ${because(data)}`.trim();
+  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)} …` : text;
+}

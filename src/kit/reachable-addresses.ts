@@ -1,0 +1,43 @@
+import { BlockList, isIP } from "node:net";
+import { networkInterfaces } from "node:os";
+
+/**
+ * The special-purpose networks of IANA's registries (RFC 6890 and its updates), in which the machine itself, its neighbours and a cloud's
+ * metadata service are. NAT64, 6to4 and Teredo carry an IPv4 address inside and would lead around the list.
+ */
+const closed = [
+  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24",
+  "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32",
+  "::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10",
+  "fec0::/10 ff00::/8",
+].flatMap((line) => line.split(" "));
+
+/** Whether a text is a network such as `10.0.0.0/8`, or one address. */
+export function isNetwork(text: string): boolean {
+  const [address = "", bits, ...more] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+}
+
+/** Decides which addresses tenants may make the platform connect to. `allowed` are networks that the operator opens. */
+export function createAddressGuard(allowed: readonly string[]): (address: string) => boolean {
+  const [isClosed, isAllowed] = [memberOf(closed), memberOf(allowed)];
+  return (address) => isAllowed(address) || !(isIP(address) === 0 || isClosed(address) || isOwn(address));
+}
+
+// A public address of this machine leads past its firewall to everything that listens here.
+function isOwn(address: string): boolean {
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return own.some((each) => each.address === address);
+}
+
+function memberOf(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    const [family, most] = isIP(address) === 4 ? (["ipv4", 32] as const) : (["ipv6", 128] as const);
+    list.addSubnet(address, bits === undefined ? most : Number(bits), family);
+  }
+  return (address) => list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+}

@@ -1,0 +1,32 @@
+import { createHmac, randomBytes } from "node:crypto";
+
+// The scheme: github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Webhook headers" and "Signature scheme" (v1).
+const prefix = "whsec_";
+
+/** A new secret: 32 random bytes in base64 behind `whsec_`. */
+export function newWebhookSecret(): string {
+  return `${prefix}${randomBytes(32).toString("base64")}`;
+}
+
+export interface SignedMessage {
+  /** The same for every attempt. */
+  readonly id: string;
+  /** When this attempt is made, in seconds. */
+  readonly timestamp: number;
+  readonly body: string;
+}
+
+/** The headers that identify and sign one attempt of a message. */
+export function webhookHeaders(secret: string, message: SignedMessage): Record<string, string> {
+  const { id, timestamp } = message;
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": `v1,${signatureOf(secret, message)}`,
+  };
+}
+
+function signatureOf(secret: string, { id, timestamp, body }: SignedMessage): string {
+  const key = Buffer.from(secret.slice(prefix.length), "base64");
+  return createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+}

@@ -1,0 +1,136 @@
+import { recordEvent } from "../../features/activity/activity.ts";
+import {
+  bodyOf,
+  deleteOldDeliveries,
+  holdAfter,
+  isDead,
+  markFailing,
+  markWorking,
+  nextDeliveryMs,
+  openWebhook,
+  pauseAfter,
+  recordAttempt,
+  takeDelivery,
+  type Attempt,
+  type TakenDelivery,
+} from "../../features/webhooks/webhooks.ts";
+import { webhookHeaders } from "../../kit/standard-webhooks.ts";
+import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import type { Platform } from "../platform.ts";
+
+const timeoutMs = 10_000;
+const excerptBytes = 1024;
+const concurrent = 32;
+// One at a time for a webhook, and few for an organization: slow receivers delay their own events alone.
+const perOrganization = 4;
+
+/** Sends the organizations' events to their webhooks, each event again and again over hours until it arrives. */
+export function webhooksTask(platform: Platform, again: () => void): Task {
+  const { db, owner, log } = platform;
+  const sending = new Map<string, TakenDelivery>();
+
+  async function take(underWay: readonly string[]) {
+    for (const id of sending.keys()) if (!underWay.includes(id)) sending.delete(id);
+    const taken = await takeDelivery(db, owner, busyOf([...sending.values()]));
+    if (taken !== undefined) sending.set(taken.id, taken);
+    return taken;
+  }
+
+  const work = createLeasedWork(db, log, {
+    table: "webhook_delivery",
+    owner,
+    limit: concurrent,
+    take,
+    work: async (row, lease, signal) => {
+      const attempt = await send(platform, row, signal);
+      // A stop of the platform says nothing about the receiver; the event is sent again, with the same id.
+      if (!signal.aborted) await conclude(platform, { row, lease, attempt });
+    },
+    broken: async (row, lease, stopping) => {
+      const attempt = { at: new Date().toISOString(), duration_ms: 0, http_status: null, excerpt: "" };
+      const reason = "A fault of the platform; its operator's log says more.";
+      if (!stopping) await conclude(platform, { row, lease, attempt: { ...attempt, reason } });
+    },
+  });
+  return {
+    name: "webhooks",
+    periodMs: 15_000,
+    topics: ["webhooks"],
+    async run(signal) {
+      await releaseDeadLeases(db, "webhook_delivery");
+      const running = await work.fill(signal, again);
+      const deleted = await deleteOldDeliveries(db);
+      const waitMs = await nextDeliveryMs(db);
+      // With all places taken, the end of an attempt wakes the task.
+      const againMs = waitMs === undefined ? undefined : Math.max(running > 0 ? 1000 : 250, waitMs);
+      const detail = `${running} under way${deleted > 0 ? `, ${deleted} old ones deleted` : ""}`;
+      return { detail, ...(againMs === undefined ? {} : { againMs }) };
+    },
+    settle: () => work.settle(),
+  };
+}
+
+function busyOf(rows: readonly TakenDelivery[]) {
+  const counts = new Map<string, number>();
+  for (const { org_id } of rows) counts.set(org_id, (counts.get(org_id) ?? 0) + 1);
+  const organizations = [...counts].filter(([, count]) => count >= perOrganization).map(([id]) => id);
+  return { deliveries: rows.map(({ id }) => id), webhooks: rows.map(({ webhook_id }) => webhook_id), organizations };
+}
+
+async function send({ vault, ports }: Platform, row: TakenDelivery, signal: AbortSignal): Promise<Attempt> {
+  const { url, secret } = openWebhook(vault, row.webhook_id, row);
+  const body = bodyOf(row.format, row);
+  const at = new Date();
+  const timestamp = Math.floor(at.getTime() / 1000);
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "berth-webhook/1.0",
+    ...webhookHeaders(secret, { id: row.id, timestamp, body }),
+  };
+  const from = performance.now();
+  const outcome = await ports.outgoingHttp.post({ url, headers, body, timeoutMs, excerptBytes }, signal);
+  const base = { at: at.toISOString(), duration_ms: Math.round(performance.now() - from) };
+  if (outcome.outcome === "failed") return { ...base, http_status: null, reason: outcome.reason, excerpt: "" };
+  const { status, excerpt } = outcome;
+  const isTaken = status >= 200 && status < 300;
+  return { ...base, http_status: status, reason: isTaken ? null : reasonOf(status), excerpt };
+}
+
+function reasonOf(status: number): string {
+  if (status >= 300 && status < 400) return `The receiver answered ${status}; redirects are not followed.`;
+  return `The receiver answered ${status}.`;
+}
+
+const gone = 410;
+
+interface Concluded {
+  readonly row: TakenDelivery;
+  readonly lease: Lease;
+  readonly attempt: Attempt;
+}
+
+/** Writes the attempt down and what it says about the webhook. */
+async function conclude({ db, clock }: Platform, { row, lease, attempt }: Concluded): Promise<void> {
+  const isTest = row.event === "webhook.test";
+  const pauseMs = isTest ? null : pauseAfter(row.made + 1);
+  await db.transaction().execute(async (tx) => {
+    if (!(await recordAttempt(tx, lease, attempt, pauseMs))) return;
+    if (attempt.reason === null && row.failures > 0) return markWorking(tx, row.webhook_id);
+    // The test of a webhook that is off, or not yet right, says nothing about its events.
+    if (attempt.reason === null || isTest) return;
+    const since = row.failing_since === null ? clock.now() : new Date(row.failing_since);
+    const disable = whyToDisable(attempt, isDead(since, clock.now()));
+    await markFailing(tx, row.webhook_id, { holdMs: holdAfter(row.failures + 1), disable });
+    if (disable === null) return;
+    const { org_id, webhook_id: target, name } = row;
+    const detail = { name, reason: disable };
+    await recordEvent(tx, { org_id, project_id: null, action: "webhook.disabled", target, detail });
+  });
+}
+
+function whyToDisable({ http_status, reason }: Attempt, isLong: boolean): string | null {
+  if (http_status === gone) return "Its receiver answered 410: it is gone for good.";
+  return isLong ? `Every attempt of the last 3 days failed. The last one: ${reason ?? ""}` : null;
+}
