@@ -24,7 +24,12 @@ const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
 const inProject = (rest: string) => (things: Things) => `${project(things)}${rest}`;
 const member = { access: "member" } as const;
 const ofProject = { ...member, names: "project" } as const;
-const ofWebhook = { access: "owner", names: "webhook" } as const;
+const ofWebhook = { access: "owner", names: "webhook", scope: "webhooks:write" } as const;
+const readsWebhooks = { scope: "webhooks:read", method: "GET", allowed: 200 } as const;
+const webhook =
+  (rest = "") =>
+  (things: Things) =>
+    `/v1/webhooks/${things.webhook}${rest}`;
 const ofNothing = { ...member, names: null } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
 
@@ -549,52 +554,17 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 200,
   },
   "webhooks.create": {
-    ...ofNothing,
-    access: "owner",
-    scope: "webhooks:write",
+    ...{ ...ofWebhook, names: null },
     method: "POST",
     path: () => "/v1/webhooks",
     body: () => ({ name: "new", url: "https://chat.test/new", events: ["alert"] }),
     allowed: 201,
   },
-  "webhooks.list": {
-    ...ofNothing,
-    access: "owner",
-    scope: "webhooks:read",
-    method: "GET",
-    path: () => "/v1/webhooks",
-    allowed: 200,
-  },
-  "webhooks.update": {
-    ...ofWebhook,
-    scope: "webhooks:write",
-    method: "PATCH",
-    path: ({ webhook }) => `/v1/webhooks/${webhook}`,
-    body: () => ({ enabled: false }),
-    allowed: 200,
-  },
-  "webhooks.delete": {
-    ...ofWebhook,
-    scope: "webhooks:write",
-    approval: true,
-    method: "DELETE",
-    path: ({ webhook }) => `/v1/webhooks/${webhook}`,
-    allowed: 204,
-  },
-  "webhooks.test": {
-    ...ofWebhook,
-    scope: "webhooks:write",
-    method: "POST",
-    path: ({ webhook }) => `/v1/webhooks/${webhook}/test`,
-    allowed: 201,
-  },
-  "webhooks.deliveries": {
-    ...ofWebhook,
-    scope: "webhooks:read",
-    method: "GET",
-    path: ({ webhook }) => `/v1/webhooks/${webhook}/deliveries`,
-    allowed: 200,
-  },
+  "webhooks.list": { ...ofWebhook, ...readsWebhooks, names: null, path: () => "/v1/webhooks" },
+  "webhooks.update": { ...ofWebhook, method: "PATCH", path: webhook(), body: () => ({ enabled: false }), allowed: 200 },
+  "webhooks.delete": { ...ofWebhook, approval: true, method: "DELETE", path: webhook(), allowed: 204 },
+  "webhooks.test": { ...ofWebhook, method: "POST", path: webhook("/test"), allowed: 201 },
+  "webhooks.deliveries": { ...ofWebhook, ...readsWebhooks, path: webhook("/deliveries") },
   "approvals.list": {
     ...ofNothing,
     scope: "approvals:read",

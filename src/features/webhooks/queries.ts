@@ -229,7 +229,8 @@ export async function nextDeliveryMs(db: Db): Promise<number | undefined> {
     .select(sql<number | null>`extract(epoch from min(next_attempt_at) - now()) * 1000`.as("wait"))
     .where("status", "=", "queued")
     .executeTakeFirst();
-  return row === undefined || row.wait === null ? undefined : Math.max(0, Number(row.wait));
+  const wait = row?.wait ?? null;
+  return wait === null ? undefined : Math.max(0, Number(wait));
 }
 
 /** Deletes one batch of what is older than 14 days; resolves with how many rows. */

@@ -72,6 +72,15 @@ export function projectChecks(platform: Platform): readonly Check[] {
           daily: settings.backups.daily,
         }),
     },
+    ...reachChecks(platform),
+  ];
+}
+
+/** What is watched of the ways from and to the world: hostnames, certificates, webhooks. */
+function reachChecks({ db }: Platform): readonly Check[] {
+  const scope = "shared";
+  const atOnce = { warnMs: 0, failMs: 0 };
+  return [
     {
       name: "domains",
       scope,
