@@ -63,6 +63,24 @@ export function accessRows(subject: () => Subject): void {
     await subject().expect(404, "POST", "/v1/orgs/nothing/disable", { as: "operator" });
   });
 
+  it("POST, GET, PATCH and DELETE webhooks, their tests and deliveries", async () => {
+    const url = "https://hooks.example.com/secret";
+    const { body } = await subject().expect(201, "POST", "/v1/webhooks", {
+      body: { name: "chat", url, events: ["alert"] },
+    });
+    assert.match(body.secret, /^whsec_/);
+    const listed = await subject().expect(200, "GET", "/v1/webhooks");
+    assert.ok(!JSON.stringify(listed.body).includes("whsec_"));
+    const path = `/v1/webhooks/${body.id}`;
+    const changed = await subject().expect(200, "PATCH", path, { body: { enabled: false } });
+    assert.equal(changed.body.enabled, false);
+    const sent = await subject().expect(201, "POST", `${path}/test`);
+    const { deliveries } = (await subject().expect(200, "GET", `${path}/deliveries`)).body;
+    assert.equal(deliveries[0].id, sent.body.id);
+    await subject().expect(404, "DELETE", path, { as: "stranger" });
+    await subject().expect(204, "DELETE", path);
+  });
+
   it("GET status: health and monitor checks of the host; GET alerts; GET platform/overview", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/status", { as: "operator" });
     assert.ok(["ok", "warn", "unknown", "fail"].includes(body.status));
