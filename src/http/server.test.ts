@@ -7,6 +7,7 @@ import { silentLog } from "../kit/log.ts";
 import { openDatabase } from "../store/database.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
 import { createHttpServer } from "./server.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -314,6 +315,6 @@ test("a body that does not arrive in time ends the connection", async () => {
   socket.write(
     "POST /v1/projects HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{",
   );
-  await once(socket.resume(), "close", { signal: AbortSignal.timeout(10_000) });
+  await once(socket.resume(), "close", { signal: AbortSignal.timeout(guardMs) });
   await server.close();
 });

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { newId } from "../kit/ids.ts";
 import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "./postgres-host.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 /** What the suite needs to be told by the adapter's test. */
 export interface PostgresHostFixture {
@@ -272,7 +273,7 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
         { code: "53300" },
       );
       assert.equal(await isIntact("closed"), true);
-      const signal = AbortSignal.timeout(10_000);
+      const signal = AbortSignal.timeout(guardMs);
       const counts = await fixture.host.countRows(first, first.database_name, { signal });
       assert.equal(counts.find(({ table }) => table === "public.filled")?.rows, 1);
       await fixture.host.ensure(first);

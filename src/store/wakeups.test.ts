@@ -5,6 +5,7 @@ import { sql } from "kysely";
 import { testDatabase } from "../../test/support/database.ts";
 import { silentLog } from "../kit/log.ts";
 import { openWakeups, type Topic } from "./wakeups.ts";
+import { guardMs } from "../../test/support/eventually.ts";
 
 const { db, connection, drop } = await testDatabase();
 const wakeups = await openWakeups({ connection, log: silentLog });
@@ -19,7 +20,7 @@ function next(topic: Topic): Promise<unknown[]> {
     stop();
     emitter.emit("id", id);
   });
-  return once(emitter, "id", { signal: AbortSignal.timeout(10_000) });
+  return once(emitter, "id", { signal: AbortSignal.timeout(guardMs) });
 }
 
 test("a wake-up reaches the listeners of its topic with its id", async () => {

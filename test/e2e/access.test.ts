@@ -55,7 +55,8 @@ test("a suspended organization serves 503, its tokens and pushes are refused, it
       const called = await callAs(owner, "GET", "/v1/projects");
       return called.status === 403 ? called : undefined;
     },
-    { timeoutMs: 1000 },
+    // Without a wake-up a token is remembered for a minute.
+    { timeoutMs: 30_000 },
   );
   assert.equal(refused?.body["code"], "org_suspended");
   assert.match(await streamed, /event: error\ndata: .*"org_suspended"/);

@@ -7,9 +7,9 @@ import { text } from "node:stream/consumers";
 import { readEnvironment, type Environment } from "../../src/cli/context.ts";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
+import { guardMs } from "./eventually.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const timeoutMs = 60_000;
 /** The runner's own, so that not every start of the CLI compiles it anew. */
 const compiledCode = process.env["NODE_COMPILE_CACHE"];
 
@@ -73,7 +73,7 @@ async function runHere(args: readonly string[], { cwd, env, stdin }: Invocation)
   const printed = Promise.all([text(stdout), text(stderr)]);
   const streams = { stdin: Readable.from(stdin === undefined ? [] : [stdin]), stdout, stderr };
   const environment = { ...readEnvironment(env), cwd, ...streams } as unknown as Environment;
-  const exitCode = await runCommandLine(args, environment, AbortSignal.timeout(timeoutMs));
+  const exitCode = await runCommandLine(args, environment, AbortSignal.timeout(guardMs));
   stdout.end();
   stderr.end();
   const [out, err] = await printed;

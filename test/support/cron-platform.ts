@@ -24,7 +24,7 @@ export interface CronWorldOptions {
 /** A world for the cron task alone; whatever else it reaches for is missing. */
 export function cronWorld(options: CronWorldOptions): Platform {
   const { settings, ...given } = options;
-  const cron = { timeoutMs: 10_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
+  const cron = { timeoutMs: 60_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
   const platform = {
     ...given,
     log: silentLog,

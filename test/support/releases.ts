@@ -186,7 +186,7 @@ const releaseTestSettings = {
   concurrentReleases: 4,
   buildLimits: {},
   workloadLimits: {},
-  health: { everyMs: 50, timeoutMs: 1000, budgetMs: 60_000 },
+  health: { everyMs: 50, timeoutMs: 5000, budgetMs: 60_000 },
   steadyMs: 0,
   releaseTimeoutMs: 60_000,
   drainMs: 0,

@@ -209,7 +209,7 @@ test("an application that hangs, lies or hangs up costs its run and nothing else
     const { port } = server.address() as { port: number };
     const { at, runs, project } = await scheduler(
       { host: "127.0.0.1", port },
-      { settings: { timeoutMs: status === "timeout" ? 200 : 10_000 } },
+      { settings: { timeoutMs: status === "timeout" ? 200 : 60_000 } },
     );
     await addJob(database.db, project, { name: "a", next_run_at: new Date(noon) });
     await at(noon);
@@ -489,7 +489,7 @@ test("a scheduler that is told to end gives its waiting runs back and keeps the 
       const ended = first.task.settle?.();
       await until(
         async () => ((await read(first.project)).some(({ started_at }) => started_at === null) ? true : undefined),
-        { timeoutMs: 1000 },
+        { timeoutMs: guardMs },
       );
       for (const answer of held.splice(0)) answer();
       await ended;
