@@ -1,14 +1,30 @@
-import { Agent, request } from "node:http";
+import { Agent, request, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { Agent as TlsAgent, request as requestTls } from "node:https";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import type { Target } from "./edge.ts";
 
 // Applications and clients that mean harm to an edge, for its suite and for the bench.
 
-/** Where an edge listens. */
+/** Where an edge listens, and what for. */
 export interface EdgeAddress {
   readonly host: string;
   readonly port: number;
+  readonly over: "http" | "https";
+}
+
+function newAgent({ over }: EdgeAddress, maxSockets = Number.POSITIVE_INFINITY): Agent {
+  const options = { keepAlive: true, maxSockets };
+  return over === "http" ? new Agent(options) : new TlsAgent({ ...options, rejectUnauthorized: false });
+}
+
+/** A request for `host`, not yet sent. */
+function begin(edge: EdgeAddress, host: string, options: RequestOptions): ClientRequest {
+  const { over, ...address } = edge;
+  const headers = { host, ...(options.headers as Record<string, string> | undefined) };
+  const named = { ...address, servername: host, ...options, headers };
+  return over === "http" ? request(named) : requestTls(named);
 }
 
 /** An application of bare bytes: `respond` gets each connection once its first request has come. */
@@ -146,21 +162,27 @@ function hostileAnswer(random: Random): string {
 export function startSilentReaders(edge: EdgeAddress, host: string, count: number): () => void {
   const sockets = Array.from({ length: count }, () => {
     // Paused before it is connected: Node would read the first 64 KiB.
-    const socket = connect(edge).pause();
+    const socket = open(edge, host).pause();
     socket.on("error", () => {}).write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
     return socket;
   });
   return () => sockets.forEach((socket) => socket.destroy());
 }
 
+function open({ over, ...address }: EdgeAddress, host: string): Socket {
+  return over === "http" ? connect(address) : connectTls({ ...address, servername: host, rejectUnauthorized: false });
+}
+
 const methods = ["GET", "GET", "HEAD", "POST", "PUT", "OPTIONS"];
 const giveUpMs = 2000;
+// On a machine that does much else, an answer may take long; one that hangs takes for ever.
+const hangMs = 120_000;
 
 /** Asks a hostile application over and over, `workers` requests at a time, in all ways; resolves with their number once stopped. */
 export function startHostileTraffic(edge: EdgeAddress, host: string, random: Random, workers = 8) {
   let running = true;
   let count = 0;
-  const agent = new Agent({ keepAlive: true });
+  const agent = newAgent(edge);
   const work = async () => {
     for (; running; count += 1) await askOnce(edge, host, random, agent);
   };
@@ -176,7 +198,7 @@ export function startHostileTraffic(edge: EdgeAddress, host: string, random: Ran
 function askOnce(edge: EdgeAddress, host: string, random: Random, agent: Agent): Promise<void> {
   const upgrade = random(6) === 0 ? { connection: "upgrade", upgrade: "websocket" } : {};
   const method = "upgrade" in upgrade ? "GET" : (methods[random(methods.length)] as string);
-  const asking = request({ ...edge, method, headers: { host, ...upgrade }, agent });
+  const asking = begin(edge, host, { method, headers: upgrade, agent });
   return new Promise((resolve) => {
     const limit = setTimeout(() => asking.destroy(), giveUpMs);
     asking.on("close", () => (clearTimeout(limit), resolve()));
@@ -189,7 +211,7 @@ function askOnce(edge: EdgeAddress, host: string, random: Random, agent: Agent):
 
 /** Asks an innocent application 50 times a second for so long, over a few kept connections. */
 export async function visitNeighbour(edge: EdgeAddress, host: string, forMs: number): Promise<Visits> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 50 });
+  const agent = newAgent(edge, 50);
   const visits: Promise<number | string>[] = [];
   const endsAt = performance.now() + forMs;
   for (let next = performance.now(); next < endsAt; next += 20) {
@@ -211,7 +233,8 @@ export interface Visits {
 function visit(edge: EdgeAddress, host: string, agent: Agent): Promise<number | string> {
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    const asking = request({ ...edge, headers: { host }, agent, signal: AbortSignal.timeout(20_000) }, (response) => {
+    const asking = begin(edge, host, { agent, signal: AbortSignal.timeout(hangMs) });
+    asking.on("response", (response: IncomingMessage) => {
       response.on("error", (error) => resolve(error.message)).resume();
       response.on("end", () =>
         resolve(response.statusCode === 200 ? performance.now() - startedAt : `status ${response.statusCode}`),

@@ -9,6 +9,7 @@ import { connect as connectTls } from "node:tls";
 import { WebSocket, WebSocketServer } from "ws";
 import { eventually } from "../../test/support/eventually.ts";
 import { runOk } from "../kit/exec.ts";
+import type { EdgeAddress } from "./edge-attack.suite.ts";
 import type { Edge, EdgeCertificate, Route, Target } from "./edge.ts";
 
 /** What a test asks for. */
@@ -203,10 +204,10 @@ export class Stage {
     }
   }
 
-  async address(): Promise<{ host: string; port: number }> {
+  async address(): Promise<EdgeAddress> {
     await this.learnAddress();
     const [host, port] = this.#address();
-    return { host, port };
+    return { host, port, over: this.over };
   }
 
   /** Looks up where the edge listens now. */

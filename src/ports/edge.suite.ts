@@ -29,7 +29,7 @@ export function edgeSuite(
     changes(stage);
     refusals(stage);
     counting(stage);
-    if (over === "http") hostility(stage, peakMemoryMb);
+    hostility(stage, peakMemoryMb);
     ending(stage);
   });
 }

@@ -12,6 +12,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { visitNeighbour, type EdgeAddress, type Visits } from "../../src/ports/edge-attack.suite.ts";
 import { route } from "../../src/ports/edge-stage.suite.ts";
 import type { Target } from "../../src/ports/edge.ts";
+import { separateProcessors } from "./pin.ts";
 import { memoryRow, timeRow, type BenchRow } from "./row.ts";
 
 const host = "127.0.0.1";
@@ -29,6 +30,7 @@ async function attack(readers: number): Promise<BenchRow[]> {
   const edge = createBuiltinEdge({ listenHost: host, listenPort: 0, stateDir, log: silentLog });
   const app = createServer((_request, response) => void response.end("fine")).listen(0, host);
   const attacker = new Worker(new URL("edge-attacker.ts", import.meta.url), { workerData: { readers } });
+  let rejoin: (() => Promise<void>) | undefined;
   try {
     const [[flood, bad]] = (await once(attacker, "message")) as [[Target, Target]];
     const hosts = {
@@ -39,7 +41,8 @@ async function attack(readers: number): Promise<BenchRow[]> {
     const routes = Object.entries(hosts).map(([hostname, target]) => route(hostname, [target]));
     await edge.apply({ version: 1, routes, challenge: null });
     const { port, identity } = readRecord(stateDir) as NonNullable<ReturnType<typeof readRecord>>;
-    const address: EdgeAddress = { host, port };
+    const address: EdgeAddress = { host, port, over: "http" };
+    rejoin = await separateProcessors(identity.pid);
     const quiet = await visitNeighbour(address, "good.test", measureMs);
     attacker.postMessage(address);
     const attacked = await visitNeighbour(address, "good.test", measureMs);
@@ -55,6 +58,7 @@ async function attack(readers: number): Promise<BenchRow[]> {
     ];
   } finally {
     await attacker.terminate();
+    await rejoin?.();
     app.close();
     app.closeAllConnections();
     await edge.stop(0);

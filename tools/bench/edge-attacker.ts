@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import {
   randomFrom,
@@ -11,6 +12,9 @@ import {
 
 // Runs in a thread of its own, so that the attack does not hold up the client that is measured. Sends the targets of its applications,
 // receives the edge's address, and attacks until it is ended.
+
+// Of this thread alone: the client that is measured shares its processor.
+setPriority(10);
 
 const random = randomFrom(1);
 const [flood, bad] = [await startChunkFlood(), await startHostileApp(random)];

@@ -12,12 +12,11 @@ export interface BodySource {
 
 /** Spreads the cost of very small chunks over time, for all bodies of one project together. */
 export interface ChunkBudget {
+  /** Whether a body must wait that has just brought the last of so many chunks in one turn of the event loop. */
+  isOverShare(chunks: number): boolean;
   /** Records chunks that were read in one turn of the event loop; how long their sender must now wait. */
   spend(chunks: number): number;
 }
-
-// Bodies in more chunks than this a turn cost the edge far more time than their sender.
-const maxChunksATurn = 256;
 
 /**
  * Passes a body on as it comes, and stops its source while the receiver is full. All that comes in one turn of the event loop becomes one
@@ -35,6 +34,7 @@ export class BodyRelay {
   #scheduled = false;
   #stopped = false;
   #waits = false;
+  #isOverShare = false;
   // How many reasons there are to hold the source.
   #holds = 0;
 
@@ -56,7 +56,10 @@ export class BodyRelay {
     if (this.#stopped) return;
     this.isUnread = false;
     this.#chunks.push(chunk);
-    if (this.#chunks.length === maxChunksATurn) this.#source.pause();
+    if (this.#budget.isOverShare(this.#chunks.length)) {
+      this.#isOverShare = true;
+      this.#source.pause();
+    }
     if (this.#scheduled) return;
     this.#scheduled = true;
     // A microtask follows the stream's own ticks, of which one would let a socket go on reading.
@@ -83,7 +86,8 @@ export class BodyRelay {
   #flush(): void {
     const chunks = this.#chunks.length;
     if (this.#stopped || chunks === 0) return;
-    if (chunks >= maxChunksATurn) {
+    if (this.#isOverShare) {
+      this.#isOverShare = false;
       this.#hold();
       setTimeout(() => this.#release(), this.#budget.spend(chunks));
     }

@@ -7,7 +7,7 @@ import type { LiveRoute } from "./live-routes.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { sendPage } from "./pages.ts";
 import { hasBody } from "./request-head.ts";
-import { responseHead, responseTrailers } from "./response-head.ts";
+import { hasTooManyFields, responseHead, responseTrailers } from "./response-head.ts";
 import type { ClientOutput } from "./slow-clients.ts";
 import { UpstreamAttempts, type AttemptsUser } from "./upstream-attempts.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
@@ -87,6 +87,7 @@ export class Exchange implements AttemptsUser, ClientOutput, Dispatcher.Dispatch
     this.activeAtMs = performance.now();
     this.#connection = connection;
     this.#bytesBefore = connection.socket.bytesRead;
+    connection.socket.beginHead();
     const body = this.#upload?.body ?? null;
     connection.client.dispatch({ method: request.method as Dispatcher.HttpMethod, path, headers, body }, this);
   }
@@ -105,9 +106,12 @@ export class Exchange implements AttemptsUser, ClientOutput, Dispatcher.Dispatch
   onResponseStart(controller: Controller, status: number, _headers: unknown, reason?: string): void {
     this.activeAtMs = performance.now();
     if (status < 200) return this.#interimResponse();
+    this.#connection?.socket.endHead();
     const { request, response, route } = this.#input;
+    const fields = controller.rawHeaders as Buffer[];
+    if (hasTooManyFields(fields)) return this.#fail("app_bad_response", "too many fields");
     const takesChunks = request.httpVersionMinor === 1 && request.method !== "HEAD" && status !== 204 && status !== 304;
-    const head = responseHead(controller.rawHeaders as Buffer[], reason, takesChunks);
+    const head = responseHead(fields, reason, takesChunks);
     try {
       response.writeHead(status, head.reason, head.headers);
     } catch (error) {

@@ -30,14 +30,16 @@ export class EdgeTarget {
 
   /** Opens a connection. The socket emits `close` where that fails, and never an unhandled `error`. */
   connect(connected: (connection: UpstreamConnection) => void): UpstreamSocket {
-    const socket = new UpstreamSocket().setNoDelay(true).setKeepAlive(true, 60_000);
+    const socket = new UpstreamSocket();
+    socket.setNoDelay(true).setKeepAlive(true, 60_000);
     socket.on("error", () => {});
     socket.once("connect", () => {
       const connection = new UpstreamConnection(`http://${this.key}`, socket);
       socket.once("close", () => this.#forget(connection));
       connected(connection);
     });
-    return socket.connect({ host: this.#host, port: this.#port });
+    socket.connect({ host: this.#host, port: this.#port });
+    return socket;
   }
 
   /** Keeps a connection for later requests. */

@@ -7,10 +7,10 @@ import type { FailureLog } from "./failure-log.ts";
 import type { LiveRoute } from "./live-routes.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { pageStatus, rawPage } from "./pages.ts";
-import { rawHead, responseHead } from "./response-head.ts";
+import { hasTooManyFields, rawHead, responseHead } from "./response-head.ts";
 import type { ClientOutput } from "./slow-clients.ts";
 import { UpstreamAttempts, type AttemptsUser } from "./upstream-attempts.ts";
-import type { UpstreamConnection } from "./upstream-connection.ts";
+import type { UpstreamConnection, UpstreamSocket } from "./upstream-connection.ts";
 
 /** A request to upgrade (WebSocket or another protocol) and what its tunnel needs. */
 export interface TunnelInput {
@@ -36,7 +36,7 @@ export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHa
   readonly attempts: UpstreamAttempts;
   readonly #input: TunnelInput;
   readonly #startedAtMs = this.activeAtMs;
-  #replica: Socket | undefined;
+  #replica: UpstreamSocket | undefined;
   #refusal: BodyRelay | undefined;
   #answered = false;
   #established = false;
@@ -78,6 +78,7 @@ export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHa
   connected(connection: UpstreamConnection): void {
     const { headers, path, request } = this.#input;
     this.#replica = connection.socket;
+    this.#replica.beginHead();
     this.activeAtMs = performance.now();
     const method = request.method as Dispatcher.HttpMethod;
     connection.client.dispatch({ method, path, headers, upgrade: request.headers.upgrade as string }, this);
@@ -92,10 +93,13 @@ export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHa
   onRequestUpgrade(controller: Controller, status: number, headers: IncomingHttpHeaders, replica: Duplex): void {
     const { socket: client, early, route, request } = this.#input;
     if (this.#finished) return void replica.destroy();
+    this.#replica?.endHead();
+    const fields = controller.rawHeaders as Buffer[];
+    if (hasTooManyFields(fields)) return this.#fail("app_bad_response", "too many fields");
     this.#established = true;
     this.#count(status);
     const protocol = String(headers.upgrade ?? request.headers.upgrade);
-    const head = responseHead(controller.rawHeaders as Buffer[]);
+    const head = responseHead(fields);
     client.write(rawHead(status, head, ["Connection", "Upgrade", "Upgrade", protocol]), "latin1");
     replica.on("data", (chunk: Buffer) => void (route.usage.bytesOut += chunk.length));
     client.on("data", (chunk: Buffer) => void (route.usage.bytesIn += chunk.length));
@@ -111,8 +115,11 @@ export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHa
     const { socket, route } = this.#input;
     this.activeAtMs = performance.now();
     if (status < 200 || this.#finished) return;
+    this.#replica?.endHead();
+    const fields = controller.rawHeaders as Buffer[];
+    if (hasTooManyFields(fields)) return this.#fail("app_bad_response", "too many fields");
     this.#count(status);
-    const head = responseHead(controller.rawHeaders as Buffer[], reason);
+    const head = responseHead(fields, reason);
     socket.write(rawHead(status, head, ["Connection", "close"]), "latin1");
     this.#refusal = new BodyRelay(controller, route.load);
     this.#refusal.sendTo(socket);
