@@ -859,6 +859,8 @@ CREATE TABLE public.run (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     started_at timestamp with time zone,
     finished_at timestamp with time zone,
+    terminal boolean DEFAULT false NOT NULL,
+    token_id text,
     CONSTRAINT run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'interrupted'::text])))
 );
 

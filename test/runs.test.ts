@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, test } from "node:test";
+import { WebSocket } from "ws";
+import { tunnelProtocol } from "../src/contract/table.ts";
 import { until } from "../src/kit/until.ts";
-import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { cliUser } from "./support/cli.ts";
 import { guardMs } from "./support/eventually.ts";
+import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
 let running: ReleasePlatform;
 
@@ -113,4 +116,121 @@ test("a project has few commands open at once, and one without a deployment has 
   assert.equal((await call(project, "POST", "/runs", { command: "true", wait_seconds: 0 })).status, 409);
   const empty = await call(await running.newProject(), "POST", "/runs", { command: "true" });
   assert.deepEqual([empty.status, empty.body["code"]], [409, "nothing_to_deploy"]);
+});
+
+/** A command that shows the size of its terminal and each line of input, and ends with 7 at `exit`. */
+function talking(): Promise<AbortSignal> {
+  return new Promise((resolve) => {
+    running.apps.runOnce = async (_, { terminal, onOutput, signal }) => {
+      resolve(signal);
+      assert.ok(terminal);
+      const say = (text: string) => onOutput(Buffer.from(`${text}\n`));
+      terminal.onResize(({ columns, rows }) => void say(`${columns}x${rows}`));
+      await say(`${terminal.type} ${terminal.size.columns}x${terminal.size.rows}`);
+      return new Promise((end) => {
+        signal.addEventListener("abort", () => end({ outcome: "cancelled" }), { once: true });
+        terminal.input.on("data", (chunk: Buffer) => {
+          if (String(chunk).includes("exit")) end({ outcome: "exited", code: 7, out_of_memory: false });
+          else void say(`<${String(chunk)}>`);
+        });
+      });
+    };
+  });
+}
+
+/** A client of a run's terminal. */
+function openTerminal(project: ReleaseProject, number: number, token: string) {
+  const url = `${running.api.baseUrl.replace("http", "ws")}${project.path}/runs/${number}/terminal`;
+  const socket = new WebSocket(url, tunnelProtocol, { headers: { authorization: `Bearer ${token}` } });
+  let shown = "";
+  const told: Record<string, unknown>[] = [];
+  socket.on("message", (data: Buffer, isBinary) => {
+    if (isBinary) shown += data.toString();
+    else told.push(JSON.parse(data.toString()) as Record<string, unknown>);
+    socket.emit("more");
+  });
+  const opened = new Promise<number>((resolve) => {
+    socket.on("error", () => {});
+    socket.once("open", () => resolve(101));
+    socket.once("unexpected-response", (_, { statusCode = 0 }) => resolve(statusCode));
+  });
+  return {
+    socket,
+    opened,
+    told,
+    size: (columns: number, rows: number) =>
+      socket.send(JSON.stringify({ type: "size", columns, rows, term: "xterm-color" })),
+    async sees(text: string) {
+      while (!shown.includes(text)) await once(socket, "more");
+    },
+  };
+}
+
+const askTerminal = async (project: ReleaseProject, command: string) => {
+  const { status, body } = await call(project, "POST", "/runs", { command, terminal: true });
+  assert.equal(status, 201);
+  return (body["run"] as Run).number;
+};
+
+test("a terminal passes keys, sizes and the exit code, is opened once and by its own token, and keeps what it showed", async () => {
+  const project = await running.servingProject();
+  void talking();
+  const number = await askTerminal(project, "bash");
+  assert.equal(await openTerminal(project, number, project.org.member).opened, 409);
+  const person = openTerminal(project, number, project.org.owner);
+  assert.equal(await person.opened, 101);
+  person.size(100, 30);
+  await person.sees("xterm-color 100x30");
+  person.socket.send(Buffer.from("hello"));
+  await person.sees("<hello>");
+  person.size(120, 50);
+  await person.sees("120x50");
+  assert.equal(await openTerminal(project, number, project.org.owner).opened, 409);
+  const closed = once(person.socket, "close");
+  person.socket.send(Buffer.from("exit"));
+  assert.equal((await closed)[0], 1000);
+  assert.deepEqual(person.told, [{ type: "exit", status: "failed", exit_code: 7 }]);
+  const { body } = await call(project, "GET", `/runs/${number}`);
+  const { run, output } = body as { run: Run; output: string };
+  assert.deepEqual([run.status, run.exit_code], ["failed", 7]);
+  assert.match(output, /100x30\n<hello>\n120x50\n/);
+});
+
+test("a terminal ends with its connection, and its run is cancelled", async () => {
+  const project = await running.servingProject();
+  const begun = talking();
+  const number = await askTerminal(project, "bash");
+  const person = openTerminal(project, number, project.org.owner);
+  await person.opened;
+  person.size(80, 24);
+  const signal = await begun;
+  const aborted = signal.aborted ? undefined : once(signal, "abort");
+  person.socket.terminate();
+  await aborted;
+  assert.equal(await ends(project, number), "cancelled");
+});
+
+test("a terminal that nobody opens in time ends, and is not begun", async () => {
+  const project = await running.servingProject();
+  running.apps.runOnce = async () => assert.fail("it was begun");
+  const number = await askTerminal(project, "bash");
+  await running.platform.db
+    .updateTable("run")
+    .set({ created_at: new Date(Date.now() - 120_000) })
+    .where("project_id", "=", project.owner.project_id)
+    .execute();
+  assert.equal(await ends(project, number), "cancelled");
+  assert.equal(await openTerminal(project, number, project.org.owner).opened, 409);
+});
+
+test("berth run -it passes what is typed and ends with the command's exit code", async () => {
+  const project = await running.servingProject();
+  const begun = talking();
+  await using user = await cliUser({ url: running.api.baseUrl, token: project.org.owner });
+  const { child, ended } = user.start(["run", "-p", project.slug, "-it", "--", "bash"]);
+  await begun;
+  child.stdin.write("exit");
+  const { exitCode, stdout, stderr } = await ended;
+  assert.equal(exitCode, 7, stderr);
+  assert.match(stdout, /80x24/);
 });

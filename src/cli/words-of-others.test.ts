@@ -23,10 +23,3 @@ test("what users of other platforms type on their first day is a command here, o
       assert.ok(said.includes(own === "" ? answer.slice(0, 30) : own), `${typed} does not name ${answer}: ${said}`);
   }
 });
-
-test("a command with a terminal is refused with the command that works", async () => {
-  await using user = await cliUser({ url: "http://127.0.0.1:9", token: goodToken });
-  const { stderr, exitCode } = await user.berth(["run", "-it", "-p", "shop", "--", "bash"]);
-  assert.equal(exitCode, 2);
-  assert.match(stderr, /no terminal[^]*`berth run -- <command>`/);
-});

@@ -93,11 +93,9 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   volume: "berth disk",
   volumes: "berth disk",
   storage: "berth disk",
-  ssh: "Berth has no shell into a running application: `berth logs` shows what it writes, `berth run -- <command>` runs a command beside it.",
-  console:
-    "Berth has no shell into a running application: `berth logs` shows what it writes, `berth run -- <command>` runs a command beside it.",
-  shell:
-    "Berth has no shell into a running application: `berth logs` shows what it writes, `berth run -- <command>` runs a command beside it.",
+  ssh: "berth run -it -- bash",
+  console: "berth run -it -- bash",
+  shell: "berth run -it -- bash",
   maintenance:
     "Berth has no maintenance page: `berth projects delete <slug>` takes an application off its hostname, `berth projects undelete <slug>` brings it back.",
   schedule: "berth cron",

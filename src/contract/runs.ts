@@ -11,6 +11,8 @@ const run = z.object({
   /** The number of the deployment whose image and variables it has. */
   deployment: z.number().int(),
   timeout_seconds: z.number().int(),
+  /** It has the terminal of a person. */
+  terminal: z.boolean(),
   /** Null before the end, and when the platform ended it. */
   exit_code: z.number().int().nullable(),
   requested_by: z.string(),
@@ -65,6 +67,8 @@ export const rows = [
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),
       /** How long the answer may wait for the end; what has not ended by then goes on. */
       wait_seconds: z.number().int().min(0).max(120).default(30),
+      /** It begins when `GET …/runs/:number/terminal` is opened, within a minute, and ends with that connection. */
+      terminal: z.boolean().default(false),
     }),
     result: withOutput,
     success: [201],
@@ -85,6 +89,19 @@ export const rows = [
     success: [200],
     large: true,
     summary: "Show a one-off command and what it wrote from an offset on, at most 64 KiB",
+  }),
+  row({
+    ...inProject,
+    name: "runs.terminal",
+    method: "GET",
+    path: "/v1/projects/:slug/runs/:number/terminal",
+    scope: "deployments:write",
+    params: runParams,
+    result: z.object({ run }),
+    success: [200],
+    errors: ["conflict"],
+    upgrades: true,
+    summary: "Show a command that was asked for with a terminal; with an upgrade to a WebSocket, run it there",
   }),
   row({
     ...inProject,

@@ -11,6 +11,7 @@ import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
 import { createAddressGuard } from "../kit/reachable-addresses.ts";
+import { createTerminals } from "../features/runs/runs.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
@@ -87,6 +88,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       notifiers: notifiersOf(config, log),
     },
     settings: settingsOf(config),
+    terminals: createTerminals(),
     ...httpsOf(config, log),
   };
   const leaveMachine = async () => {

@@ -1,3 +1,4 @@
+import type { Terminals } from "./runs/runs.ts";
 import type { ApiLimits } from "../contract/limits.ts";
 import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
 import type { Answer } from "../contract/client.ts";
@@ -49,6 +50,7 @@ export interface HandlerPlatform {
   };
   readonly addresses: Addresses;
   readonly settings: { readonly disk: DiskLimits };
+  readonly terminals: Terminals;
   readonly domains: DomainSettings;
   readonly version: string;
   /** Whether this machine may run the code of an organization. */

@@ -1,6 +1,6 @@
 import { Agent, request, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 
 /** The HTTP API of a Docker engine on its unix socket. */
 export interface DockerApi {
@@ -8,6 +8,8 @@ export interface DockerApi {
   call<T>(call: DockerCall): Promise<T>;
   /** Sends a request and resolves with the open answer, whose head says that it succeeded. The caller reads or destroys it. */
   stream(call: DockerCall): Promise<IncomingMessage>;
+  /** Sends a request that turns its connection into a stream of bytes both ways. */
+  upgrade(call: DockerCall): Promise<Duplex>;
   close(): void;
 }
 
@@ -45,6 +47,7 @@ export function openDockerApi(socketPath: string): DockerApi {
       const answer = await text(await stream(call));
       return (answer === "" ? undefined : JSON.parse(answer)) as T;
     },
+    upgrade: (call) => sendUpgrade(socketPath, call),
     close: () => agent.destroy(),
   };
 }
@@ -99,6 +102,22 @@ function send(to: { socketPath: string; agent: Agent }, call: DockerCall): Promi
     const tar = call.body as Readable;
     tar.once("error", (error) => sent.destroy(error));
     tar.pipe(sent);
+  });
+}
+
+function sendUpgrade(socketPath: string, call: DockerCall): Promise<Duplex> {
+  const path = `/${dockerApiVersion}${call.path}${queryOf(call)}`;
+  const headers = { connection: "Upgrade", upgrade: "tcp", "content-length": "0" };
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, headers, method: call.method ?? "GET", path, agent: false });
+    sent.once("error", reject).once("upgrade", (_, socket, head) => {
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    sent.once("response", (answer) => {
+      text(answer).then((said) => reject(new DockerRefused(call, answer.statusCode ?? 0, messageIn(said))), reject);
+    });
+    sent.end();
   });
 }
 

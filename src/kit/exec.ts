@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type StdioOptions } from "node:child_process"
 import { openSync, closeSync } from "node:fs";
 import { setPriority } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { companionsFile } from "./tenant-group.ts";
 
@@ -24,6 +24,8 @@ export interface ExecOptions {
   readonly isBackground?: boolean;
   /** So many pipes to talk through, both ways: the child's descriptors from 3 on, and this side's `child.stdio[3]` and so on. */
   readonly pipes?: number;
+  /** Descriptor 3 is a pipe to talk through, before `fds`. */
+  readonly controlled?: boolean;
   /** The child leads a process group of its own, and what ends it (time-out, abort) ends the whole group. */
   readonly ownGroup?: boolean;
 }
@@ -35,9 +37,14 @@ export interface RunOptions extends ExecOptions {
   readonly signal?: AbortSignal;
   /** How much of each stream is kept (the newest part). Default 1 MiB. */
   readonly maxOutputBytes?: number;
-  readonly onStdout?: (chunk: Buffer) => void;
-  readonly onStderr?: (chunk: Buffer) => void;
+  /** The program writes no more while a promise that this returns is pending. */
+  readonly onStdout?: OutputListener;
+  readonly onStderr?: OutputListener;
+  /** What the program reads from descriptor 3; `fds` begin with 4 then. */
+  readonly control?: Readable;
 }
+
+type OutputListener = (chunk: Buffer) => void | Promise<void>;
 
 /** How a process ended. `exitCode` is null when a signal ended it. */
 export interface ExecResult {
@@ -66,11 +73,14 @@ const killAfterMs = 2000;
 
 /** Runs to the end and says how it ended; throws only when the program cannot be started. */
 export async function run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
-  const child = start(command, options);
-  const stdout = keepNewest(child.stdout, options.maxOutputBytes, options.onStdout);
-  const stderr = keepNewest(child.stderr, options.maxOutputBytes, options.onStderr);
-  const limit = limitTime(child, options);
-  feed(child, options.stdin);
+  const child = start(command, { ...options, ...(options.control === undefined ? {} : { controlled: true }) });
+  const stopping = new AbortController();
+  const { maxOutputBytes: limitBytes } = options;
+  const stdout = keepNewest(child.stdout, { limitBytes, listen: options.onStdout, stopping: stopping.signal });
+  const stderr = keepNewest(child.stderr, { limitBytes, listen: options.onStderr, stopping: stopping.signal });
+  const limit = limitTime(child, options, () => stopping.abort());
+  feed(child.stdin, options.stdin);
+  if (options.control !== undefined) feed(child.stdio[3] as Writable, options.control);
   try {
     const ended = await ending(child);
     return { ...ended, stdout: stdout(), stderr: stderr(), timedOut: limit.timedOut() };
@@ -89,7 +99,8 @@ export async function runOk(command: Command, options: RunOptions = {}): Promise
 /** Starts a child with pipes on stdin, stdout and stderr, for callers who stream. */
 export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
   const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
-  const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...(options.fds ?? []), ...pipes];
+  const control: "pipe"[] = options.controlled ? ["pipe"] : [];
+  const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...control, ...(options.fds ?? []), ...pipes];
   const child = spawn(command.file, [...command.args], { ...placement(options), stdio });
   if (options.isBackground && child.pid !== undefined) lowerPriority(child.pid);
   return child as ChildProcess & PipedStreams;
@@ -169,11 +180,23 @@ function placement(options: ExecOptions) {
   };
 }
 
-function keepNewest(stream: Readable, limit = defaultMaxOutputBytes, listen?: (chunk: Buffer) => void): () => string {
+interface KeptOutput {
+  readonly limitBytes: number | undefined;
+  readonly listen: OutputListener | undefined;
+  /** From then on a slow listener holds nothing up. */
+  readonly stopping: AbortSignal;
+}
+
+function keepNewest(stream: Readable, { limitBytes: limit = defaultMaxOutputBytes, listen, stopping }: KeptOutput) {
+  stopping.addEventListener("abort", () => stream.resume(), { once: true });
   let chunks: Buffer[] = [];
   let size = 0;
   stream.on("data", (chunk: Buffer) => {
-    listen?.(chunk);
+    const taken = listen?.(chunk);
+    if (taken !== undefined && !stopping.aborted) {
+      stream.pause();
+      void taken.catch(() => {}).finally(() => stream.resume());
+    }
     chunks.push(chunk);
     size += chunk.length;
     if (size <= 2 * limit) return;
@@ -184,18 +207,19 @@ function keepNewest(stream: Readable, limit = defaultMaxOutputBytes, listen?: (c
   return () => Buffer.concat(chunks).subarray(-limit).toString("utf8");
 }
 
-function feed(child: ChildProcess & PipedStreams, input: RunOptions["stdin"]): void {
+function feed(stdin: Writable, input: RunOptions["stdin"]): void {
   // A program may end before it has read everything; EPIPE is then no fault of ours.
-  child.stdin.on("error", () => {});
-  if (input === undefined) child.stdin.end();
-  else if (typeof input === "string" || input instanceof Uint8Array) child.stdin.end(input);
-  else pipeline(input, child.stdin).catch(() => child.stdin.destroy());
+  stdin.on("error", () => {});
+  if (input === undefined) stdin.end();
+  else if (typeof input === "string" || input instanceof Uint8Array) stdin.end(input);
+  else pipeline(input, stdin).catch(() => stdin.destroy());
 }
 
-function limitTime(child: ChildProcess, options: RunOptions) {
+function limitTime(child: ChildProcess, options: RunOptions, onStop: () => void) {
   let timedOut = false;
   let kill: NodeJS.Timeout | undefined;
   const stop = () => {
+    onStop();
     signalTo(child, "SIGTERM", options);
     kill = setTimeout(() => signalTo(child, "SIGKILL", options), killAfterMs);
   };

@@ -3,7 +3,16 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../kit/until.ts";
 import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
+import { atTerminal } from "../../test/support/at-terminal.ts";
 import { guardMs } from "../../test/support/eventually.ts";
+
+const talker = `
+const size = () => process.stdout.columns + "x" + process.stdout.rows;
+console.log(process.env.TERM, size());
+process.stdout.on("resize", () => console.log("resized", size()));
+process.on("SIGINT", () => console.log("interrupted"));
+process.stdin.on("data", (text) => console.log("<" + String(text).trim() + ">")).on("end", () => process.exit(7));
+`;
 
 /** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */
 export interface RuntimeFixture {
@@ -306,6 +315,39 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
         });
         assert.equal(heard.join(""), "firstlast");
       }
+    });
+
+    it("gives a command a terminal: input, sizes, Ctrl-C, Ctrl-D and the exit code", async () => {
+      const image_ref = await fixture.makeImage(project, { "server.js": server, "talk.js": talker }, "node server.js");
+      const person = atTerminal();
+      const running = runtime.runOnce(workload({ image_ref }), {
+        ...task("exec node talk.js"),
+        ...{ onOutput: person.onOutput, terminal: person.terminal },
+      });
+      await person.sees("100x30");
+      await person.sees("xterm-256color ");
+      person.types("hello\r");
+      await person.sees("<hello>");
+      person.resizes({ columns: 120, rows: 50 });
+      await person.sees("resized 120x50");
+      person.types("\x03");
+      await person.sees("interrupted");
+      person.types("\x04");
+      assert.deepEqual(await running, { outcome: "exited", code: 7, out_of_memory: false });
+      assert.match(person.seen(), /hello\r\n<hello>\r\n/);
+    });
+
+    it("waits with a terminal's output for a person who reads slowly, and ends a shell with all it started", async () => {
+      const person = atTerminal({ isSlow: true });
+      const cancel = new AbortController();
+      const running = runtime.runOnce(workload(), {
+        ...task("sh -c 'yes & yes'"),
+        ...{ signal: cancel.signal, onOutput: person.onOutput, terminal: person.terminal },
+      });
+      await person.sees("y");
+      assert.ok(person.seen().length < 1024 * 1024);
+      cancel.abort();
+      assert.deepEqual(await running, { outcome: "cancelled" });
     });
 
     it("lets code change its own folder, and the next run finds the release as it was built", async () => {

@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+
 /**
  * Runs released images on this machine. A workload is one process type of one deployment: a command of an image with an environment. The caller decides which replicas
  * run and numbers their starts; the runtime starts, reports and ends them.
@@ -143,7 +145,26 @@ export interface OneOffCommand {
   readonly timeoutMs: number;
   readonly silenceMs: number;
   readonly signal: AbortSignal;
-  readonly onOutput: (chunk: Buffer) => void;
+  /** The command waits while a promise that this returns is pending. */
+  readonly onOutput: (chunk: Buffer) => void | Promise<void>;
+  /** The command gets a terminal with this input; without one it has no input. */
+  readonly terminal?: Terminal;
+}
+
+/** The terminal of a person. Ctrl-C and the like are bytes of its input. */
+export interface Terminal {
+  /** The value of TERM. */
+  readonly type: string;
+  readonly size: TerminalSize;
+  /** Its end is Ctrl-D. */
+  readonly input: Readable;
+  /** Calls back for each new size. */
+  onResize(listener: (size: TerminalSize) => void): void;
+}
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
 }
 
 export type OneOffResult =

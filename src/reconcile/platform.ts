@@ -2,6 +2,7 @@ import type { HttpsNames } from "../features/certificates/certificates.ts";
 import type { DomainSettings } from "../features/domains/domains.ts";
 import type { HistoryRetention } from "../features/activity/activity.ts";
 import type { DiskLimits } from "../features/disk/disk.ts";
+import type { Terminals } from "../features/runs/runs.ts";
 import type { MetricRetention } from "../features/metrics/metrics.ts";
 import type { Log } from "../kit/log.ts";
 import type { Builder, BuildLimits } from "../ports/builder.ts";
@@ -56,6 +57,8 @@ export interface Platform {
     readonly outgoingHttp: OutgoingHttp;
   };
   readonly ingestOutput: IngestOutput;
+  /** Terminals that are open in this process. */
+  readonly terminals: Terminals;
   readonly settings: ReconcileSettings;
   readonly domains: DomainSettings;
   readonly certificates: CertificateSettings;

@@ -55,7 +55,7 @@ const defaultMemoryBytes = 64 * 1024 * 1024;
 /** Makes the command line that enters the sandbox. Its descriptors carry the environment, so that no argument holds a secret. */
 export function compose(plan: Composition): Composed {
   if (isMounted(plan)) refuseLinkedTargets(mounts(plan));
-  const fds = new Descriptors(plan.stateDir);
+  const fds = new Descriptors(plan.stateDir, plan.spec.controlled ? 4 : 3);
   try {
     const words = [
       ...["/bin/sh", join(folder, "enter.sh"), ...plan.groupFiles, "--"],
@@ -70,16 +70,18 @@ export function compose(plan: Composition): Composed {
   }
 }
 
-/** Descriptors in the order the child gets them: 3, 4, 5 … */
+/** Descriptors in the order the child gets them: `first`, and so on. */
 class Descriptors {
   readonly list: number[] = [];
   readonly #fallbackDir: string;
-  constructor(fallbackDir: string) {
+  readonly #first: number;
+  constructor(fallbackDir: string, first: number) {
     this.#fallbackDir = fallbackDir;
+    this.#first = first;
   }
   add(bytes: Uint8Array | string): number {
     this.list.push(anonymousFile(bytes, this.#fallbackDir));
-    return this.list.length + 2;
+    return this.#first + this.list.length - 1;
   }
   addArguments(args: readonly string[]): number {
     return this.add(`${args.join("\0")}\0`);

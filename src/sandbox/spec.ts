@@ -25,6 +25,8 @@ export interface SandboxSpec {
   readonly homeBytes?: number;
   readonly network: SandboxNetwork;
   readonly limits: SandboxLimits | null;
+  /** The command reads a control stream from descriptor 3: `control` of the run. */
+  readonly controlled?: boolean;
 }
 
 /**

@@ -655,6 +655,8 @@ export interface RunTable {
   created_at: Generated<Timestamp>;
   started_at: Timestamp | null;
   finished_at: Timestamp | null;
+  terminal: Generated<boolean>;
+  token_id: string | null;
 }
 
 export interface SshKeyTable {

@@ -224,6 +224,16 @@ export function dataRows(subject: () => Subject): void {
     assert.ok(Array.isArray(body.findings) && body.project.slug === "shop");
   });
 
+  it("a command with a terminal waits for the one who asked", async () => {
+    const path = "/v1/projects/shop/runs";
+    const asked = await subject().expect(201, "POST", path, { body: { command: "sh", terminal: true } });
+    const { number, status } = asked.body.run;
+    assert.equal(status, "queued");
+    assert.equal((await subject().expect(200, "GET", `${path}/${number}/terminal`)).body.run.number, number);
+    const { run } = (await subject().expect(200, "POST", `${path}/${number}/cancel`)).body;
+    assert.equal(run.status, "cancelled");
+  });
+
   it("GET timeline shows what changed", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline");
     assert.ok(body.timeline.length > 0);

@@ -163,6 +163,13 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 409,
   },
   "runs.get": { ...ofProject, scope: "deployments:read", method: "GET", path: inProject("/runs/1"), allowed: 404 },
+  "runs.terminal": {
+    ...ofProject,
+    scope: "deployments:write",
+    method: "GET",
+    path: inProject("/runs/1/terminal"),
+    allowed: 404,
+  },
   "runs.cancel": {
     ...ofProject,
     scope: "deployments:write",

@@ -126,9 +126,9 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
     ...(apps.builds === "broken" ? { image_ref: broken } : {}),
   });
   const builder = { build: async () => ({ outcome: "built", image: built() }) };
-  const { db, vault, wakeups, clock } = api.platform;
+  const { db, vault, wakeups, clock, terminals } = api.platform;
   const rows = {
-    ...{ db, vault, wakeups, clock, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
+    ...{ db, vault, wakeups, clock, terminals, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
     ports: { runtime, logStore, edge, repositories, builder, postgresHost, dataDisk },
     settings: { ...releaseTestSettings, edgeConfirmMs: options.edgeConfirmMs ?? 60_000 },
     ...withoutCertificates(),

@@ -5,6 +5,7 @@ import type { HandlerPlatform } from "../../src/features/context.ts";
 import { insertToken } from "../../src/features/tokens/queries.ts";
 import { hashOf, newTokenText, prefixOf } from "../../src/features/tokens/rules.ts";
 import { createHttpServer, type HttpOptions } from "../../src/http/server.ts";
+import { createTerminals } from "../../src/features/runs/runs.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { DomainSettings } from "../../src/features/domains/domains.ts";
@@ -117,6 +118,7 @@ async function makeWorld(
     },
     version: "0.0.0-test",
     admitsCode: () => true,
+    terminals: createTerminals(),
   };
 }
 

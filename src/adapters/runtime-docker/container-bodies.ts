@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { certificateVariables } from "../../sandbox/certificates.ts";
-import type { InstanceKey, LocalService, Workload } from "../../ports/runtime.ts";
+import type { InstanceKey, LocalService, Terminal, Workload } from "../../ports/runtime.ts";
 import type { OpenedImage } from "./image-trees.ts";
 
 /** By these labels the runtime finds what it made: rows come and go, containers say themselves what they are. */
@@ -70,6 +70,8 @@ export interface AppContainer {
   readonly ociRuntime: string | null;
   /** Runs in a shell; null: the image's own command. */
   readonly command: string | null;
+  /** It gets a terminal of this type and size. */
+  readonly terminal?: Pick<Terminal, "type" | "size"> | undefined;
 }
 
 /** The application itself: an unprivileged user in a read-only root, with its folder, its storage and memory for temporary files. */
@@ -86,6 +88,7 @@ export function appBody(app: AppContainer): object {
     Env: Object.entries(environment(app)).map(([name, value]) => `${name}=${value}`),
     Labels: app.labels,
     ...(app.command === null ? {} : { Entrypoint: ["/bin/sh", "-c"], Cmd: [app.command] }),
+    ...(app.terminal === undefined ? {} : { Tty: true, OpenStdin: true, StdinOnce: true }),
     // Berth probes by itself; a probe of the engine's would run as the application.
     Healthcheck: { Test: ["NONE"] },
     HostConfig: {
@@ -107,12 +110,13 @@ export function appBody(app: AppContainer): object {
       MemorySwap: workload.limits.memoryBytes,
       NanoCpus: Math.round(Math.min(workload.limits.cpus, app.processors) * 1e9),
       LogConfig: { Type: "json-file", Config: { "max-size": `${logFileMib}m`, "max-file": "2" } },
+      ...(app.terminal === undefined ? {} : { ConsoleSize: [app.terminal.size.rows, app.terminal.size.columns] }),
       ...(app.ociRuntime === null ? {} : { Runtime: app.ociRuntime }),
     },
   };
 }
 
-function environment({ workload, image, certificates }: AppContainer): Record<string, string> {
+function environment({ workload, image, certificates, terminal }: AppContainer): Record<string, string> {
   return {
     HOME: "/home/app",
     LANG: "C.UTF-8",
@@ -120,6 +124,7 @@ function environment({ workload, image, certificates }: AppContainer): Record<st
     ...image.env,
     ...workload.env,
     STORAGE_DIR: "/storage",
+    ...(terminal === undefined ? {} : { TERM: terminal.type }),
     ...(workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" }),
   };
 }

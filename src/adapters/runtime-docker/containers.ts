@@ -83,9 +83,16 @@ export function toInstance(
   };
 }
 
-export async function startContainer(api: DockerApi, name: string, body: object): Promise<string> {
+/** `beforeStart` sees the container that is made and does not run yet. */
+export async function startContainer(
+  api: DockerApi,
+  name: string,
+  body: object,
+  beforeStart?: (id: string) => Promise<void>,
+): Promise<string> {
   const query = { name };
   const { Id: id } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", query, body });
+  await beforeStart?.(id);
   await api.call({ method: "POST", path: `/containers/${id}/start` });
   return id;
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { until } from "../../kit/until.ts";
-import type { InstanceKey, Workload } from "../../ports/runtime.ts";
+import type { InstanceKey, Terminal, Workload } from "../../ports/runtime.ts";
 import { appBody, labelsOf, networkBody, type ContainerRole } from "./container-bodies.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
 import { appTree, emptyImage, openImage, type OpenedImage } from "./image-trees.ts";
@@ -24,6 +24,8 @@ export interface Run {
   readonly key: InstanceKey;
   readonly role: Extract<ContainerRole, "app" | "once">;
   readonly command: (image: OpenedImage) => string | null;
+  readonly terminal?: Terminal | undefined;
+  readonly beforeStart?: (id: string) => Promise<void>;
 }
 
 /** Starts the container of the network, then that of the application. A fault leaves neither behind. */
@@ -47,8 +49,9 @@ export async function startContainers(parts: DockerParts, run: Run): Promise<Sta
       certificates: parts.certificates,
       processors: engine.processors,
       ociRuntime: parts.options.ociRuntime ?? null,
+      terminal: run.terminal,
     });
-    return { name, app: await startContainer(parts.api, name, body) };
+    return { name, app: await startContainer(parts.api, name, body, run.beforeStart) };
   } catch (fault) {
     await removeContainers(parts, name).catch(() => {});
     throw fault;

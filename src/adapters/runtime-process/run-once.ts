@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.ts";
+import { inTerminal } from "./in-terminal.ts";
 import { sandboxSpec, shellWords, type ProcessRuntimeOptions } from "./settings.ts";
 
 /** Runs one command of the workload's image to its end, in a sandbox that lives no longer than this process. */
@@ -19,13 +20,19 @@ export async function runOnce(
   };
   const onOutput = (chunk: Buffer) => {
     heard();
-    task.onOutput(chunk);
+    return task.onOutput(chunk);
   };
+  const terminal = task.terminal && inTerminal(task.terminal, task.command);
   heard();
   try {
     const result = await options.sandbox.run(
-      { ...spec, env, network: { kind: "egress", reach: workload.reach }, argv: shellWords(task.command) },
       {
+        ...{ ...spec, env: { ...env, ...terminal?.env }, network: { kind: "egress", reach: workload.reach } },
+        argv: terminal?.argv ?? shellWords(task.command),
+        controlled: terminal !== undefined,
+      },
+      {
+        ...(terminal === undefined ? {} : { stdin: terminal.input, control: terminal.control }),
         timeoutMs: task.timeoutMs,
         signal: AbortSignal.any([task.signal, silence.signal]),
         onStdout: onOutput,

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startNode } from "../../../test/support/node-process.ts";
 import { start } from "../../kit/exec.ts";
-import { isAlive } from "../../kit/processes.ts";
+import { isAlive, processIds } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import type { Instance, Workload } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
@@ -28,6 +28,17 @@ http.createServer((request, response) => {
 }).listen(process.env.PORT);`;
 const waitMs = guardMs;
 const first = { ordinal: 0, attempt: 1 };
+
+/** The processes of this machine that sleep for so long. */
+function processesWith(mark: string): readonly number[] {
+  return processIds().filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8") === `sleep\0${mark}\0`;
+    } catch {
+      return false;
+    }
+  });
+}
 
 describe("applications of the process runtime", () => {
   const root = mkdtempSync(join(tmpdir(), "berth-survival-"));
@@ -64,6 +75,21 @@ describe("applications of the process runtime", () => {
   after(async () => {
     await ground.close();
     rmSync(root, { recursive: true, force: true });
+  });
+
+  it("leave no process of a terminal behind when the control plane is killed", async () => {
+    const mark = `86${process.pid}`;
+    const script = join(import.meta.dirname, "test-terminal-plane.ts");
+    const command = `sleep ${mark} & echo begun; exec sleep ${mark}`;
+    runtime.close();
+    const plane = startNode([script, root, JSON.stringify(workload()), command]);
+    await once(plane.stdout, "data");
+    assert.equal(processesWith(mark).length >= 2, true);
+    plane.kill("SIGKILL");
+    await once(plane, "close");
+    const left = () => processesWith(mark).length;
+    assert.ok(await until(async () => left() === 0 || undefined, { timeoutMs: waitMs }), `${left()} are left`);
+    runtime = await ground.open();
   });
 
   it("answer every request while the control plane is killed, and the next one adopts them and learns their exit codes", async () => {

@@ -6,6 +6,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { ApplicationExit, CliError, usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
+import { runInTerminal } from "../run-in-terminal.ts";
 import { table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 
@@ -24,7 +25,7 @@ interface RunOptions {
   interactive?: boolean;
   tty?: boolean;
   detach?: boolean;
-  timeout: string;
+  timeout?: string;
   deployment?: string;
 }
 
@@ -34,31 +35,30 @@ function addRun(program: Command, ctx: CliContext): void {
     summary: "Run a command once in the application's image, with its variables, database and storage",
     examples: [
       "berth run -- npm run seed",
+      "berth run -it -- bash",
       "berth run --detach -- python manage.py reindex",
       "berth run -p demo 'ls | wc -l'",
     ],
   })
     .option("-d, --detach", "don't wait; `berth runs log <number>` shows the output")
-    .option("--timeout <seconds>", "end it after so many seconds", "600")
-    .option("--deployment <number>", "in the image of this deployment; the active one if left out")
-    // What users of other tools type.
-    .addOption(new Option("-i, --interactive").hideHelp())
+    .option("-i, --interactive", "with a terminal, as -it: for a shell and what asks questions")
     .addOption(new Option("-t, --tty").hideHelp())
+    .option("--timeout <seconds>", "end it after so many seconds (default: 600, in a terminal 14400)")
+    .option("--deployment <number>", "in the image of this deployment; the active one if left out")
     .action(async (words: string[], options: RunOptions) => {
-      if (options.interactive || options.tty)
-        throw usageError(
-          "Berth gives a command no terminal and no input.",
-          "Leave out -i and -t: `berth run -- <command>`.",
-        );
+      const terminal = options.interactive === true || options.tty === true;
+      if (terminal && options.detach === true) throw usageError("Leave out --detach: a terminal needs somebody there.");
       const slug = await currentProject(ctx);
       const client = await ctx.client();
-      const timeout_seconds = wholeNumber(options.timeout, "--timeout", { least: 1, most: 86_400 });
+      const given = options.timeout ?? (terminal ? "14400" : "600");
+      const timeout_seconds = wholeNumber(given, "--timeout", { least: 1, most: 86_400 });
       const deployment =
         options.deployment === undefined
           ? {}
           : { deployment: wholeNumber(options.deployment, "--deployment", { least: 1, most: 999_999_999 }) };
-      const body = { command: commandLine(words), timeout_seconds, wait_seconds: 0, ...deployment };
+      const body = { command: commandLine(words), timeout_seconds, wait_seconds: 0, terminal, ...deployment };
       const begun = await client.call("runs.create", { params: { slug }, body });
+      if (terminal) return runInTerminal(ctx, slug, begun.run.number);
       if (options.detach === true)
         return ctx.output.result(begun, () => `Running in the background: \`berth runs log ${begun.run.number} -f\``);
       return await followToTheEnd(ctx, client, { slug, begun });

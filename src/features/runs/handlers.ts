@@ -16,15 +16,16 @@ export const runs: Handlers<"runs"> = {
 
   async create(ctx, { body }) {
     const { key } = ctx.project;
-    const { command, timeout_seconds, wait_seconds } = body;
+    const { command, timeout_seconds, terminal } = body;
+    const wait_seconds = terminal ? 0 : body.wait_seconds;
     await lockProject(ctx.tx, key);
     const found = await queries.runnableDeployment(ctx.tx, key, body.deployment);
     if (found === undefined) return refuseDeployment(ctx, body.deployment);
     if ((await queries.openRuns(ctx.tx, key)) >= limits.runs_open)
       return ctx.fail("conflict", { error: `${limits.runs_open} commands of this project have not ended yet.` });
     const deployment = { deployment_id: found.id, deployment: found.number };
-    const wanted = { ...key, ...deployment, command, timeout_seconds, requested_by: ctx.caller.token_name };
-    const { number } = await queries.insertRun(ctx.tx, { ...wanted, id: newId("run") });
+    const wanted = { ...key, ...deployment, command, timeout_seconds, terminal, requested_by: ctx.caller.token_name };
+    const { number } = await queries.insertRun(ctx.tx, { ...wanted, id: newId("run"), token_id: ctx.caller.token_id });
     await ctx.platform.wakeups.send(ctx.tx, "runs", key.project_id);
     // A command line may hold a secret, and the run's row has it.
     ctx.note({ target: `run ${number}`, detail: { number, deployment: found.number } });
@@ -36,6 +37,20 @@ export const runs: Handlers<"runs"> = {
       (await runWithOutput(ctx.platform, ctx.project.key, numberOf(params.number), query.offset)) ??
       ctx.fail("not_found")
     );
+  },
+
+  async terminal(ctx, { params }) {
+    const { key } = ctx.project;
+    const number = numberOf(params.number);
+    const [run, owner] = [await queries.getRun(ctx.tx, key, number), await queries.terminalOwner(ctx.tx, key, number)];
+    if (run === undefined || owner === undefined) return ctx.fail("not_found");
+    if (!ctx.isUpgrade) return { run };
+    if (owner.token_id !== ctx.caller.token_id)
+      return ctx.fail("conflict", { error: "Another token asked for this terminal." });
+    if (run.status !== "queued")
+      return ctx.fail("conflict", { error: "The terminal was opened already, or not in time." });
+    const { terminals, wakeups, db } = ctx.platform;
+    return ctx.tunnel((tunnel) => terminals.serve(run.id, tunnel, () => wakeups.send(db, "runs", key.project_id)));
   },
 
   async cancel(ctx, { params }) {

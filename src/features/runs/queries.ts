@@ -5,6 +5,7 @@ import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 const shown = [
   ...(["id", "number", "status", "command", "deployment", "timeout_seconds", "exit_code", "requested_by"] as const),
+  "terminal",
   ...(["created_at", "started_at", "finished_at"] as const),
 ] as const;
 
@@ -39,6 +40,20 @@ export interface NewRun extends ProjectKey {
   readonly command: string;
   readonly timeout_seconds: number;
   readonly requested_by: string;
+  readonly terminal: boolean;
+  readonly token_id: string;
+}
+
+/** The token that asked for a run with a terminal; undefined for other runs. */
+export async function terminalOwner(db: Db | Tx, { org_id, project_id }: ProjectKey, number: number) {
+  return db
+    .selectFrom("run")
+    .select("token_id")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("number", "=", number)
+    .where("terminal", "=", true)
+    .executeTakeFirst();
 }
 
 /** The project must be locked. */
@@ -95,6 +110,7 @@ export interface TakenRun {
   readonly deployment_id: string;
   readonly command: string;
   readonly timeout_seconds: number;
+  readonly terminal: boolean;
   readonly fence: number;
   /** Its control plane died in the middle. */
   readonly abandoned: boolean;
@@ -105,15 +121,40 @@ export async function takeRun(db: Db, owner: string, underWay: readonly string[]
   const { rows } = await sql<TakenRun>`
     with chosen as (
       select id, status = 'running' as abandoned from run
-      where (status = 'queued' or (status = 'running' and lease_until <= now())) and ${isNoneOf(underWay)}
+      where ((status = 'queued' and not terminal) or (status = 'running' and lease_until <= now())) and ${isNoneOf(underWay)}
       order by created_at for update skip locked limit 1)
     update run r set status = 'running', started_at = coalesce(r.started_at, now()), lease_owner = ${owner}, lease_until = ${freshLease},
       fence = r.fence + 1
     from chosen where r.id = chosen.id
-    returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.fence, chosen.abandoned`.execute(
+    returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.terminal, r.fence, chosen.abandoned`.execute(
     db,
   );
   return rows[0];
+}
+
+/** Takes a run whose terminal is open in this process. */
+export async function takeTerminal(db: Db, owner: string, open: readonly string[]): Promise<TakenRun | undefined> {
+  if (open.length === 0) return undefined;
+  const { rows } = await sql<TakenRun>`
+    with chosen as (
+      select id from run where status = 'queued' and terminal and id = any(${open}::text[]) order by created_at for update skip locked limit 1)
+    update run r set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = r.fence + 1
+    from chosen where r.id = chosen.id
+    returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.terminal, r.fence, false as abandoned`.execute(
+    db,
+  );
+  return rows[0];
+}
+
+/** Ends runs whose terminal nobody opened within a minute. */
+export async function closeUnopened(db: Db): Promise<void> {
+  await sql`update run set status = 'cancelled', finished_at = now()
+    where terminal and status = 'queued' and created_at < now() - interval '1 minute'`.execute(db);
+}
+
+export async function isQueued(db: Db, id: string): Promise<boolean> {
+  const row = await db.selectFrom("run").select("status").where("id", "=", id).executeTakeFirst();
+  return row?.status === "queued";
 }
 
 /** Whether a run may go on: not cancelled, and its project may be served. */

@@ -1,5 +1,15 @@
 import { workloadSource, web } from "../../features/deployments/deployments.ts";
-import { endRun, mayGoOn, takeRun, type RunEnd, type TakenRun } from "../../features/runs/runs.ts";
+import {
+  closeUnopened,
+  endRun,
+  isQueued,
+  mayGoOn,
+  takeRun,
+  takeTerminal,
+  type RunEnd,
+  type TakenRun,
+  type TerminalSession,
+} from "../../features/runs/runs.ts";
 import { linkSignals } from "../../kit/link-signals.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { OneOffResult } from "../../ports/runtime.ts";
@@ -11,6 +21,7 @@ import type { Platform } from "../platform.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 
 const concurrent = 8;
+const concurrentTerminals = 16;
 const pollEveryMs = 300;
 
 /** Runs one-off commands, each once: one whose control plane died is closed, never begun again. */
@@ -18,8 +29,17 @@ export function runsTask(platform: Platform, wake: () => void): Task {
   const { db, log, owner } = platform;
   const work = createLeasedWork<TakenRun>(db, log, {
     ...{ table: "run", owner, limit: concurrent },
-    take: (underWay) => takeRun(db, owner, underWay),
-    work: (run, lease, signal) => perform(platform, run, { lease, signal }),
+    take: (underWay) => takeRun(db, owner, [...underWay, ...terminals.underWay()]),
+    work: async (run, lease, signal) => {
+      if (run.abandoned) return endRun(db, lease, "interrupted", null);
+      await perform(platform, run, { lease, signal });
+    },
+    broken: (_, lease) => endRun(db, lease, "interrupted", null),
+  });
+  const terminals = createLeasedWork<TakenRun>(db, log, {
+    ...{ table: "run", owner, limit: concurrentTerminals },
+    take: () => takeTerminal(db, owner, platform.terminals.waiting()),
+    work: (run, lease, signal) => performInTerminal(platform, run, { lease, signal }),
     broken: (_, lease) => endRun(db, lease, "interrupted", null),
   });
   return {
@@ -28,34 +48,60 @@ export function runsTask(platform: Platform, wake: () => void): Task {
     topics: ["runs"],
     async run(signal) {
       await releaseDeadLeases(db, "run");
-      return { detail: `${await work.fill(signal, wake)} under way` };
+      await closeUnopened(db);
+      const count = (await work.fill(signal, wake)) + (await terminals.fill(signal, wake));
+      await endCancelled(platform);
+      return { detail: `${count} under way` };
     },
-    settle: () => work.settle(),
+    settle: async () => void (await Promise.all([work.settle(), terminals.settle()])),
   };
 }
 
 interface Held {
+  readonly session?: TerminalSession;
   readonly lease: Lease;
   readonly signal: AbortSignal;
 }
 
-async function perform(platform: Platform, run: TakenRun, { lease, signal }: Held): Promise<void> {
-  if (run.abandoned) return endRun(platform.db, lease, "interrupted", null);
+/** Terminals that wait for a run which was cancelled or not begun in time. */
+async function endCancelled({ db, terminals }: Platform): Promise<void> {
+  for (const id of terminals.waiting()) if (!(await isQueued(db, id))) terminals.take(id)?.end("cancelled", null);
+}
+
+async function performInTerminal(platform: Platform, run: TakenRun, { lease, signal }: Held): Promise<void> {
+  const session = platform.terminals.take(run.id);
+  if (session === undefined) return endRun(platform.db, lease, "cancelled", null);
+  try {
+    const { status, exitCode } = await perform(platform, run, { lease, signal, session });
+    session.end(status, exitCode);
+  } catch (cause) {
+    session.end("interrupted", null);
+    throw cause;
+  }
+}
+
+async function perform(platform: Platform, run: TakenRun, { lease, signal, session }: Held): Promise<Ended> {
   const source = await workloadSource(platform.db, run.org_id, run.deployment_id);
   const workload = await workloadOf(platform, source, web);
   const log = createBuildLog(platform, run.id, redactorOf(workload));
   const lines = createLineSplitter(log.line);
-  const watch = watchCancel(platform, run, signal);
+  const watch = watchCancel(platform, run, session === undefined ? signal : AbortSignal.any([signal, session.signal]));
+  const onOutput = (chunk: Buffer) => {
+    lines.push(chunk);
+    return session?.write(chunk);
+  };
   const timeoutMs = run.timeout_seconds * 1000;
   try {
     const result = await platform.ports.runtime.runOnce(workload, {
-      ...{ command: run.command, timeoutMs, silenceMs: timeoutMs, signal: watch.signal },
-      onOutput: lines.push,
+      ...{ timeoutMs, silenceMs: timeoutMs, signal: watch.signal, onOutput },
+      command: session === undefined ? run.command : asSession(run.command),
+      ...(session === undefined ? {} : { terminal: session.terminal }),
     });
     lines.end();
     await log.flush();
-    const { status, exitCode } = endOf(result, signal.aborted);
-    await endRun(platform.db, lease, status, exitCode);
+    const ended = endOf(result, signal.aborted);
+    await endRun(platform.db, lease, ended.status, ended.exitCode);
+    return ended;
   } finally {
     watch.end();
   }
@@ -78,7 +124,17 @@ function watchCancel({ db }: Platform, { id }: TakenRun, signal: AbortSignal) {
   };
 }
 
-function endOf(result: OneOffResult, stopping: boolean): { readonly status: RunEnd; readonly exitCode: number | null } {
+interface Ended {
+  readonly status: RunEnd;
+  readonly exitCode: number | null;
+}
+
+/** A shell around a single program would end by the Ctrl-C that the program survives. */
+function asSession(command: string): string {
+  return /^[\w@%+:,./-]+(?: [\w@%+=:,./' -]*)?$/.test(command) ? `exec ${command}` : command;
+}
+
+function endOf(result: OneOffResult, stopping: boolean): Ended {
   switch (result.outcome) {
     case "exited":
       return { status: result.code === 0 ? "succeeded" : "failed", exitCode: result.code };

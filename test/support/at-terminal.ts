@@ -1,0 +1,31 @@
+import { EventEmitter, once } from "node:events";
+import { PassThrough } from "node:stream";
+import type { Terminal, TerminalSize } from "../../src/ports/runtime.ts";
+
+/** A person at a terminal. A slow one reads what comes first, and no more. */
+export function atTerminal({ isSlow = false } = {}) {
+  const input = new PassThrough();
+  const output = new EventEmitter();
+  let text = "";
+  let resize: (size: TerminalSize) => void = () => {};
+  const terminal: Terminal = {
+    type: "xterm-256color",
+    size: { columns: 100, rows: 30 },
+    input,
+    onResize: (listener) => void (resize = listener),
+  };
+  return {
+    terminal,
+    onOutput: (chunk: Buffer) => {
+      text += chunk.toString();
+      output.emit("more");
+      return isSlow ? new Promise<void>(() => {}) : undefined;
+    },
+    types: (keys: string) => void input.write(keys),
+    resizes: (size: TerminalSize) => resize(size),
+    seen: () => text,
+    async sees(part: string) {
+      while (!text.includes(part)) await once(output, "more");
+    },
+  };
+}
