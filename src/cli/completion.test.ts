@@ -32,7 +32,7 @@ test("bash completes commands, their verbs, options and fixed words", async () =
       ["berth", "projects", "s"],
       ["show", "settings"],
     ],
-    [["berth", "-p", "demo", "logs", "--s"], ["--source"]],
+    [["berth", "-p", "demo", "logs", "--so"], ["--source"]],
     [["berth", "database", "c"], ["create"]],
     [["berth", "completion", "z"], ["zsh"]],
   ];
