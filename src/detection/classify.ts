@@ -53,10 +53,14 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
   pip: [
     {
       pattern:
-        /NewConnectionError|Name or service not known|Temporary failure in name resolution|ConnectionResetError|ProxyError|ConnectTimeoutError|ReadTimeoutError|SSLCertVerificationError/,
+        /NewConnectionError|Failed to fetch: `|Name or service not known|Temporary failure in name resolution|ConnectionResetError|ProxyError|ConnectTimeoutError|ReadTimeoutError|SSLCertVerificationError/,
       code: "registry_unreachable",
     },
-    { pattern: /do not match the hashes|THESE PACKAGES DO NOT MATCH/, code: "lock_integrity_mismatch" },
+    {
+      pattern: /do not match the hashes|THESE PACKAGES DO NOT MATCH|Hash mismatch for/,
+      code: "lock_integrity_mismatch",
+    },
+    { pattern: /[Ll]ockfile at `[^`]*` needs to be updated/, code: "lock_out_of_sync" },
     { pattern: /No matching distribution found|Could not find a version/, code: "dependency_not_found" },
     { pattern: /ensurepip is not available|No module named (?:venv|ensurepip|pip)/, code: "python_missing" },
     {

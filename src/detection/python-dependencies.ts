@@ -1,5 +1,6 @@
 import { parse } from "smol-toml";
 import { BuildRefused } from "./failures.ts";
+import { isFromRegistries, type UvProject } from "./python-uv.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** Names of packages that the application declares, in lower case with `-`. */
@@ -11,6 +12,8 @@ export interface Dependencies {
   readonly from: string;
   readonly texts: readonly string[];
   readonly isReusable: boolean;
+  /** uv installs instead of pip. */
+  readonly uv?: UvProject;
 }
 
 /** The packages that are named by the application itself; what those need in turn is not among them. */
@@ -27,8 +30,9 @@ function normalizeName(name: string): string {
 }
 
 export function findDependencies(tree: SourceTree): Dependencies {
-  if (tree.has("requirements.txt")) return fromRequirements(tree);
   const pyproject = tree.text("pyproject.toml");
+  if (pyproject !== null && tree.has("uv.lock")) return fromUv(pyproject, tree.text("uv.lock"));
+  if (tree.has("requirements.txt")) return fromRequirements(tree);
   if (pyproject !== null) return fromPyproject(pyproject);
   if (tree.has("setup.py"))
     return { args: ["."], from: "setup.py", texts: [tree.text("setup.py") ?? ""], isReusable: false };
@@ -55,6 +59,17 @@ function fromPyproject(text: string): Dependencies {
   const isPackage = manifest["build-system"] !== undefined || manifest["project"] === undefined;
   if (isPackage) return { args: ["."], from: "pyproject.toml", texts: [JSON.stringify(manifest)], isReusable: false };
   return { args: list, from: "pyproject.toml", texts: list, isReusable: true };
+}
+
+/** A lock file that is too large to be read here is installed at every build. */
+function fromUv(pyproject: string, lock: string | null): Dependencies {
+  const { texts } = fromPyproject(pyproject);
+  const settings = asTable(asTable(parseToml(pyproject, "pyproject.toml")["tool"])["uv"]);
+  const wish = settings["required-version"];
+  // A bare version means exactly that one.
+  const uv = typeof wish === "string" ? `uv${/^\d/.test(wish) ? "==" : ""}${wish}` : "uv";
+  const isReusable = lock !== null && isFromRegistries(lock);
+  return { args: [], from: "uv.lock", texts, isReusable, uv: { uv, lock: lock ?? "" } };
 }
 
 function fromPipfile(text: string): Dependencies {

@@ -27,6 +27,25 @@ test("requirements.txt comes before pyproject.toml before Pipfile", () => {
   );
 });
 
+test("uv.lock comes before all, is kept by its content, and every source that is no registry installs anew", () => {
+  const pyproject = '[project]\nname="x"\ndependencies=["flask","gunicorn"]\n';
+  const lock = (source: string) => `[[package]]\nname = "x"\nversion = "1"\nsource = { ${source} }\n`;
+  const files = { "pyproject.toml": pyproject, "uv.lock": lock('virtual = "."'), "requirements.txt": "a" };
+  const steps = (wish = "") =>
+    plan({ ...files, "pyproject.toml": pyproject + wish }).install?.steps.map(({ args }) => args.join(" ")) ?? [];
+  assert.match(steps()[2] ?? "", /^\/tmp\/uv\/bin\/uv sync --locked --no-dev --no-editable /);
+  assert.match(steps()[1] ?? "", / --target \/tmp\/uv uv$/);
+  assert.match(steps('[tool.uv]\nrequired-version = ">=0.9"\n')[1] ?? "", / uv>=0\.9$/);
+  assert.match(steps('[tool.uv]\nrequired-version = "0.9.1"\n')[1] ?? "", / uv==0\.9\.1$/);
+  const inputs = (source: string) => plan({ ...files, "uv.lock": lock(source) }).install?.inputs;
+  const registry = 'registry = "https://pypi.org/simple"';
+  assert.notDeepEqual(inputs(registry), inputs('virtual = "."'));
+  assert.notEqual(inputs(registry), null);
+  for (const source of ['editable = "."', 'virtual = "member"', 'git = "https://example.org/x"'])
+    assert.equal(inputs(source), null, source);
+  assert.match(start({ ...files, "app.py": "app = Flask(__name__)" }) ?? "", /^gunicorn /);
+});
+
 test("an install that depends on the source is not reused", () => {
   assert.notEqual(plan({ "requirements.txt": "flask\n-r requirements-base.txt" }).install?.inputs, null);
   assert.equal(plan({ "requirements.txt": "-e ." }).install?.inputs, null);

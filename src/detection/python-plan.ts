@@ -3,6 +3,7 @@ import { BuildRefused } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
 import type { BuildPlan, Start, Step } from "./plan.ts";
 import { pythonStart } from "./python-start.ts";
+import { uvSteps } from "./python-uv.ts";
 import { asTable, declaredPackages, findDependencies, parseToml, type Dependencies } from "./python-dependencies.ts";
 
 export interface PythonFacts extends PythonOfMachine {
@@ -54,7 +55,7 @@ function start(tree: SourceTree): Start {
 
 /** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
 export function isPython(tree: SourceTree): boolean {
-  if (["requirements.txt", "Pipfile", "setup.py", "manage.py"].some((file) => tree.has(file))) return true;
+  if (["requirements.txt", "Pipfile", "setup.py", "manage.py", "uv.lock"].some((file) => tree.has(file))) return true;
   if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
     return true;
   return (
@@ -93,7 +94,8 @@ function compatible(version: string): string {
 
 function installInputs(facts: PythonFacts, dependencies: Dependencies): readonly unknown[] | null {
   if (!dependencies.isReusable) return null;
-  return [facts.interpreter, facts.version, facts.home, facts.settings, dependencies.args, dependencies.texts];
+  const { args, texts, uv } = dependencies;
+  return [facts.interpreter, facts.version, facts.home, facts.settings, args, texts, ...(uv === undefined ? [] : [uv])];
 }
 
 function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependencies): Step[] {
@@ -142,6 +144,7 @@ function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependen
     otherwise: "install_failed",
     quiet: true,
   };
+  if (dependencies.uv !== undefined) return [create, ...uvSteps(dependencies.uv, home), compile];
   return dependencies.args.length === 0 ? [create, compile] : [create, install, compile];
 }
 

@@ -21,7 +21,7 @@ export const lockBeginningBytes = 4096;
 const manifests =
   /^(?:package\.json|Procfile|Pipfile|go\.mod|\.nvmrc|\.node-version|pyproject\.toml)$|\.py$|^(?:[^/]+\/){0,3}[^/]+\.go$/;
 const locks = /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock)$/;
-const requirements = /^requirements[^/]*\.txt$/;
+const requirements = /^(?:requirements[^/]*\.txt|uv\.lock)$/;
 const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
 /** How detection reads a file: its text, only its digest and beginning (`lock`), or not at all (null). */

@@ -182,6 +182,65 @@ HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
   });
 });
 
+describe("Python applications that uv has locked", { skip: withoutRegistry }, () => {
+  const source = `import os, itsdangerous, importlib.util as u
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Hello(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(f"{itsdangerous.__version__} {u.find_spec('uv')}".encode())
+HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
+`;
+  const pyproject = `[project]
+name = "web"
+version = "0.1.0"
+requires-python = ">=3.9"
+dependencies = ["itsdangerous==2.2.0"]
+`;
+  const uvLock = `version = 1
+revision = 5
+requires-python = ">=3.9"
+
+[[package]]
+name = "itsdangerous"
+version = "2.2.0"
+source = { registry = "https://pypi.org/simple" }
+sdist = { url = "https://files.pythonhosted.org/packages/9c/cb/8ac0172223afbccb63986cc25049b154ecfb5e85932587206f42317be31d/itsdangerous-2.2.0.tar.gz", hash = "sha256:e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", size = 54410, upload-time = "2024-04-16T21:28:15.614Z" }
+wheels = [
+    { url = "https://files.pythonhosted.org/packages/04/96/92447566d16df59b2a776c0fb82dbc4d9e07cd95062562af01e408583fc4/itsdangerous-2.2.0-py3-none-any.whl", hash = "sha256:c6242fc49e35958c8b15141343aa660db5fc54d4f13a1db01a3f5891b98700ef", size = 16234, upload-time = "2024-04-16T21:28:14.499Z" },
+]
+
+[[package]]
+name = "web"
+version = "0.1.0"
+source = { virtual = "." }
+dependencies = [
+    { name = "itsdangerous" },
+]
+
+[package.metadata]
+requires-dist = [{ name = "itsdangerous", specifier = "==2.2.0" }]
+`;
+  const files = { "main.py": source, "pyproject.toml": pyproject, "uv.lock": uvLock };
+
+  it("get what the lock file names, once, and no uv", async (t) => {
+    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.deepEqual(await visit(test, image), { status: 200, text: "2.2.0 None" });
+    const { lines } = await attempt(test.builder, { ...files, "note.txt": "changed" });
+    assert.ok(
+      lines.some((line) => line.includes("nothing changed")),
+      lines.join("\n"),
+    );
+  });
+
+  it("are refused where the lock file is older than pyproject.toml", async (t) => {
+    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
+    const changed = { ...files, "pyproject.toml": pyproject.replace("2.2.0", "2.1.2") };
+    const { outcome } = await attempt(test.builder, changed);
+    assert.equal(outcome.outcome === "failed" && outcome.failure.code, "lock_out_of_sync");
+  });
+});
+
 describe("Go applications", () => {
   it("are compiled into one program", async (t) => {
     if (test.options.goRoot === null) return t.skip("SKIPPED: no go");
