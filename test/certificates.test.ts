@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { randomBytes, X509Certificate } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { request } from "node:https";
@@ -24,6 +24,7 @@ import { answerChallenge, challengePrefix } from "../src/http/acme-challenges.ts
 import { silentLog } from "../src/kit/log.ts";
 import type { Challenge } from "../src/ports/certificate-issuer.ts";
 import { formatIdentity, ownIdentity } from "../src/kit/processes.ts";
+import { followSuggestions } from "../src/reconcile/certificates/follow-suggestions.ts";
 import { certificatesTask } from "../src/reconcile/certificates/certificates-task.ts";
 import { createDriver, type Task } from "../src/reconcile/driver.ts";
 import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
@@ -375,6 +376,50 @@ describe("certificates", { skip: withoutPebble }, () => {
     assert.equal(ssl_status, "active");
     assert.match(ssl_detail, /^Valid until .*, but not renewed yet\. No certificate is ordered: /);
     assert.equal(await visit("renew.example.com"), "the shop");
+  });
+
+  test("the status of an order says what it waits for, step by step", async () => {
+    const { db } = platform;
+    await sql`create table noted_step (number integer generated always as identity, detail text not null)`.execute(db);
+    await sql`create function note_step() returns trigger language plpgsql as
+      $$ begin insert into noted_step (detail) values (new.detail); return null; end $$`.execute(db);
+    await sql`create trigger note_step after update of detail on certificate for each row
+      when (new.hostname = 'steps.example.com') execute function note_step()`.execute(db);
+    const { ssl_status, ssl_detail } = await attach("steps.example.com", here);
+    assert.equal(ssl_status, "active", ssl_detail);
+    const { rows } = await sql<{ detail: string }>`select detail from noted_step order by number`.execute(db);
+    const steps = [/being ordered/, /verifies the name/, /being fetched/, /edges are loading it/, /^Valid until /];
+    assert.equal(rows.length, steps.length);
+    for (const [index, step] of steps.entries()) assert.match(rows[index]?.detail ?? "", step);
+  });
+
+  test("a renewal that the authority suggests earlier is brought forward, and one that it suggests later is not", async () => {
+    await attach("early.example.com", here);
+    const row = platform.db.selectFrom("certificate").select(["chain_pem", "not_after", "detail", "next_attempt_at"]);
+    const stored = () => row.where("hostname", "=", "early.example.com").executeTakeFirstOrThrow();
+    const { chain_pem, not_after, next_attempt_at: planned } = await stored();
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+    const suggest = async (start: Date, end: Date) => {
+      const authority = await startLimitedAuthority(1, { start, end });
+      await followSuggestions(platformWith(authority), new AbortController().signal);
+      await authority.close();
+      platformWith(pebble);
+      return authority.askedFor;
+    };
+    const asked = await suggest(inDays(65), inDays(66));
+    const { raw, serialNumber } = new X509Certificate(chain_pem ?? "");
+    const [key = "", serial = ""] = (asked[0] ?? "").split(".");
+    const keyHex = Buffer.from(key, "base64url").toString("hex");
+    assert.ok(
+      keyHex.length >= 40 && raw.includes(Buffer.from(`80${(keyHex.length / 2).toString(16)}${keyHex}`, "hex")),
+    );
+    assert.equal(Buffer.from(serial, "base64url").toString("hex").replace(/^00/, ""), serialNumber.toLowerCase());
+    assert.deepEqual((await stored()).next_attempt_at, planned);
+    const [from, to] = [inDays(3), inDays(4)];
+    await suggest(from, to);
+    const { next_attempt_at, detail } = await stored();
+    assert.ok(from <= new Date(next_attempt_at) && new Date(next_attempt_at) <= to, next_attempt_at);
+    assert.match(detail, new RegExp(`^Valid until ${new Date(not_after ?? "").toISOString()}; renewed from `));
   });
 
   test("an ended certificate is not shown to anybody: the name is served over HTTP and the status says so", async () => {

@@ -54,6 +54,12 @@ test("--wait goes on until the certificate that the platform orders is there, an
   const added = await user.berth(["domains", "add", "www.example.com", "--wait", "-p", "demo"]);
   assert.equal(added.exitCode, 0, added.stderr);
   assert.match(added.stdout, /www\.example\.com is served over HTTPS\./);
+  const steps = Array.from(added.stdout.matchAll(/^ +\d+\.\d s +(.*)$/gm), ([, step]) => step);
+  assert.deepEqual(steps, [
+    "The DNS records lead here, and the name is served over HTTP.",
+    "The certificate is being ordered.",
+    "The name is served over HTTPS.",
+  ]);
   assert.equal(asked, states.length);
   await using refusing = await startScriptedPlatform({
     "domains.attach": () => sampleDomain(),
@@ -65,6 +71,15 @@ test("--wait goes on until the certificate that the platform orders is there, an
   const failed = await other.berth(["domains", "add", "www.example.com", "--wait", "-p", "demo"]);
   assert.equal(failed.exitCode, 1);
   assert.match(failed.stderr, /no certificate yet: The port is closed\./);
+});
+
+test("the list shows what a name's certificate waits for, once its records are right", async () => {
+  const next = { ssl_status: "issuing", ssl_next_attempt_at: "2026-01-01T00:00:00.000Z" } as const;
+  const domain = sampleDomain({ dns_status: "ok", serving: true, ...next, ssl_detail: "The name is being verified." });
+  await using platform = await startScriptedPlatform({ "domains.list": () => ({ domains: [domain] }) });
+  await using user = await cliUser(login(platform.url));
+  const { stdout } = await user.berth(["domains", "-p", "demo"]);
+  assert.match(stdout, /www\.example\.com .*The name is being verified\./);
 });
 
 test("a check fails as long as a name does not lead here, and says what is missing", async () => {

@@ -4,10 +4,15 @@ export interface CertificateIssuer {
   order(order: CertificateOrder, challenges: ChallengePublisher): Promise<OrderOutcome>;
   /** The key of a new account. */
   createAccountKey(): Promise<string>;
-  /** When the authority suggests to renew (RFC 9773); null: it does not say. */
-  suggestedRenewal(chainPem: string): Promise<Date | null>;
+  /** The time in which the authority suggests to renew (RFC 9773); it may change. Null: the authority suggests none. */
+  suggestedRenewal(chainPem: string): Promise<RenewalWindow | null>;
   /** The names of the authority in CAA records; none: it does not say, or is not reached. */
   identities(): Promise<readonly string[]>;
+}
+
+export interface RenewalWindow {
+  readonly from: Date;
+  readonly to: Date;
 }
 
 export interface CertificateOrder {

@@ -5,8 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 
-/** An ACME authority that registers accounts and refuses every order because of a rate limit, which pebble has none of. */
-export async function startLimitedAuthority(retryAfterSeconds: number) {
+/**
+ * An ACME authority that registers accounts, refuses every order because of a rate limit, and suggests when to renew a certificate. Debian's
+ * pebble does neither of the last two.
+ */
+export async function startLimitedAuthority(retryAfterSeconds: number, renewal?: { start: Date; end: Date }) {
+  const askedFor: string[] = [];
   const { chain_pem: cert, key_pem: key } = await makeCertificate(["localhost"]);
   const dir = await mkdtemp(join(tmpdir(), "berth-authority-"));
   const caFile = join(dir, "ca.pem");
@@ -18,8 +22,14 @@ export async function startLimitedAuthority(retryAfterSeconds: number) {
         .writeHead(status, { "content-type": "application/json", "replay-nonce": "AAAA", ...headers })
         .end(JSON.stringify(body));
     request.resume();
-    if (request.url === "/dir")
-      return json(200, { newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order` });
+    if (request.url === "/dir") {
+      const urls = { newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order` };
+      return json(200, renewal === undefined ? urls : { ...urls, renewalInfo: `${base}/renewal` });
+    }
+    if (request.url?.startsWith("/renewal/") === true) {
+      askedFor.push(request.url.slice("/renewal/".length));
+      return json(200, { suggestedWindow: renewal });
+    }
     if (request.url === "/account") return json(201, { status: "valid" }, { location: `${base}/account/1` });
     if (request.url !== "/order") return json(200, {});
     const type = "urn:ietf:params:acme:error:rateLimited";
@@ -29,6 +39,8 @@ export async function startLimitedAuthority(retryAfterSeconds: number) {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     caFile,
+    /** The certificates that clients asked about, as RFC 9773 names them. */
+    askedFor,
     directory: `https://localhost:${(server.address() as AddressInfo).port}/dir`,
     async close() {
       server.closeAllConnections();

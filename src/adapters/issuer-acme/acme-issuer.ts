@@ -9,6 +9,7 @@ import type {
   Challenge,
   ChallengePublisher,
   OrderOutcome,
+  RenewalWindow,
 } from "../../ports/certificate-issuer.ts";
 import { certificateId } from "./certificate-id.ts";
 import { observeProblems, refusalOf, type Observed } from "./problems.ts";
@@ -46,7 +47,7 @@ export function createAcmeIssuer(options: AcmeIssuerOptions): CertificateIssuer 
       const id = certificateId(chainPem);
       if (url === undefined || id === null) return null;
       const answer = await axios.get<RenewalInfo>(`${url.replace(/\/$/, "")}/${id}`).catch(() => undefined);
-      return momentIn(answer?.data.suggestedWindow);
+      return windowOf(answer?.data.suggestedWindow);
     },
   };
 }
@@ -60,10 +61,9 @@ interface RenewalInfo {
   readonly suggestedWindow?: { readonly start: string; readonly end: string };
 }
 
-// RFC 9773 §4.2: a random moment, so that an authority is not asked by everybody at once.
-function momentIn(window: RenewalInfo["suggestedWindow"]): Date | null {
-  const [start, end] = [Date.parse(window?.start ?? ""), Date.parse(window?.end ?? "")];
-  return start <= end ? new Date(start + Math.random() * (end - start)) : null;
+function windowOf(suggested: RenewalInfo["suggestedWindow"]): RenewalWindow | null {
+  const [from, to] = [new Date(suggested?.start ?? ""), new Date(suggested?.end ?? "")];
+  return from <= to ? { from, to } : null;
 }
 
 async function placeOrder(

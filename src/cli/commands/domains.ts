@@ -4,6 +4,7 @@ import { until } from "../../kit/until.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
+import { createStepClock, type StepClock } from "../domain-steps.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { confirm } from "../prompts.ts";
@@ -40,7 +41,7 @@ function addList(domains: Command, ctx: CliContext): void {
         paintStatus(paint, domain.ssl_status),
         domain.serving ? "yes" : "no",
         relativeTime(domain.checked_at),
-        oneLine(domain.dns_detail, 80),
+        oneLine(isWaitingForCertificate(domain) ? domain.ssl_detail : domain.dns_detail, 80),
       ]);
       const head = ["HOSTNAME", "DNS", "CERTIFICATE", "SERVED", "CHECKED", "DETAIL"];
       return table(paint, head, rows, "There are no hostnames yet: `berth domains add <hostname>` attaches one.");
@@ -72,9 +73,10 @@ function addAdd(domains: Command, ctx: CliContext): void {
     );
     if (options.wait !== true || isReady(domain)) return ctx.output.result(domain, (paint) => describe(paint, domain));
     ctx.output.note((paint) => describe(paint, domain));
-    const served = await awaitServing(ctx, client, { slug, domain, limitMs });
+    const clock = createStepClock();
+    const served = await awaitServing(ctx, client, { slug, domain, limitMs, clock });
     const how = served.ssl_status === "active" ? "served over HTTPS" : "served";
-    return ctx.output.result(served, () => `${served.hostname} is ${how}.`);
+    return ctx.output.result(served, () => `${served.hostname} is ${how}.\n${clock.text()}`);
   });
 }
 
@@ -124,6 +126,11 @@ function isReady({ serving, ssl_status, ssl_next_attempt_at }: Domain): boolean 
   return serving && (ssl_status === "active" || ssl_next_attempt_at === null);
 }
 
+/** Its records are right, and the platform orders a certificate for it. */
+function isWaitingForCertificate({ dns_status, ssl_status, ssl_next_attempt_at }: Domain): boolean {
+  return dns_status === "ok" && ssl_status !== "active" && ssl_next_attempt_at !== null;
+}
+
 function noCertificate({ hostname, ssl_detail, ssl_next_attempt_at }: Domain): CliError {
   const next = ssl_next_attempt_at === null ? "" : ` It is tried again at ${ssl_next_attempt_at}.`;
   return new CliError("refused", "no_certificate", {
@@ -138,7 +145,7 @@ const pauseMs = { firstMs: 1000, atMostMs: 5000 };
 async function awaitServing(
   ctx: CliContext,
   client: Client,
-  { slug, domain, limitMs }: { slug: string; domain: Domain; limitMs: number },
+  { slug, domain, limitMs, clock }: { slug: string; domain: Domain; limitMs: number; clock?: StepClock },
 ): Promise<Domain> {
   const { hostname } = domain;
   const served = await withProgress(ctx, `Waiting for ${hostname}`, (say) =>
@@ -148,6 +155,7 @@ async function awaitServing(
         const now = (await patiently(ctx, ask)).domains.find((row) => row.hostname === hostname);
         if (now === undefined)
           throw new CliError("notFound", "not_found", { message: `${hostname} was detached meanwhile.` });
+        clock?.note(now);
         say(`Waiting for ${hostname}: ${oneLine(now.serving ? now.ssl_detail : now.dns_detail, 100)}`);
         if (now.serving && now.ssl_status === "failed") throw noCertificate(now);
         return isReady(now) ? now : undefined;

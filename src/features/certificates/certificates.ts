@@ -6,18 +6,29 @@ import { accountOf, insertAccount, saveIssued, servingCertificates, type DueCert
 import type { Lease } from "../../store/leases.ts";
 import { covers } from "./rules.ts";
 
-export { besidePresent, evaluateRefusal, mostOrders, nextLookMs, renewalTime } from "./rules.ts";
+export {
+  besidePresent,
+  earlierRenewal,
+  evaluateRefusal,
+  mostOrders,
+  nextLookMs,
+  renewalTime,
+  validText,
+} from "./rules.ts";
 export {
   certificatesMark,
   challengeAnswer,
   claimDue,
   deleteAccount,
   deleteChallenge,
+  forwardRenewal,
   hostnamesOfProjects,
   insertChallenge,
+  plannedRenewals,
   recentOrders,
   saveAccountUrl,
   saveAttempt,
+  saveStep,
   syncWanted,
   type DueCertificate,
   type WantedName,

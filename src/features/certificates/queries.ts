@@ -84,6 +84,11 @@ export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: A
     .execute();
 }
 
+/** Says what an order under way waits for. */
+export async function saveStep(db: Db, lease: Lease, detail: string): Promise<void> {
+  await db.updateTable("certificate").set({ detail }).where(holds(lease)).execute();
+}
+
 export interface IssuedCertificate {
   readonly chain_pem: string;
   readonly sealed_key: Buffer;
@@ -174,3 +179,22 @@ export async function servingCertificates(db: Db) {
 }
 
 const serves = sql`wanted and chain_pem is not null and not_after > now()`;
+
+/** Certificates in force whose renewal is planned. */
+export async function plannedRenewals(db: Db) {
+  const { rows } = await sql<{ id: string; chain_pem: string; not_after: string; next_attempt_at: string }>`
+    select id, chain_pem, not_after, next_attempt_at from certificate
+    where ${serves} and status = 'active' and next_attempt_at > now() order by next_attempt_at`.execute(db);
+  return rows;
+}
+
+/** Renews a certificate earlier than planned; one whose renewal has begun meanwhile is left alone. */
+export async function forwardRenewal(db: Db, id: string, change: { at: Date; detail: string }): Promise<void> {
+  await db
+    .updateTable("certificate")
+    .set({ next_attempt_at: change.at, detail: change.detail })
+    .where("id", "=", id)
+    .where("status", "=", "active")
+    .where("next_attempt_at", ">", change.at.toISOString())
+    .execute();
+}

@@ -1,4 +1,4 @@
-import type { OrderOutcome } from "../../ports/certificate-issuer.ts";
+import type { OrderOutcome, RenewalWindow } from "../../ports/certificate-issuer.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -41,10 +41,25 @@ function sentence(detail: string): string {
 }
 
 /** When to renew: at two thirds of the lifetime, or when the authority suggests it, if that is sooner. */
-export function renewalTime({ not_before, not_after }: Validity, suggested: Date | null): Date {
+export function renewalTime({ not_before, not_after }: Validity, suggested: RenewalWindow | null): Date {
   const [from, to] = [not_before.getTime(), not_after.getTime()];
   const usual = from + ((to - from) * 2) / 3;
-  return new Date(suggested === null ? usual : Math.min(usual, suggested.getTime()));
+  return new Date(suggested === null ? usual : Math.min(usual, momentIn(suggested).getTime()));
+}
+
+/** The new time of a renewal that is planned for later than the authority suggests by now; null: the plan stands. */
+export function earlierRenewal(planned: Date, suggested: RenewalWindow | null): Date | null {
+  return suggested !== null && suggested.to < planned ? momentIn(suggested) : null;
+}
+
+// RFC 9773 §4.2: a random moment, so that not every client renews at the same time.
+function momentIn({ from, to }: RenewalWindow): Date {
+  return new Date(from.getTime() + Math.random() * (to.getTime() - from.getTime()));
+}
+
+/** What the status of a certificate in force says. */
+export function validText(notAfter: Date, renewAt: Date): string {
+  return `Valid until ${notAfter.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
 }
 
 export interface Validity {

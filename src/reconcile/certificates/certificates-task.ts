@@ -13,8 +13,10 @@ import {
   renewalTime,
   saveAccountUrl,
   saveAttempt,
+  saveStep,
   storeCertificate,
   syncWanted,
+  validText,
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
@@ -26,12 +28,15 @@ import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { awaitEdges } from "../edge/await-edges.ts";
 import { checkName } from "./check-name.ts";
+import { followSuggestions } from "./follow-suggestions.ts";
 
 const periodMs = 5000;
 const concurrent = 4;
 const unhandledFaultMs = 300_000;
 const overLimitMs = 600_000;
 const edgesWithinMs = 15_000;
+// RFC 9773 §4.3.2 lets an authority name the pause; six hours is what most name.
+const suggestionsEveryMs = 6 * 3_600_000;
 
 /** Has a certificate for every hostname that is served, in time before the old one ends. `again` lets the task run soon. */
 export function certificatesTask(platform: Platform, again: () => void): Task {
@@ -49,6 +54,8 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
       await platform.wakeups.send(db, "certificates");
     },
   });
+  let suggestions: Promise<void> = Promise.resolve();
+  let suggestionsAtMs = -Infinity;
   return {
     name: "certificates",
     periodMs,
@@ -56,10 +63,16 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
     async run(signal) {
       if (platform.ports.certificateIssuer === null) return { detail: "no authority is set" };
       await syncWanted(db, await wantedNames(platform));
+      if (performance.now() - suggestionsAtMs > suggestionsEveryMs) {
+        suggestionsAtMs = performance.now();
+        suggestions = followSuggestions(platform, signal);
+      }
       const running = await work.fill(signal, again);
       return { detail: running === 0 ? "nothing is due" : `${running} under way` };
     },
-    settle: () => work.settle(),
+    async settle() {
+      await Promise.all([work.settle(), suggestions]);
+    },
   };
 }
 
@@ -91,7 +104,7 @@ async function attempt(platform: Platform, due: DueCertificate, lease: Lease): P
     return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: overLimitMs });
   }
   await saveAttempt(db, lease, { status: "issuing", detail: "The certificate is being ordered.", failures, nextMs: 0 });
-  const outcome = await order(platform, due);
+  const outcome = await order(platform, due, lease);
   if (outcome.outcome === "issued") await finish(platform, { due, lease }, outcome);
   else {
     const refused = evaluateRefusal(outcome, failures, clock.now().getTime());
@@ -110,21 +123,23 @@ async function finish(
 ): Promise<void> {
   const { db, clock } = platform;
   const validity = await storeCertificate(platform, work, issued);
+  await saveStep(db, work.lease, "The certificate is there; the edges are loading it.");
   const renewAt = renewalTime(validity, await issuerOf(platform).suggestedRenewal(issued.chain_pem));
   const nextMs = Math.max(0, renewAt.getTime() - clock.now().getTime());
-  const valid = `Valid until ${validity.not_after.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
+  const valid = validText(validity.not_after, renewAt);
   // An edge that is late gets it with its next turn; the status says so until the renewal.
   const edges = await awaitEdges(platform, { timeoutMs: edgesWithinMs, of: "certificate_version" });
   const detail = edges === "behind" ? `${valid} Not every edge has confirmed it yet.` : valid;
   await saveAttempt(db, work.lease, { status: "active", detail, failures: 0, nextMs });
 }
 
-async function order(platform: Platform, due: DueCertificate): Promise<OrderOutcome> {
+async function order(platform: Platform, due: DueCertificate, lease: Lease): Promise<OrderOutcome> {
   const { db, certificates } = platform;
   const directory = certificates.directory as string;
   const account = await openAccount(platform, directory, () => issuerOf(platform).createAccountKey());
   const names = [due.hostname];
-  const challenges = due.challenge === "http-01" ? overHttp(platform) : overDns(platform);
+  const publisher = due.challenge === "http-01" ? overHttp(platform) : overDns(platform);
+  const challenges = withSteps(publisher, (detail) => saveStep(db, lease, detail));
   const outcome = await issuerOf(platform).order({ names, challenge: due.challenge, account }, challenges);
   if (outcome.outcome === "issued" && account.url === null) await saveAccountUrl(db, directory, outcome.account_url);
   if (outcome.outcome === "refused" && outcome.reason === "account") await deleteAccount(db, directory, account.url);
@@ -134,6 +149,20 @@ async function order(platform: Platform, due: DueCertificate): Promise<OrderOutc
 function issuerOf({ ports }: Platform): CertificateIssuer {
   if (ports.certificateIssuer === null) throw new Error("no certificate authority is set");
   return ports.certificateIssuer;
+}
+
+/** Keeps the status of the certificate up to date, which shows how far an order is. */
+function withSteps(publisher: ChallengePublisher, say: (detail: string) => Promise<void>): ChallengePublisher {
+  return {
+    async publish(challenge) {
+      await publisher.publish(challenge);
+      await say("The certificate authority verifies the name.");
+    },
+    async withdraw(challenge) {
+      await publisher.withdraw(challenge);
+      await say("The certificate authority has looked at the name; the certificate is being fetched.");
+    },
+  };
 }
 
 function overHttp({ db }: Platform): ChallengePublisher {

@@ -1,0 +1,31 @@
+import type { Answer } from "../contract/client.ts";
+import { columns } from "./render/table.ts";
+
+type Domain = Pick<Answer<"domains.attach">, "serving" | "ssl_status" | "ssl_detail">;
+
+/** The clock of a name on its way to being served: when each step was first seen. */
+export interface StepClock {
+  /** Looks at the name as it is now. */
+  note(domain: Domain): void;
+  /** A line for each step, with its seconds from the start. */
+  text(): string;
+}
+
+/** `nowMs` is a monotonic clock. */
+export function createStepClock(nowMs: () => number = () => performance.now()): StepClock {
+  const startedAtMs = nowMs();
+  const seen = new Map<string, number>();
+  return {
+    note(domain) {
+      for (const step of stepsOf(domain)) if (!seen.has(step)) seen.set(step, nowMs() - startedAtMs);
+    },
+    text: () => columns(Array.from(seen, ([step, ms]) => [`  ${(ms / 1000).toFixed(1)} s`, step])),
+  };
+}
+
+function stepsOf({ serving, ssl_status, ssl_detail }: Domain): readonly string[] {
+  if (!serving) return [];
+  const served = "The DNS records lead here, and the name is served over HTTP.";
+  if (ssl_status === "issuing") return [served, ssl_detail];
+  return ssl_status === "active" ? [served, "The name is served over HTTPS."] : [served];
+}

@@ -1,0 +1,26 @@
+import {
+  earlierRenewal,
+  forwardRenewal,
+  plannedRenewals,
+  validText,
+} from "../../features/certificates/certificates.ts";
+import type { Platform } from "../platform.ts";
+
+/**
+ * Renews certificates earlier whose authority suggests so by now, such as before it revokes them (RFC 9773 §4.3). Never rejects: what the
+ * authority does not answer, the next round asks again.
+ */
+export async function followSuggestions({ db, ports, log, wakeups }: Platform, signal: AbortSignal): Promise<void> {
+  try {
+    for (const { id, chain_pem, not_after, next_attempt_at } of await plannedRenewals(db)) {
+      if (signal.aborted) return;
+      const suggested = (await ports.certificateIssuer?.suggestedRenewal(chain_pem)) ?? null;
+      const at = earlierRenewal(new Date(next_attempt_at), suggested);
+      if (at === null) continue;
+      await forwardRenewal(db, id, { at, detail: validText(new Date(not_after), at) });
+      await wakeups.send(db, "certificates");
+    }
+  } catch (error) {
+    log.warn({ err: error }, "The authority's suggestions for renewals could not be followed.");
+  }
+}
