@@ -53,9 +53,12 @@ server.on("upgrade", (request, socket) => {
   const key = createHash("sha1").update(request.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
   socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + key + "\\r\\n\\r\\n");
   socket.on("error", () => {});
-  socket.on("data", (frame) => {
-    if ((frame[0] & 15) === 8) return socket.end(Buffer.from([0x88, 0x02, 0x03, 0xe8]));
-    socket.write(Buffer.concat([Buffer.from([0x81, Buffer.byteLength(text)]), Buffer.from(text)]));
+  // Several small masked frames may arrive together: six bytes of head before each payload.
+  socket.on("data", (data) => {
+    for (let at = 0; at < data.length; at += 6 + (data[at + 1] & 127)) {
+      if ((data[at] & 15) === 8) return socket.end(Buffer.from([0x88, 0x02, 0x03, 0xe8]));
+      socket.write(Buffer.concat([Buffer.from([0x81, Buffer.byteLength(text)]), Buffer.from(text)]));
+    }
   });
 });
 ${endings[onTerm]}

@@ -22,7 +22,8 @@ let version = 0;
 for (const edge of drawEdges(seededRandom())) {
   describe(`on the edge ${edge}`, { skip: edgeLacks(edge) }, () => {
     before(async () => {
-      platform = await startPlatform({ BERTH_EDGE: edge });
+      // A replaced deployment keeps its WebSocket this long and no longer: on a busy machine half of the deploys take more than the usual 30 s.
+      platform = await startPlatform({ BERTH_EDGE: edge, BERTH_DRAIN_SECONDS: "600" });
       for (const slug of Object.keys(onTerm) as Slug[]) {
         apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
         const pushed = await apps.get(slug)?.push();
