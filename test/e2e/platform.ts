@@ -23,8 +23,8 @@ export interface TestPlatform {
   output(): string;
   /** Ends the control plane with this signal and waits for its end. */
   end(signal: NodeJS.Signals): Promise<void>;
-  /** Starts it again on the same data. */
-  restart(): Promise<void>;
+  /** Starts it again on the same data, with further settings when they are given. */
+  restart(changed?: Record<string, string>): Promise<void>;
   /** Calls the API; throws when the status is not the expected one. */
   call<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }>;
   /** Asks an application through the edge. */
@@ -68,7 +68,8 @@ export async function layGround(settings: Record<string, string> = {}, given?: s
 export async function startPlatform(settings: Record<string, string> = {}, place: Place = {}): Promise<TestPlatform> {
   const { dataDir, api, ports, env } = await layGround(settings, place.dataDir);
   const edge = ports.edge;
-  const bootHere = () => boot(env, api, place).catch((error: unknown) => abandon(dataDir, error));
+  const bootHere = (changed = {}) =>
+    boot({ ...env, ...changed }, api, place).catch((error: unknown) => abandon(dataDir, error));
   let process = await bootHere();
   const token = readFileSync(join(dataDir, "admin-token"), "utf8").trim();
   const end = (signal: NodeJS.Signals) => process.end(signal);
@@ -82,8 +83,8 @@ export async function startPlatform(settings: Record<string, string> = {}, place
     },
     output: () => process.output(),
     end,
-    async restart() {
-      process = await bootHere();
+    async restart(changed) {
+      process = await bootHere(changed);
     },
     call: <T>(method: string, path: string, body?: unknown) => call<T>(api, token, { method, path, body }),
     visit: (slug, path = "/", headers = {}) => visit(edge, `${slug}.localhost`, path, headers),

@@ -1,4 +1,5 @@
 import { Agent, request } from "node:http";
+import { Agent as HttpsAgent, request as secureRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
 import { guardMs } from "../support/eventually.ts";
@@ -12,20 +13,30 @@ export interface Answer {
   readonly atMs: number;
 }
 
+/** An edge: its port for plain HTTP, or the one for HTTPS with the certificates that visitors trust. */
+type EdgeAddress = number | { readonly port: number; readonly ca: readonly string[] };
+
+/** Of a project, or a whole hostname as it stands. */
+const hostnameOf = (slug: string) => (slug.includes(".") ? slug : `${slug}.localhost`);
+
+function secureOptions(edge: EdgeAddress, servername: string) {
+  return typeof edge === "number" ? {} : { servername, ca: [...edge.ca] };
+}
+
 /** Asks over kept connections; a broken request is an answer with status 0. */
-export function ask(edgePort: number, slug: string, path: string, agent: Agent | false = false): Promise<Answer> {
+export function ask(edge: EdgeAddress, slug: string, path: string, agent: Agent | false = false): Promise<Answer> {
   return new Promise((resolve) => {
     const end = (status: number, body: string, error: string | null) =>
       resolve({ slug, status, body, error, atMs: Date.now() });
-    const asked = request(
-      { host: "127.0.0.1", port: edgePort, path, headers: { host: `${slug}.localhost` }, agent },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", (error) => end(0, "", `cut: ${error.message}`));
-        response.on("end", () => end(response.statusCode ?? 0, Buffer.concat(chunks).toString(), null));
-      },
-    );
+    const host = hostnameOf(slug);
+    const [port, send] = typeof edge === "number" ? [edge, request] : [edge.port, secureRequest];
+    const options = { host: "127.0.0.1", port, path, headers: { host }, agent, ...secureOptions(edge, host) };
+    const asked = send(options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", (error) => end(0, "", `cut: ${error.message}`));
+      response.on("end", () => end(response.statusCode ?? 0, Buffer.concat(chunks).toString(), null));
+    });
     asked.setTimeout(guardMs, () => asked.destroy(new Error(`no answer within ${guardMs} ms`)));
     asked.on("error", (error) => end(0, "", error.message)).end();
   });
@@ -40,14 +51,13 @@ export interface Traffic {
 }
 
 /** Sends `perSecond` requests a second to these applications in turn, over at most 40 kept connections. */
-export function startTraffic(edgePort: number, slugs: readonly string[], perSecond: number): Traffic {
-  const agent = new Agent({ keepAlive: true, maxSockets: 40 });
+export function startTraffic(edge: EdgeAddress, slugs: readonly string[], perSecond: number): Traffic {
+  const agent = new (typeof edge === "number" ? Agent : HttpsAgent)({ keepAlive: true, maxSockets: 40 });
   const answers: Promise<Answer>[] = [];
   const startedAt = performance.now();
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - startedAt) / 1000) * perSecond);
-    while (answers.length < due)
-      answers.push(ask(edgePort, slugs[answers.length % slugs.length] as string, "/", agent));
+    while (answers.length < due) answers.push(ask(edge, slugs[answers.length % slugs.length] as string, "/", agent));
   }, 5);
   return {
     count: () => answers.length,
@@ -88,8 +98,10 @@ export interface Talk {
 }
 
 /** Opens a WebSocket to the application and keeps talking. */
-export async function openTalk(edgePort: number, slug: string): Promise<Talk> {
-  const socket = new WebSocket(`ws://127.0.0.1:${edgePort}/`, { headers: { host: `${slug}.localhost` } });
+export async function openTalk(edge: EdgeAddress, slug: string): Promise<Talk> {
+  const host = hostnameOf(slug);
+  const url = typeof edge === "number" ? `ws://127.0.0.1:${edge}/` : `wss://127.0.0.1:${edge.port}/`;
+  const socket = new WebSocket(url, { headers: { host }, ...secureOptions(edge, host) });
   let answered = 0;
   let ended: string | null = null;
   await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));

@@ -123,12 +123,14 @@ function notHere(wrong: readonly Domain[]): CliError {
 
 /** Served, and with its certificate where the platform orders one. */
 function isReady({ serving, ssl_status, ssl_next_attempt_at }: Domain): boolean {
-  return serving && (ssl_status === "active" || ssl_next_attempt_at === null);
+  if (!serving || ssl_status === "issuing") return false;
+  return ssl_status === "active" || ssl_next_attempt_at === null;
 }
 
 /** Its records are right, and the platform orders a certificate for it. */
 function isWaitingForCertificate({ dns_status, ssl_status, ssl_next_attempt_at }: Domain): boolean {
-  return dns_status === "ok" && ssl_status !== "active" && ssl_next_attempt_at !== null;
+  if (dns_status !== "ok" || ssl_status === "active") return false;
+  return ssl_status === "issuing" || ssl_next_attempt_at !== null;
 }
 
 function noCertificate({ hostname, ssl_detail, ssl_next_attempt_at }: Domain): CliError {
