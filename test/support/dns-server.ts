@@ -15,7 +15,7 @@ export type DnsFault = "silent" | "servfail" | "refused" | "garbage";
 export interface TestDnsServer extends AsyncDisposable {
   /** `127.0.0.1:port`. */
   readonly address: string;
-  /** Puts these records in the place of all that a name had; none: the name does not exist. */
+  /** Puts these records in the place of all that a name had; none: the name does not exist. `*.zone` is every name right below that has none. */
   set(hostname: string, ...records: readonly DnsRecord[]): void;
   fail(hostname: string, fault: DnsFault): void;
   /** Names that were asked for, with type and transport: `A app.test udp`. */
@@ -96,7 +96,7 @@ const udpBytes = 512;
 function answerTo(zone: Zone, asked: string[], query: Buffer, transport: "udp" | "tcp"): Buffer | undefined {
   const { name, type, end } = readQuestion(query);
   asked.push(`${typeName(type)} ${name} ${transport}`);
-  const known = zone.get(name);
+  const known = lookUp(zone, name);
   if (known === "silent") return undefined;
   if (known === "garbage") return Buffer.from("this is not DNS");
   const question = query.subarray(12, end);
@@ -109,9 +109,13 @@ function answerTo(zone: Zone, asked: string[], query: Buffer, transport: "udp" |
   return message(query, question, { rcode, answers: [], truncated: true });
 }
 
+function lookUp(zone: Zone, name: string) {
+  return zone.get(name) ?? zone.get(name.replace(/^[^.]*/, "*"));
+}
+
 /** The records of this type, and what aliases lead to. */
 function recordsFor(zone: Zone, name: string, type: number, depth = 0): Buffer[] {
-  const records = zone.get(name);
+  const records = lookUp(zone, name);
   if (!Array.isArray(records) || depth > 8) return [];
   return (records as readonly DnsRecord[]).flatMap((record) => {
     if (typeNumbers[record.type] === type) return [recordBytes(name, record)];

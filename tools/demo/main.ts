@@ -1,0 +1,49 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { start } from "../../src/kit/exec.ts";
+import { startDnsServer } from "../../test/support/dns-server.ts";
+import { startPebble, withoutPebble } from "../../test/support/pebble.ts";
+
+const zone = "shop.test";
+
+/** npm run demo:https: a platform on this machine that orders certificates from a test authority for the names of a zone. Ends with Ctrl-C. */
+async function main(): Promise<void> {
+  if (withoutPebble !== false) throw new Error("pebble is not installed: apt-get install pebble");
+  const given = process.env;
+  const { BERTH_DATA: dataDir = join(homedir(), ".berth-https"), BERTH_EDGE_PORT: edgePort = "8080" } = given;
+  const tlsPort = given["BERTH_EDGE_TLS_PORT"] ?? "8443";
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const dns = await startDnsServer();
+  for (const name of [zone, `*.${zone}`]) dns.set(name, { type: "A", value: "127.0.0.1" });
+  const pebble = await startPebble({ dnsServer: dns.address, httpPort: Number(edgePort) });
+  const roots = join(dataDir, "authority.pem");
+  await writeFile(roots, await pebble.roots());
+  process.stdout.write(instructions(roots, tlsPort));
+  const settings = {
+    ...{ BERTH_DATA: dataDir, BERTH_EDGE_PORT: edgePort, BERTH_EDGE_TLS_PORT: tlsPort, BERTH_DNS_SERVERS: dns.address },
+    ...{ BERTH_PUBLIC_ADDRESSES: "127.0.0.1", BERTH_ACME_HTTP_PORT: edgePort },
+    ...{ BERTH_ACME_DIRECTORY: pebble.directory, BERTH_ACME_CA_FILE: pebble.caFile },
+  };
+  const berthd = join(import.meta.dirname, "../../bin/berthd");
+  const env = { ...(given as Record<string, string>), ...settings };
+  const child = start({ file: berthd, args: ["start"] }, { env });
+  child.stdout.pipe(process.stdout);
+  child.stderr.pipe(process.stderr);
+  // Ctrl-C reaches the platform too, which ends its applications first.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
+  await new Promise((resolve) => child.once("close", resolve));
+  await Promise.all([pebble.stop(), dns.close()]);
+}
+
+function instructions(roots: string, tlsPort: string): string {
+  return `Every name below ${zone} leads to this machine, and a test authority (pebble) signs for it. Once the platform runs, in another terminal:
+  bin/berth domains add www.${zone} --wait --project PROJECT
+  curl --cacert ${roots} --resolve www.${zone}:${tlsPort}:127.0.0.1 https://www.${zone}:${tlsPort}/
+`;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
