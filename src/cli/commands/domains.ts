@@ -4,7 +4,7 @@ import { until } from "../../kit/until.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { createStepClock, type StepClock } from "../domain-steps.ts";
+import { createStepClock, type StepClock } from "../step-clock.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { confirm } from "../prompts.ts";
