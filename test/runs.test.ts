@@ -51,7 +51,7 @@ test("a command runs in the active image with its variables, and its output and 
   const seen: string[] = [];
   running.apps.runOnce = async ({ env }, { command, onOutput }) => {
     seen.push(command, env["SECRET_WORD"] ?? "");
-    onOutput(Buffer.from("one\nthe word is correct-horse\nlast"));
+    await onOutput(Buffer.from("one\nthe word is correct-horse\nlast"));
     return { outcome: "exited", code: 7, out_of_memory: false };
   };
   const { status, body } = await call(project, "POST", "/runs", { command: "npm run seed" });
