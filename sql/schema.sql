@@ -769,6 +769,15 @@ CREATE TABLE public.project_variable (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.registry (
+    org_id text NOT NULL,
+    host text NOT NULL,
+    username text NOT NULL,
+    sealed_password bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.replica (
     org_id text NOT NULL,
     deployment_id text NOT NULL,
@@ -1040,6 +1049,9 @@ ALTER TABLE ONLY public.project_purge
 
 ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_pkey PRIMARY KEY (project_id, key);
+
+ALTER TABLE ONLY public.registry
+    ADD CONSTRAINT registry_pkey PRIMARY KEY (org_id, host);
 
 ALTER TABLE ONLY public.replica_metric
     ADD CONSTRAINT replica_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at, process, ordinal);
@@ -1436,6 +1448,9 @@ ALTER TABLE ONLY public.project_variable
 
 ALTER TABLE ONLY public.project_variable
     ADD CONSTRAINT project_variable_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.registry
+    ADD CONSTRAINT registry_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
 ALTER TABLE ONLY public.replica
     ADD CONSTRAINT replica_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES public.deployment(id);

@@ -91,6 +91,11 @@ const things: Readonly<Record<string, Kind>> = {
   token: { noun: "token", list: "tokens.list", names: null },
   key: { noun: "SSH key", list: "ssh-keys.list", names: null },
   approval: { noun: "approval", list: "approvals.list", names: null },
+  registry: {
+    noun: "registry",
+    list: "registries.list",
+    names: ({ registries }: { registries: { host: string }[] }) => registries.map(({ host }) => host),
+  },
 };
 
 /** What a path can name within a project, by its parameter. */

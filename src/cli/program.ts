@@ -29,6 +29,7 @@ import { addOverview } from "./commands/overview.ts";
 import { addPlatform } from "./commands/platform.ts";
 import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
+import { addRegistries } from "./commands/registries.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
@@ -45,7 +46,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
-  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addTokens, addApprovals, addWebhooks],
+  ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addRegistries, addTokens, addApprovals, addWebhooks],
   [
     "The platform:",
     addStatus,

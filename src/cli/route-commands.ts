@@ -26,6 +26,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "projects.get": "berth projects show <slug>",
   "projects.list": "berth projects",
   "projects.undelete": "berth projects undelete <slug>",
+  "registries.list": "berth registries",
   "ssh-keys.list": "berth keys",
   "tokens.list": "berth tokens",
 };

@@ -25,6 +25,8 @@ export const scopes = [
   "ssh-keys:write",
   "webhooks:read",
   "webhooks:write",
+  "registries:read",
+  "registries:write",
   "orgs:read",
   "orgs:write",
   "approvals:read",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
 import { id, nextCursor, numberCursor, slugParam, timestamp } from "./fields.ts";
+import { imageName } from "./image-name.ts";
 import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -62,12 +63,18 @@ export const rows = [
         .string()
         .regex(/^[0-9a-f]{40}$/, "must be a full commit hash")
         .optional(),
+      /** A ready container image instead; its registry is asked for the digest when the build runs. */
+      image: imageName.optional(),
     }),
     result: z.object({ build_id: id, commit: z.string() }),
     success: [201],
-    errors: ["nothing_to_deploy", "deploy_in_progress", "storage_full", "disk_limit_reached"],
+    errors: [
+      ...["nothing_to_deploy", "deploy_in_progress", "storage_full", "disk_limit_reached"],
+      ...["payload_too_large", "forbidden", "images_not_supported"],
+    ] as const,
     activity: "deployment.requested",
-    summary: "Build and deploy again without a push; the newest pushed commit unless one is named",
+    waits: true,
+    summary: "Deploy without a push: the newest pushed commit, the one that is named, or a ready container image",
   }),
   row({
     name: "deployments.rollback",

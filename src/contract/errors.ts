@@ -84,6 +84,12 @@ export const errors = {
     hint: "Push to the project's git repository; a push deploys by itself.",
     next: "projects.get",
   },
+  images_not_supported: {
+    status: 409,
+    retry: "no",
+    meaning: "This platform runs applications as processes, so it runs no container images.",
+    hint: "The operator's setting BERTH_RUNTIME=docker runs them; a push of source works with either.",
+  },
   deploy_in_progress: {
     status: 409,
     retry: "yes",

@@ -27,6 +27,7 @@ export const limits = {
   webhooks_per_organization: 10,
   webhook_events_per_hour: 600,
   webhook_deliveries_listed: 50,
+  registries: 50,
   log_lines: 5000,
   streams_per_token: 20,
   large_reads_per_token: 16,

@@ -20,6 +20,7 @@ import { rows as overview } from "./overview.ts";
 import { rows as platform } from "./platform.ts";
 import { rows as processes } from "./processes.ts";
 import { rows as projects } from "./projects.ts";
+import { rows as registries } from "./registries.ts";
 import { rows as runs } from "./runs.ts";
 import { rows as selfDescription } from "./self-description.ts";
 import { rows as sshKeys } from "./ssh-keys.ts";
@@ -37,6 +38,7 @@ export const routes = [
   ...projects,
   ...deployments,
   ...processes,
+  ...registries,
   ...runs,
   ...builds,
   ...env,

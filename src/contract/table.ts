@@ -57,7 +57,16 @@ export interface Row {
 export const tunnelProtocol = "berth.tunnel.v1";
 
 /** What a path can name. */
-export type Named = "project" | "build" | "backup" | "token" | "key" | "approval" | "organization" | "webhook";
+export type Named =
+  | "project"
+  | "build"
+  | "backup"
+  | "token"
+  | "key"
+  | "approval"
+  | "organization"
+  | "webhook"
+  | "registry";
 
 export type SuccessStatus = 200 | 201 | 204;
 
@@ -111,15 +120,16 @@ export function row<const R extends Required & Optional>(given: R): Omit<Default
   return { ...defaults, ...given };
 }
 
-/** The slug or id in the path of the thing that the row names; undefined for a path that names none. */
+/** The slug, id or host in the path of the thing that the row names; undefined for a path that names none. */
 export function nameOf(row: Pick<Row, "names">, params: unknown): string | undefined {
   const name = nameParameter(row);
   return name === undefined ? undefined : (params as Readonly<Record<string, string>>)[name];
 }
 
 /** That parameter of the path. */
-export function nameParameter({ names }: Pick<Row, "names">): "slug" | "id" | undefined {
+export function nameParameter({ names }: Pick<Row, "names">): "slug" | "id" | "host" | undefined {
   if (names === null) return undefined;
+  if (names === "registry") return "host";
   return names === "project" || names === "organization" ? "slug" : "id";
 }
 

@@ -25,4 +25,9 @@ export const runtimeSettings = {
     (value) => (/^[\w./:@-]+$/.test(value) ? undefined : "is not the name of an image"),
     "Images of the engine that Dockerfiles may start from, beside those; all others come from registries.",
   ),
+  privateRegistries: list(
+    "BERTH_PRIVATE_REGISTRIES",
+    (value) => (/^[a-z0-9][a-z0-9.-]*(?::\d{1,5})?$/.test(value) ? undefined : "is not a host, or a host with a port"),
+    "Registries of images in private networks or on this machine that builds may reach, as host:port; 443 without a port.",
+  ),
 };

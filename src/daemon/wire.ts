@@ -158,6 +158,7 @@ function settingsOf(config: Config): Platform["settings"] {
       timeoutMs: seconds(config.buildSeconds),
       silenceMs: seconds(config.silenceSeconds),
     },
+    privateRegistries: config.privateRegistries,
     concurrentBuilds: config.concurrentBuilds,
     concurrentReleases: 8,
     workloadLimits: {

@@ -54,6 +54,11 @@ export const builderFailures = {
     summary: "An image that the Dockerfile starts from could not be had.",
     hint: "Check the name and the tag after `FROM`, and that the machine reaches the registry. Images of other projects cannot be used.",
   },
+  image_platform_mismatch: {
+    stage: "build",
+    summary: "The image is for another kind of machine.",
+    hint: "Build it for this machine's platform, such as with `docker buildx build --platform linux/amd64`, or name an image that exists for it.",
+  },
   dockerfile_step_failed: {
     stage: "build",
     summary: "A step of the Dockerfile failed.",

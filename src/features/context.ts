@@ -49,7 +49,11 @@ export interface HandlerPlatform {
     readonly notifiers: readonly Notifier[];
   };
   readonly addresses: Addresses;
-  readonly settings: { readonly disk: DiskLimits };
+  readonly settings: {
+    readonly disk: DiskLimits;
+    /** Registries in private networks that builds may reach, as `host[:port]`. */
+    readonly privateRegistries: readonly string[];
+  };
   readonly terminals: Terminals;
   readonly domains: DomainSettings;
   readonly version: string;

@@ -15,6 +15,8 @@ import { database } from "../features/database/handlers.ts";
 import { deployments } from "../features/deployments/handlers.ts";
 import { diagnosis } from "../features/diagnosis/handlers.ts";
 import { processes } from "../features/processes/handlers.ts";
+import { registries } from "../features/registries/handlers.ts";
+import { findRegistry } from "../features/registries/registries.ts";
 import { runs } from "../features/runs/handlers.ts";
 import { disk } from "../features/disk/handlers.ts";
 import { domains } from "../features/domains/handlers.ts";
@@ -61,6 +63,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   deployments,
   processes,
   diagnosis,
+  registries,
   runs,
   builds,
   env,
@@ -100,4 +103,5 @@ export const finders: Readonly<Record<Named, Find>> = {
   approval: findApproval,
   organization: findOrganization,
   webhook: findWebhook,
+  registry: findRegistry,
 };

@@ -151,6 +151,7 @@ export async function attempt(builder: Builder, files: SourceFiles, request: Par
     limits: { memoryBytes: 2 * 1024 ** 3, processes: 512, timeoutMs: 600_000, silenceMs: 300_000 },
     signal: new AbortController().signal,
     onLine: (line) => void lines.push(line),
+    ...{ org_id: "org_test", registries: [] },
     ...request,
   });
   return { outcome, lines };

@@ -19,6 +19,7 @@ export interface Builder {
 
 export interface BuildRequest {
   readonly build_id: string;
+  readonly org_id: string;
   readonly project_id: string;
   readonly project_number: number;
   /** Commands that count more than what the source's own files say. */
@@ -29,12 +30,21 @@ export interface BuildRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Values that no line of the log and no failure may show. */
   readonly secrets: readonly string[];
+  /** Registries that private images may come from, for this build alone. */
+  readonly registries: readonly RegistryLogin[];
   /** Services of this host that the commands reach, such as the project's database. */
   readonly reach: readonly LocalService[];
   readonly limits: BuildLimits;
   readonly signal: AbortSignal;
   /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. A failure's summary and hint are its last lines. */
   readonly onLine: (line: string) => void;
+}
+
+/** A user of a registry of images. The host is written as image names begin with it. */
+export interface RegistryLogin {
+  readonly host: string;
+  readonly username: string;
+  readonly password: string;
 }
 
 export interface BuildCommands {
@@ -69,4 +79,6 @@ export interface Image {
   /** Runs before traffic moves, in the new image; null when there is none. */
   readonly release_command: string | null;
   readonly size_bytes: number;
+  /** The port that the image itself says it listens on. */
+  readonly port?: number;
 }

@@ -69,6 +69,8 @@ export interface Platform {
 
 export interface ReconcileSettings {
   readonly buildLimits: BuildLimits;
+  /** Registries in private networks that builds may reach, as `host[:port]`. */
+  readonly privateRegistries: readonly string[];
   readonly concurrentBuilds: number;
   readonly concurrentReleases: number;
   readonly workloadLimits: WorkloadLimits;

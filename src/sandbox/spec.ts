@@ -152,6 +152,8 @@ export interface SandboxOptions {
   readonly layerBytes?: number;
   /** A certificate (PEM file) that applications trust besides the system's. */
   readonly caFile?: string;
+  /** With the network `veth`: services that sandboxes reach although their address is closed to them, or this machine's. */
+  readonly open?: readonly { readonly address: string; readonly port: number }[];
   /** Folders below /usr that must not be seen; the data folder when it is there. */
   readonly hide?: readonly string[];
 }

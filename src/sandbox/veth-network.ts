@@ -5,11 +5,13 @@ import { run, runOk } from "../kit/exec.ts";
 import { abandonedNetworks, forgetNetwork, noteNetwork, spacesOf } from "./abandoned-networks.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
-import { usualConnectionLimits, vethRules, type ConnectionLimits } from "./veth-rules.ts";
+import { usualConnectionLimits, vethRules, type ConnectionLimits, type OpenPort } from "./veth-rules.ts";
 
 export interface VethParts {
   readonly ip: string;
   readonly nft: string;
+  /** What sandboxes reach although its address is closed to them, or this machine's. */
+  readonly open?: readonly OpenPort[];
 }
 
 export interface VethNetwork extends NetworkDriver {
@@ -37,7 +39,7 @@ export async function openVethNetwork(
   const block = await settleBlock(stateDir, tag);
   const blockNetwork = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
   const names: Names = { tag, block, blockNetwork, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
-  const rules = vethRules(names, resolvers, limits);
+  const rules = vethRules({ ...names, open: parts.open ?? [] }, resolvers, limits);
   noteNetwork({ tag, stateDir, block: blockNetwork });
   for (const left of await abandonedNetworks(parts.ip)) await dismantle(parts, left);
   // At each start anew: a restart of the machine's firewall may have flushed every table.

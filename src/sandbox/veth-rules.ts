@@ -8,6 +8,13 @@ export interface VethRuleNames {
   readonly blockNetwork: string;
   /** Networks that are closed beside those of sandboxes, containers and metadata services. */
   readonly closed?: readonly string[];
+  /** Services that are open although their address is closed, or this machine's. */
+  readonly open?: readonly OpenPort[];
+}
+
+export interface OpenPort {
+  readonly address: string;
+  readonly port: number;
 }
 
 /** What one sandbox may have open to the world, and how many connections a second it may open; a burst has four times as many. */
@@ -22,7 +29,7 @@ export interface ConnectionLimits {
  * host's other tables.
  */
 export function vethRules(
-  { table, interfacePrefix, blockNetwork, closed = [] }: VethRuleNames,
+  { table, interfacePrefix, blockNetwork, closed = [], open = [] }: VethRuleNames,
   resolvers: readonly string[],
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
@@ -32,6 +39,8 @@ export function vethRules(
     resolvers.length === 0
       ? ""
       : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
+  const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
+  const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
   const refuse = "reject with icmpx type admin-prohibited";
   return `
 table inet ${table}
@@ -48,6 +57,7 @@ table inet ${table} {
     iifname ${ours} ct state established,related accept
     iifname ${ours} jump limit_connections
     ${names}
+    ${admit}
     iifname ${ours} reject
   }
   chain through_host {
@@ -55,6 +65,7 @@ table inet ${table} {
     iifname ${ours} meta nfproto ipv6 reject
     iifname ${ours} jump limit_connections
     ${names}
+    ${admit}
     iifname ${ours} ip daddr { ${[...closed, "10.64.0.0/10", "10.128.0.0/10", ...closedNetworks].join(", ")} } reject
     iifname != ${ours} oifname ${ours} ct state established,related accept
     oifname ${ours} reject

@@ -28,6 +28,13 @@ const sealedColumns = [
     name: (row: SealedRow) => `deployment:${String(row["id"])}`,
   },
   {
+    table: "registry",
+    column: "sealed_password",
+    project: "org_id",
+    keys: ["org_id", "host"],
+    name: (row: SealedRow) => `registry:${String(row["host"])}`,
+  },
+  {
     table: "certificate",
     column: "sealed_key",
     project: "id",

@@ -59,6 +59,7 @@ export interface Tables {
   project_metric: ProjectMetricTable;
   project_purge: ProjectPurgeTable;
   project_variable: ProjectVariableTable;
+  registry: RegistryTable;
   replica: ReplicaTable;
   replica_metric: ReplicaMetricTable;
   replica_usage: ReplicaUsageTable;
@@ -572,6 +573,15 @@ export interface ProjectVariableTable {
   key: string;
   sealed_value: Buffer;
   size_bytes: number;
+  updated_at: Generated<Timestamp>;
+}
+
+export interface RegistryTable {
+  org_id: string;
+  host: string;
+  username: string;
+  sealed_password: Buffer;
+  created_at: Generated<Timestamp>;
   updated_at: Generated<Timestamp>;
 }
 

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
+import { until } from "../../src/kit/until.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../support/docker-engine.ts";
+import { startTestRegistry, withoutRegistry, type TestRegistry } from "../support/registry.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { eventually } from "../support/eventually.ts";
@@ -13,19 +16,23 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
   let platform: TestPlatform;
   let live: TestApp;
   let nodeImage: string;
+  let registry: TestRegistry | undefined;
   const versions = (body: string) => /^v\d/.test(body);
   before(async () => {
     engine = await startTestEngine();
     nodeImage = await provideImage(engine.socket, "node");
+    registry = withoutRegistry === false ? await startTestRegistry() : undefined;
     platform = await startPlatform({
       ...{ BERTH_RUNTIME: "docker", BERTH_DOCKER_SOCKET: engine.socket, BERTH_NODE_IMAGE: nodeImage },
       BERTH_SHARED_IMAGES: nodeImage,
+      ...(registry === undefined ? {} : { BERTH_CA_FILE: registry.caFile, BERTH_PRIVATE_REGISTRIES: registry.host }),
     });
     live = await createApp(platform, "live", liveApp({ version: "v1" }));
   });
   after(async () => {
-    await platform.destroy();
-    await engine.close();
+    await platform?.destroy();
+    await registry?.close();
+    await engine?.close();
   });
 
   test("says that containers run what is pushed", async () => {
@@ -61,6 +68,33 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.match((await platform.visit("dockered")).body, /^database said [SN]$/);
   });
 
+  test("an image of a private registry goes live at the port that it exposes", { skip: withoutRegistry }, async () => {
+    const { host, username, password, push } = registry as TestRegistry;
+    const members = [
+      { path: "bin/busybox", text: readFileSync("/bin/busybox"), mode: 0o755 },
+      { path: "www/index.html", text: "pulled" },
+    ];
+    const Cmd = ["/bin/busybox", "httpd", "-f", "-p", "8123", "-h", "/www"];
+    await push("acme/site:1", { members, config: { Cmd, ExposedPorts: { "8123/tcp": {} } } });
+    await platform.call("POST", "/v1/projects", { slug: "pulled", name: "Pulled" });
+    const deploy = async () => {
+      const image = `${host}/acme/site:1`;
+      const { body } = await platform.call("POST", "/v1/projects/pulled/deployments", { image });
+      const outcome = async () => {
+        const { body: build } = await platform.call<Outcome>("GET", `/v1/builds/${String(body["build_id"])}`);
+        const status = build.status === "succeeded" ? (build.deployment?.status ?? "none") : build.status;
+        assert.ok(["queued", "running", "none", "pending", "starting", "active", "failed"].includes(status), status);
+        return ["active", "failed"].includes(status) ? { status, code: build.failure?.code } : undefined;
+      };
+      return until(outcome, { timeoutMs: 240_000 });
+    };
+    assert.deepEqual(await deploy(), { status: "failed", code: "parent_image_unavailable" });
+    await platform.call("PUT", `/v1/registries/${host}`, { username, password });
+    assert.deepEqual(await deploy(), { status: "active", code: undefined });
+    assert.equal((await platform.visit("pulled")).body, "pulled");
+    assert.ok(!platform.output().includes(password));
+  });
+
   test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async () => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);
     await live.commit(liveApp({ version: "v2" }));
@@ -83,3 +117,9 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.deepEqual(failures(answers, versions).slice(0, 3), []);
   });
 });
+
+interface Outcome {
+  readonly status: string;
+  readonly failure: { readonly code: string } | null;
+  readonly deployment: { readonly status: string } | null;
+}

@@ -207,6 +207,7 @@ function neverMade(like: Things): Things {
     domain: like.domain,
     cron: like.cron,
     webhook: other(like.webhook),
+    registry: like.registry.replace("registry-", "registrz-"),
   };
 }
 

@@ -17,7 +17,17 @@ export interface Permission {
   /** The path names the organization too, so operators of any organization reach the thing. */
   readonly everyOrganization?: true;
   /** What the path names; all but an organization is owned by one. */
-  readonly names: "project" | "build" | "key" | "token" | "backup" | "approval" | "organization" | "webhook" | null;
+  readonly names:
+    | "project"
+    | "build"
+    | "key"
+    | "token"
+    | "backup"
+    | "approval"
+    | "organization"
+    | "webhook"
+    | "registry"
+    | null;
 }
 
 const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
@@ -502,6 +512,31 @@ export const permissions: Readonly<Record<string, Permission>> = {
     approval: true,
     method: "DELETE",
     path: ({ key }) => `/v1/ssh-keys/${key}`,
+    allowed: 204,
+  },
+  "registries.list": {
+    ...ofNothing,
+    scope: "registries:read",
+    method: "GET",
+    path: () => "/v1/registries",
+    allowed: 200,
+  },
+  "registries.set": {
+    ...ofNothing,
+    access: "owner",
+    scope: "registries:write",
+    method: "PUT",
+    path: () => "/v1/registries/ghcr.io",
+    body: () => ({ username: "ada", password: "a secret" }),
+    allowed: 200,
+  },
+  "registries.delete": {
+    names: "registry",
+    access: "owner",
+    scope: "registries:write",
+    approval: true,
+    method: "DELETE",
+    path: ({ registry }) => `/v1/registries/${registry}`,
     allowed: 204,
   },
   "orgs.create": {

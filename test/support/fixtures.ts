@@ -29,6 +29,8 @@ export interface Things {
   /** The name of a cron job. */
   readonly cron: string;
   readonly webhook: string;
+  /** The host of a registry. */
+  readonly registry: string;
 }
 
 const image: Image = {
@@ -88,6 +90,12 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
   };
   const fingerprint = `SHA256:${randomBytes(8).toString("hex")}`;
   await db.transaction().execute((tx) => insertKey(tx, { ...key, fingerprint, created_at: new Date() }));
+  const registry = { org_id: org.id, host: `registry-${randomBytes(5).toString("hex")}.example`, username: "ada" };
+  const pullPassword = vault.seal(org.id, `registry:${registry.host}`, "secret");
+  await db
+    .insertInto("registry")
+    .values({ ...registry, sealed_password: pullPassword })
+    .execute();
   const token = await testToken(db, org.id, {});
   const approval = await testApproval(platform, { org_id: org.id, token_id: token.id });
   // An organization may have few; its first one stays for the tests that look at what was made first.
@@ -122,6 +130,7 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
     domain,
     cron: job.name,
     webhook,
+    registry: registry.host,
   };
 }
 

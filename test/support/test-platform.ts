@@ -108,7 +108,7 @@ async function makeWorld(
       ...ports,
     },
     domains: testDomains,
-    settings: { disk: testDiskLimits },
+    settings: { disk: testDiskLimits, privateRegistries: ["registry.internal:5000"] },
     addresses: {
       appsDomain: "apps.test",
       controlUrl: "http://berth.test",
@@ -142,7 +142,7 @@ function absent<T extends object>(name: string): T {
 }
 
 /** A runtime that describes itself and keeps no files. */
-function describing(): HandlerPlatform["ports"]["runtime"] {
+export function describing(): HandlerPlatform["ports"]["runtime"] {
   const describe = async () => ({
     name: "process",
     network: "shared" as const,

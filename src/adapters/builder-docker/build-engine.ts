@@ -7,10 +7,12 @@ import { start, systemPath } from "../../kit/exec.ts";
 import { runFolder, removeRunFolder } from "../../kit/run-folder.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import { until } from "../../kit/until.ts";
+import { trustedCertificates } from "../../sandbox/certificates.ts";
 import { openCgroups } from "../../sandbox/cgroups.ts";
 import { probeNetwork } from "../../sandbox/probe-network.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import type { SandboxParts } from "../../sandbox/sandbox.ts";
+import { addressesOf } from "./registry-access.ts";
 
 export interface BuildEngineOptions {
   /** The engine's images, caches and settings. */
@@ -22,12 +24,16 @@ export interface BuildEngineOptions {
   readonly processes: number;
   /** How much of layers and package caches stays between builds. */
   readonly cacheBytes: number;
+  /** A certificate (PEM file) that registries may have besides those the system trusts. */
+  readonly caFile?: string;
 }
 
 /** A Docker engine that only builds. It ends with this process. */
 export interface BuildEngine {
   readonly api: DockerApi;
   readonly socket: string;
+  /** Where its files are. */
+  readonly dataRoot: string;
   /** Processor time of all builds so far; undefined where it cannot be measured. */
   cpuSeconds(): number | undefined;
   /** Resolves when it has ended, by itself or by `stop`. */
@@ -40,11 +46,17 @@ export interface BuildEngine {
  * commands reach (the internet, not this machine, its other networks or a cloud's metadata), its mounts and processes end with it, and
  * all commands of Dockerfiles together stay in one control group.
  */
-export async function startBuildEngine(options: BuildEngineOptions): Promise<BuildEngine> {
+export async function startBuildEngine(
+  options: BuildEngineOptions,
+  privateRegistries: readonly string[] = [],
+): Promise<BuildEngine> {
   const { dir, parts } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const resolvers = readResolvers();
-  const found = await probeNetwork({ ...options, stateDir: dir, network: "veth" }, resolvers);
+  const found = await probeNetwork(
+    { ...options, stateDir: dir, network: "veth", open: await addressesOf(privateRegistries) },
+    resolvers,
+  );
   if (found.driver.mode !== "veth") throw new Error(`builds have no network of their own: ${found.reason}`);
   const network = await found.driver.open(engineId, { kind: "egress" });
   const groups = openCgroups(`berth-builds-${createHash("sha256").update(dir).digest("hex").slice(0, 8)}`);
@@ -53,7 +65,7 @@ export async function startBuildEngine(options: BuildEngineOptions): Promise<Bui
   const sockets = runFolder(dir);
   const socket = join(sockets, "docker.sock");
   writeSettings(options, { socket, group: groupFile, resolvers });
-  const child = startIn(dir, [parts.setpriv ?? "setpriv", "--pdeathsig", "KILL", ...network.prefix, ...namespaces]);
+  const child = startIn(options, [parts.setpriv ?? "setpriv", "--pdeathsig", "KILL", ...network.prefix, ...namespaces]);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
   const api = openDockerApi(socket);
   const stop = async () => {
@@ -71,20 +83,25 @@ export async function startBuildEngine(options: BuildEngineOptions): Promise<Bui
     await stop();
     throw new Error(`the engine for builds did not start: ${readFileSync(join(dir, "log"), "utf8").slice(-1000)}`);
   }
-  return { api, socket, ended, stop, cpuSeconds: () => groups.usage(engineId)?.cpuSeconds };
+  return { api, socket, dataRoot: dataRootOf(dir), ended, stop, cpuSeconds: () => groups.usage(engineId)?.cpuSeconds };
 }
 
+const dataRootOf = (dir: string): string => join(dir, "data");
 const engineId = "engine";
 const stopMs = 10_000;
 const namespaces = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
-function startIn(dir: string, [file = "", ...args]: readonly string[]) {
+function startIn({ dir, caFile }: BuildEngineOptions, [file = "", ...args]: readonly string[]) {
+  const certificates = trustedCertificates(dir, caFile);
   const log = openSync(join(dir, "log"), "w", 0o600);
   const script = [join(import.meta.dirname, "build-engine.sh"), join(dir, "resolv.conf")];
   const engine = ["dockerd", "--config-file", join(dir, "daemon.json")];
   const child = start(
     { file, args: [...args, "/bin/sh", ...script, "/bin/sh", "-c", 'exec "$@" >&3 2>&3', "sh", ...engine] },
-    { env: { PATH: systemPath, HOME: dir }, fds: [log] },
+    {
+      env: { PATH: systemPath, HOME: dir, ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }) },
+      fds: [log],
+    },
   );
   closeSync(log);
   child.stdin.end();
@@ -103,7 +120,7 @@ function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group,
   rmSync(join(dir, "exec"), { recursive: true, force: true });
   writeFileSync(join(dir, "resolv.conf"), resolvers.isolated, { mode: 0o644 });
   const settings = {
-    ...{ "data-root": join(dir, "data"), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
+    ...{ "data-root": dataRootOf(dir), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
     ...{ "deprecated-key-path": join(dir, "key.json"), hosts: [`unix://${socket}`], "log-level": "warn" },
     ...{ dns: resolvers.addresses, bip: insideBridge, icc: false, "userland-proxy": false },
     "exec-opts": ["native.cgroupdriver=cgroupfs"],

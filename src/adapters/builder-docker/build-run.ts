@@ -1,15 +1,18 @@
 import type { BuildLog } from "../../building/build-log.ts";
 import type { TimeLimit } from "../../building/time-limit.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
-import type { BuildRequest } from "../../ports/builder.ts";
+import type { BuildRequest, RegistryLogin } from "../../ports/builder.ts";
 import type { DockerBuilderOptions } from "./options.ts";
-import type { EngineKeeper } from "./engine-keeper.ts";
+import type { BuildEngine } from "./build-engine.ts";
 
 /** One build on its way: what its stages share. */
 export interface BuildRun {
   readonly options: DockerBuilderOptions;
   readonly runEngine: DockerApi;
-  readonly keeper: EngineKeeper;
+  /** The engine that builds, started when it is first asked for. */
+  readonly engine: () => Promise<BuildEngine>;
+  /** What the build may log in with. */
+  readonly logins: readonly RegistryLogin[];
   readonly scopesDir: string;
   readonly request: BuildRequest;
   readonly log: BuildLog;

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createBuildLog } from "../../building/build-log.ts";
+import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { limitTime } from "../../building/time-limit.ts";
 import { BuildRefused, toFailure } from "../../detection/failures.ts";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
@@ -8,9 +8,10 @@ import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts
 import { imageLabels } from "../../ports/image-labels.ts";
 import type { BuildRun } from "./build-run.ts";
 import { forgetCacheScope } from "./cache-scope.ts";
-import { keepEngine } from "./engine-keeper.ts";
+import { keepEngines, type EngineKeeper } from "./engine-keeper.ts";
 import { makeImage } from "./make-image.ts";
 import type { DockerBuilderOptions } from "./options.ts";
+import { admitLogins } from "./registry-access.ts";
 
 export type { DockerBuilderOptions } from "./options.ts";
 
@@ -24,13 +25,14 @@ export interface DockerBuilder extends Builder {
  * engine of their own and copied to the one that runs them.
  */
 export async function createDockerBuilder(options: DockerBuilderOptions): Promise<DockerBuilder> {
-  const { runSocket, buildsDir, engine, parents, sharedImages } = options;
+  const { runSocket, buildsDir, engine, parents, sharedImages, privateRegistries } = options;
   await mkdir(buildsDir, { recursive: true, mode: 0o755 });
   for (const name of await readdir(buildsDir)) await rm(join(buildsDir, name), { recursive: true, force: true });
   const runEngine = openDockerApi(runSocket);
-  const keeper = keepEngine(engine, runEngine, [
-    ...new Set([...Object.values<string>({ ...parents }), ...sharedImages]),
-  ]);
+  const keeper = keepEngines({
+    ...{ options: engine, runEngine, privateRegistries },
+    sharedImages: [...new Set([...Object.values<string>({ ...parents }), ...sharedImages])],
+  });
   const scopesDir = join(engine.dir, "scopes");
   return {
     build: (request) => build({ options, runEngine, keeper, scopesDir }, request),
@@ -45,17 +47,22 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
   };
 }
 
-async function build(
-  shared: Omit<BuildRun, "request" | "log" | "time" | "folder">,
-  request: BuildRequest,
-): Promise<BuildOutcome> {
+interface Shared extends Pick<BuildRun, "options" | "runEngine" | "scopesDir"> {
+  readonly keeper: EngineKeeper;
+}
+
+async function build({ keeper, ...shared }: Shared, request: BuildRequest): Promise<BuildOutcome> {
   const log = createBuildLog(request.onLine, request.secrets);
   const time = limitTime(request);
   const folder = join(shared.options.buildsDir, request.build_id);
+  const use = keeper.use(request.registries.length > 0 ? request.org_id : null);
   try {
     time.check();
     await mkdir(folder, { mode: 0o700 });
-    return { outcome: "built", image: await makeImage({ ...shared, request, log, time, folder }) };
+    const logins = await admitted(shared.options, request, log);
+    if (request.registries.length === 0) await keeper.forget(request.org_id);
+    const run = { ...shared, ...use, logins, request, log, time, folder };
+    return { outcome: "built", image: await makeImage(run) };
   } catch (error) {
     if (request.signal.aborted) {
       log.error("The build was cancelled.");
@@ -66,8 +73,16 @@ async function build(
     log.error(failure.hint);
     return { outcome: "failed", failure };
   } finally {
+    use.release();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function admitted({ privateRegistries }: DockerBuilderOptions, { registries }: BuildRequest, log: BuildLog) {
+  const { admitted: logins, refused } = await admitLogins(registries, privateRegistries);
+  for (const { host } of refused)
+    log.detail(`${host} leads into a private network: its password is not sent (BERTH_PRIVATE_REGISTRIES allows it)`);
+  return logins;
 }
 
 /** Throws what is the machine's fault. */

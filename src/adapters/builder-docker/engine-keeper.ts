@@ -1,35 +1,115 @@
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import { startBuildEngine, type BuildEngine, type BuildEngineOptions } from "./build-engine.ts";
 import { copyImage, findImage } from "./move-image.ts";
 
+/** The engines that build: one for all organizations, and one for each organization that pulls private images. */
 export interface EngineKeeper {
-  /** The engine that builds, started by the first build and again when it has ended. */
-  engine(): Promise<BuildEngine>;
+  /** An engine for one build, started when the build first asks for it. Null: that of all organizations. */
+  use(organization: string | null): EngineUse;
+  /** Removes an organization's own engine and what it pulled, unless another of its builds uses it. */
+  forget(organization: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `sharedImages` are names of images of `runEngine` that every Dockerfile may start from; those that exist there are copied at each start. */
-export function keepEngine(
-  options: BuildEngineOptions,
-  runEngine: DockerApi,
-  sharedImages: readonly string[],
-): EngineKeeper {
+export interface EngineUse {
+  engine(): Promise<BuildEngine>;
+  /** The build has ended. */
+  release(): void;
+}
+
+export interface KeptEngines {
+  readonly options: BuildEngineOptions;
+  readonly runEngine: DockerApi;
+  /** Names of images of `runEngine` that every Dockerfile may start from; those that exist there are copied at each start. */
+  readonly sharedImages: readonly string[];
+  readonly privateRegistries: readonly string[];
+}
+
+// An organization's own engine ends this long after its last build; the next start takes seconds.
+const idleMs = 600_000;
+
+/**
+ * BuildKit serves a manifest or a layer that it has to whoever names its digest, without asking the registry again. What an organization's
+ * credentials pulled is therefore in an engine of its own, whose files no other organization's build reaches.
+ */
+export function keepEngines(kept: KeptEngines): EngineKeeper {
+  const engines = new Map<string, KeptEngine>();
+  const dirOf = (organization: string | null) =>
+    organization === null ? kept.options.dir : join(kept.options.dir, "organizations", organization);
+  const of = (organization: string | null) => {
+    const dir = dirOf(organization);
+    const found = engines.get(dir) ?? keepEngine({ ...kept, options: { ...kept.options, dir } }, organization !== null);
+    engines.set(dir, found);
+    return found;
+  };
+  return {
+    use: (organization) => of(organization).use(),
+    async forget(organization) {
+      const dir = dirOf(organization);
+      const engine = engines.get(dir);
+      if (!existsSync(dir) || engine?.isUsed() === true) return;
+      await engine?.stop();
+      engines.delete(dir);
+      await rm(dir, { recursive: true, force: true });
+    },
+    async stop() {
+      await Promise.all([...engines.values()].map((engine) => engine.stop()));
+    },
+  };
+}
+
+interface KeptEngine {
+  use(): EngineUse;
+  isUsed(): boolean;
+  stop(): Promise<void>;
+}
+
+function keepEngine(
+  { options, runEngine, sharedImages, privateRegistries }: KeptEngines,
+  endsIdle: boolean,
+): KeptEngine {
   let current: Promise<BuildEngine> | undefined;
-  const begin = async () => {
-    const engine = await startBuildEngine(options);
-    void engine.ended.then(() => (current = undefined));
+  let stopping = Promise.resolve();
+  let users = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    const starting = start();
+    const forget = () => void (current = current === starting ? undefined : current);
+    starting.then((engine) => engine.ended.then(forget), forget);
+    return starting;
+  };
+  const start = async () => {
+    await stopping;
+    const engine = await startBuildEngine(options, privateRegistries);
     for (const name of sharedImages) await share(runEngine, engine.api, name);
     return engine;
   };
+  const stop = () => {
+    clearTimeout(timer);
+    const leaving = current?.then(
+      (engine) => engine.stop(),
+      () => {},
+    );
+    current = undefined;
+    stopping = Promise.all([stopping, leaving]).then(() => {});
+    return stopping;
+  };
   return {
-    engine() {
-      const started = (current ??= begin());
-      started.catch(() => (current = undefined));
-      return started;
-    },
-    async stop() {
-      const engine = await current?.catch(() => undefined);
-      await engine?.stop();
+    stop,
+    isUsed: () => users > 0,
+    use() {
+      users += 1;
+      clearTimeout(timer);
+      return {
+        engine: () => (current ??= begin()),
+        release() {
+          users -= 1;
+          if (endsIdle && users === 0) timer = setTimeout(() => void stop(), idleMs).unref();
+        },
+      };
     },
   };
 }

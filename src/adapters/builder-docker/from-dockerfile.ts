@@ -38,7 +38,7 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
     ...{ format: 1, kind: "dockerfile", web_command: web ?? "the image's own command", uses_own_command: web === null },
     ...{ processes: others, release_command: release },
   };
-  const engine = await run.time.race(run.keeper.engine());
+  const engine = await run.time.race(run.engine());
   const id = await performBuild(run, engine, {
     folder: app,
     args: { ...args, [scopeArgument]: scope },
@@ -49,8 +49,10 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   const image = await keepIfFits(run, engine, id);
   const own = commandOf(image);
   if (web === null && own === null) throw new BuildRefused("no_start_command", ownCommandMissing);
-  remarkOnImage(log, image);
-  return publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
+  const port = exposedPort(image);
+  remarkOnImage(log, image, port);
+  const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
+  return port === undefined ? published : { ...published, port };
 }
 
 const ignoreName = ".dockerignore";
@@ -75,9 +77,15 @@ function commandOf({ Config }: EngineImage): string | null {
     : words.map(quoted).join(" ");
 }
 
-function remarkOnImage(log: BuildLog, { Config }: EngineImage): void {
-  const ports = Object.keys(Config.ExposedPorts ?? {});
-  if (ports.length > 0) log.detail(`The image exposes ${ports.join(", ")}`);
+/** The lowest TCP port of EXPOSE. */
+function exposedPort({ Config }: EngineImage): number | undefined {
+  const ports = Object.keys(Config.ExposedPorts ?? {}).filter((port) => !/\/(?:udp|sctp)$/.test(port));
+  return ports.map((port) => Number.parseInt(port, 10)).toSorted((a, b) => a - b)[0];
+}
+
+function remarkOnImage(log: BuildLog, { Config }: EngineImage, port: number | undefined): void {
+  if (port !== undefined)
+    log.detail(`EXPOSE: requests go to port ${port}, unless the project or berth.json sets another`);
   const check = Config.Healthcheck?.Test ?? [];
   if (check.length > 0 && check[0] !== "NONE")
     log.detail("HEALTHCHECK is not run: Berth asks the health path of the project, see `berth scale --help`");

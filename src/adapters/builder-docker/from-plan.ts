@@ -30,7 +30,7 @@ export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> 
   announce(log, detected, plan);
   for (const remark of remarks(tree)) log.detail(remark);
   await copyFile(siteServerFile, join(folder, "static-server.mjs"));
-  const engine = await run.time.race(run.keeper.engine());
+  const engine = await run.time.race(run.engine());
   const scope = await cacheScope(run.scopesDir, request.project_id);
   const planned: Planned = { run, engine, tree, detected, plan, scope };
   const decided = makesWhatStarts(plan) ? await afterBuilding(planned) : decideStart(planned, filesOf(tree.paths));

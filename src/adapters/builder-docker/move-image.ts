@@ -6,6 +6,8 @@ import { layerArchive } from "./layer-archive.ts";
 export interface EngineImage {
   readonly Id: string;
   readonly Size: number;
+  readonly Architecture: string;
+  readonly Os: string;
   readonly RootFS: { readonly Layers?: readonly string[] };
   readonly Config: {
     readonly Entrypoint: readonly string[] | null;

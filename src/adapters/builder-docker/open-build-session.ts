@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { performServerHandshake, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { dockerApiVersion } from "../../kit/docker-api.ts";
+import type { RegistryLogin } from "../../ports/builder.ts";
 import { readFields, textOf, writeFields } from "./protobuf.ts";
 
 /** What a build may ask its session for. */
@@ -10,12 +11,7 @@ export interface SessionAnswers {
   /** Files that a Dockerfile mounts with `--mount=type=secret,id=…`. */
   readonly secrets: ReadonlyMap<string, Buffer>;
   /** User and password for a registry's host. */
-  readonly credentials: (host: string) => RegistryCredentials | undefined;
-}
-
-export interface RegistryCredentials {
-  readonly username: string;
-  readonly password: string;
+  readonly credentials: (host: string) => Pick<RegistryLogin, "username" | "password"> | undefined;
 }
 
 export interface BuildSession {

@@ -11,6 +11,8 @@ export interface DockerBuilderOptions {
   readonly parents: ParentImages;
   /** Names of images of the run engine that Dockerfiles may start from besides those; all others come from registries. */
   readonly sharedImages: readonly string[];
+  /** Registries in private networks or on this machine that builds may reach, as `host[:port]`. */
+  readonly privateRegistries: readonly string[];
   /** Settings of package managers for generated steps. Never a secret. */
   readonly packageEnv: Readonly<Record<string, string>>;
   /** Certificates (PEM) that generated steps trust; null: those of the parent image. */

@@ -7,6 +7,7 @@ import { evaluateBuild } from "./evaluate-build.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { watchBuild } from "./build-watch.ts";
 import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
+import { loginFor } from "./registry-access.ts";
 import { BuildKitFailed, runBuild } from "./run-build.ts";
 import { createVertexLog } from "./vertex-log.ts";
 
@@ -38,7 +39,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
       ...(target === undefined ? {} : { target }),
       buildArgs: { ...args, BUILDKIT_CACHE_MOUNT_NS: scope },
       labels: manifest === null ? {} : labelsOf(request, manifest),
-      answers: { secrets: secretsOf(run), credentials: () => undefined },
+      answers: { secrets: secretsOf(run), credentials: (host) => loginFor(run.logins, host) },
       signal: watch.signal,
       onProgress(found) {
         watch.heard();

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { BuildRefused } from "../../detection/failures.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Image } from "../../ports/builder.ts";
@@ -30,14 +29,37 @@ export async function publishImage(
   return { image_ref: id, kind, web_command, processes, release_command, size_bytes: size };
 }
 
-/** Looks at an image that was just built, and refuses one that is too large. */
+/** Looks at an image that was just built, and refuses one that is too large or of another kind of machine. */
 export async function keepIfFits({ options }: BuildRun, engine: BuildEngine, id: string): Promise<EngineImage> {
   const image = await findImage(engine.api, id);
   if (image === undefined) throw new Error("the image that was just built is gone");
-  if (image.Size <= options.maxImageBytes) return image;
+  const problem = isForeign(image)
+    ? foreignImage(image)
+    : image.Size > options.maxImageBytes
+      ? tooLarge(options)
+      : null;
+  if (problem === null) return image;
   await removeFrom(engine.api, id);
+  throw problem;
+}
+
+const architectures: Readonly<Record<string, string>> = { x64: "amd64", arm: "arm", arm64: "arm64", ppc64: "ppc64le" };
+
+/** Whether this machine cannot run it. */
+function isForeign({ Architecture: architecture, Os: system }: EngineImage): boolean {
+  const own = architectures[process.arch];
+  return (system !== "" && system !== "linux") || (architecture !== "" && own !== undefined && architecture !== own);
+}
+
+function foreignImage({ Architecture: architecture, Os: system }: EngineImage): BuildRefused {
+  const own = architectures[process.arch] ?? process.arch;
+  const summary = `The image is for ${system}/${architecture}. This machine runs linux/${own}.`;
+  return new BuildRefused("image_platform_mismatch", { summary });
+}
+
+function tooLarge(options: BuildRun["options"]): BuildRefused {
   const summary = `The image has more than ${Math.round(options.maxImageBytes / 1024 / 1024)} MiB.`;
-  throw new BuildRefused("build_output_too_large", { summary });
+  return new BuildRefused("build_output_too_large", { summary });
 }
 
 /** Most layers are those of the parent image and of the project's last images, which are there already. */
@@ -49,8 +71,8 @@ async function give({ options, runEngine, request, time }: BuildRun, engine: Bui
     ...options.sharedImages,
     ...own.map(({ Id }) => Id).slice(0, 10),
   ];
-  const dataRoot = join(options.engine.dir, "data");
-  await giveImage(id, { from: engine.api, dataRoot, to: runEngine, relatives, signal: time.signal });
+  const { api, dataRoot } = engine;
+  await giveImage(id, { from: api, dataRoot, to: runEngine, relatives, signal: time.signal });
 }
 
 /** Its layers stay in the build cache; no Dockerfile can start from it. */

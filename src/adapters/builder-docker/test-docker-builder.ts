@@ -17,7 +17,10 @@ export interface TestDockerBuilder {
 }
 
 /** Makes a real builder with two real engines and images of this machine's Debian packages. */
-export async function makeTestDockerBuilder(changes: Partial<DockerBuilderOptions> = {}): Promise<TestDockerBuilder> {
+export async function makeTestDockerBuilder({
+  caFile,
+  ...changes
+}: Partial<DockerBuilderOptions> & { readonly caFile?: string } = {}): Promise<TestDockerBuilder> {
   const runEngine = await startTestEngine();
   const images = {
     debian: await provideImage(runEngine.socket, "debian"),
@@ -31,13 +34,14 @@ export async function makeTestDockerBuilder(changes: Partial<DockerBuilderOption
     engine: {
       ...{ dir: join(root, "engine"), nodeBin: process.execPath, memoryBytes: 1024 ** 3, processes: 2000 },
       cacheBytes: 2 * 1024 ** 3,
+      ...(caFile === undefined ? {} : { caFile }),
       parts: {
         ...{ bwrap: null, pasta: null, socat: null },
         ...{ setpriv: program("setpriv"), nft: program("nft"), ip: program("ip") },
       },
     },
     parents: { node: images.node, python: "python:3.11", go: "golang:1.19", plain: images.debian },
-    ...{ sharedImages: [], packageEnv: {}, certificates: null },
+    ...{ sharedImages: [], privateRegistries: [], packageEnv: {}, certificates: null },
     ...{ maxSourceBytes: 256 * 1024 ** 2, maxImageBytes: 1024 ** 3 },
     ...changes,
   });

@@ -58,12 +58,18 @@ function addDeploy(program: Command, ctx: CliContext): void {
     "berth deploy",
     "berth deploy -p demo --commit 0123456789abcdef0123456789abcdef01234567",
     "berth deploy --dir .                   # this folder's files, without git",
+    "berth deploy --image ghcr.io/acme/shop:1.4   # a ready container image",
     "berth deploy --no-wait --json",
   ];
-  addCommand(program, { usage: "deploy", summary: "Build and deploy again, or deploy a folder without git", examples })
+  addCommand(program, {
+    usage: "deploy",
+    summary: "Build and deploy again, or deploy a folder or an image without git",
+    examples,
+  })
     .option("--dir <folder>", "deploy this folder's files; .gitignore and .berthignore leave files out")
     .option("-m, --message <text>", "what the commit of the folder's files says")
     .option("--commit <hash>", "a full commit hash that was pushed; the newest one if left out")
+    .option("--image <name>", "deploy this container image; `berth registries` holds logins for private ones")
     .option("--no-wait", "don't wait for the outcome")
     .action(async (options: DeployOptions) => {
       const slug = await currentProject(ctx);
@@ -86,6 +92,7 @@ function addDeploy(program: Command, ctx: CliContext): void {
 interface DeployOptions {
   readonly commit?: string;
   readonly dir?: string;
+  readonly image?: string;
   readonly message?: string;
   readonly wait: boolean;
 }
@@ -95,14 +102,16 @@ async function beginDeploy(
   client: Client,
   { slug, options }: { slug: string; options: DeployOptions },
 ) {
-  const { commit, dir, message } = options;
+  const { commit, dir, image, message } = options;
   const params = { slug };
   if (dir === undefined) {
     if (message !== undefined) throw usageError("--message goes with --dir.");
-    const body = commit === undefined ? {} : { commit };
+    if (image !== undefined && commit !== undefined) throw usageError("Give either --image or --commit.");
+    const body = { ...(commit === undefined ? {} : { commit }), ...(image === undefined ? {} : { image }) };
     return client.call("deployments.create", { params, body, signal: ctx.signal });
   }
-  if (commit !== undefined) throw usageError("Give either --dir or --commit.");
+  if (commit !== undefined || image !== undefined)
+    throw usageError(`Give either --dir or --${image === undefined ? "commit" : "image"}.`);
   const folder = resolve(ctx.environment.cwd, dir);
   const files = await sourceFiles(ctx.environment, folder);
   const upload = () =>

@@ -114,7 +114,7 @@ export async function deployBuild(
   return createDeployment(dependencies, tx, {
     ...pick(source),
     trigger: source.trigger,
-    port: project.port ?? source.settings?.port ?? null,
+    port: project.port ?? source.settings?.port ?? source.image.port ?? null,
     health_path: project.health_path ?? source.settings?.health_path ?? null,
     variables,
     rolled_back_from: null,

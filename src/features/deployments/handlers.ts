@@ -3,6 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
+import { deployImage } from "./deploy-image.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
 import { comingDeployment, listDeployments } from "./queries.ts";
 
@@ -14,6 +15,7 @@ export const deployments: Handlers<"deployments"> = {
   },
 
   async create(ctx, { body }) {
+    if (body.image !== undefined) return deployImage(ctx, body.image, body.commit);
     const { org_id, project_id } = ctx.project.key;
     await requireRoomForBuild(ctx);
     const source = await newestSource(ctx.tx, org_id, project_id, body.commit);
@@ -31,7 +33,7 @@ export const deployments: Handlers<"deployments"> = {
     } as const;
     const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by: ctx.caller.token_name });
     ctx.note({ target: build.id, detail: { commit } });
-    return { build_id: build.id, commit };
+    return { outcome: async () => ({ build_id: build.id, commit }) };
   },
 
   async rollback(ctx, { body }) {

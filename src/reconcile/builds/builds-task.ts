@@ -9,6 +9,7 @@ import {
 } from "../../features/builds/builds.ts";
 import { deployBuild } from "../../features/deployments/deployments.ts";
 import { variablesOf } from "../../features/env/env.ts";
+import { registryLogins } from "../../features/registries/registries.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
@@ -75,7 +76,8 @@ async function perform(building: Building): Promise<void> {
   const { org_id, project_id } = build;
   const variables = await variablesOf(platform.db, platform.vault, { org_id, project_id });
   const { env, reach } = await environmentOf(platform, build, variables);
-  const secrets = secretsIn(env);
+  const registries = await registryLogins(platform.db, platform.vault, org_id);
+  const secrets = [...secretsIn(env), ...registries.map(({ password }) => password)];
   const log = createBuildLog(platform, build.id, redactor(secrets));
   const noRoom = await whyNoRoom(platform, build);
   if (noRoom !== undefined) return refuse({ ...building, log }, noRoom);
@@ -85,6 +87,7 @@ async function perform(building: Building): Promise<void> {
   const outcome = await platform.ports.builder
     .build({
       build_id: build.id,
+      ...{ org_id, registries },
       project_id,
       project_number: build.project_number,
       commands: source.commands,

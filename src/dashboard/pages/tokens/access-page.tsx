@@ -10,6 +10,7 @@ import { Tag } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
+import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
 import { Webhooks } from "../webhooks/webhooks.tsx";
 import { CreateToken } from "./create-token.tsx";
@@ -46,6 +47,7 @@ export function AccessPage() {
       </View>
       <SshKeys />
       <Webhooks />
+      <Registries />
       {creating && <CreateToken onClose={() => setCreating(false)} />}
       {revoking !== undefined && <Revoke token={revoking} onClose={() => setRevoking(undefined)} />}
     </Page>

@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { usageError } from "../failures.ts";
+import { ask, canAsk, confirm, readStdin } from "../prompts.ts";
+import { table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+/** `berth registries`: what the organization's builds log in to for private images. */
+export function addRegistries(program: Command, ctx: CliContext): void {
+  const registries = addGroup(program, "registries", "List, add and remove logins for private image registries");
+  addList(registries, ctx);
+  addAdd(registries, ctx);
+  addRemove(registries, ctx);
+}
+
+function addList(registries: Command, ctx: CliContext): void {
+  addCommand(registries, {
+    usage: "list",
+    summary: "List the registries that builds log in to",
+    isDefault: true,
+    examples: ["berth registries", "berth registries list --json"],
+  }).action(async () => {
+    const document = await (await ctx.client()).call("registries.list");
+    ctx.output.result(document, (paint) => {
+      const rows = document.registries.map((one) => [one.host, oneLine(one.username), relativeTime(one.updated_at)]);
+      const none = "Builds log in to no registry: `berth registries add ghcr.io --username ada` adds one.";
+      return table(paint, ["HOST", "USER", "CHANGED"], rows, none);
+    });
+  });
+}
+
+function addAdd(registries: Command, ctx: CliContext): void {
+  const examples = [
+    "berth registries add ghcr.io --username ada --password-stdin < token.txt",
+    "berth registries add docker.io --username ada        # asks for the password",
+  ];
+  addCommand(registries, {
+    usage: "add <host>",
+    summary: "Store the user and password for a registry, or replace them",
+    examples,
+  })
+    .requiredOption("-u, --username <name>", "the user of the registry")
+    .option("--password-stdin", "read the password or access token from stdin")
+    .action(async (given: string, options: { username: string; passwordStdin?: boolean }) => {
+      const host = given.replace(/^https:\/\//, "").replace(/\/+$/, "");
+      const password = await readPassword(ctx, host, options.passwordStdin === true);
+      const { username } = options;
+      const client = await ctx.client();
+      const registry = await client.call("registries.set", { params: { host }, body: { username, password } });
+      ctx.output.result(
+        registry,
+        () => `Builds log in to ${registry.host} as ${oneLine(registry.username)} from now on.`,
+      );
+    });
+}
+
+async function readPassword(ctx: CliContext, host: string, fromStdin: boolean): Promise<string> {
+  // `echo token |` ends with a line break that is no part of it.
+  if (fromStdin) return (await readStdin(ctx.environment)).replace(/\r?\n$/, "");
+  if (!canAsk(ctx)) throw usageError("Which password?", "Give it on stdin: --password-stdin < token.txt");
+  return ask(ctx, `Password or access token for ${host}: `, true);
+}
+
+function addRemove(registries: Command, ctx: CliContext): void {
+  addCommand(registries, {
+    usage: "remove <host>",
+    summary: "Forget the user and password for a registry",
+    examples: ["berth registries remove ghcr.io", "berth registries remove ghcr.io --yes"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (host: string, options: { yes?: boolean }) => {
+      const client = await ctx.client();
+      await confirm(ctx, `This forgets the login for ${host}: builds can pull no private image from there any more.`, {
+        name: host,
+        yes: options.yes,
+      });
+      await client.call("registries.delete", { params: { host } });
+      ctx.output.note(() => `Removed ${host}.`);
+    });
+}

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { timestamp } from "./fields.ts";
+import { registryHost } from "./image-name.ts";
+import { row } from "./table.ts";
+
+const registry = z.object({
+  host: z.string(),
+  username: z.string(),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+const hostParam = z.object({ host: registryHost });
+
+const line = /^[^\u0000-\u001f\u007f]*$/;
+
+export const rows = [
+  row({
+    name: "registries.list",
+    method: "GET",
+    path: "/v1/registries",
+    access: "member",
+    scope: "registries:read",
+    result: z.object({ registries: z.array(registry) }),
+    success: [200],
+    summary: "List the image registries that the organization's builds log in to; passwords are never shown",
+  }),
+  row({
+    name: "registries.set",
+    method: "PUT",
+    path: "/v1/registries/:host",
+    access: "owner",
+    scope: "registries:write",
+    params: hostParam,
+    body: z.strictObject({
+      username: z.string().min(1).max(255).regex(line, "must not contain control characters"),
+      password: z
+        .string()
+        .min(1)
+        .max(16 * 1024)
+        .regex(line, "must not contain control characters"),
+    }),
+    result: registry,
+    success: [200],
+    errors: ["conflict"],
+    activity: "registry.set",
+    summary: "Store the user and password for a registry; builds of the organization pull private images with them",
+  }),
+  row({
+    name: "registries.delete",
+    method: "DELETE",
+    path: "/v1/registries/:host",
+    names: "registry",
+    access: "owner",
+    scope: "registries:write",
+    approval: true,
+    params: hostParam,
+    success: [204],
+    activity: "registry.deleted",
+    summary: "Forget a registry's user and password; images that were built stay",
+  }),
+] as const;

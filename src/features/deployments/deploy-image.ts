@@ -1,0 +1,31 @@
+import { registryOf } from "../../contract/image-name.ts";
+import { buildUpload, requireUpload } from "../builds/builds.ts";
+import type { Context } from "../context.ts";
+import { privateHostProblem } from "../registries/registries.ts";
+
+/**
+ * Deploys a ready image as a source of one file, a Dockerfile that starts from it: so it is pulled, checked, logged, deployed and rolled back like
+ * all that is built, and the commit says what serves.
+ */
+export async function deployImage(ctx: Context<"deployments.create">, image: string, commit: string | undefined) {
+  if (commit !== undefined) return ctx.fail("invalid_request", { error: "Give either `commit` or `image`." });
+  const { ports, settings } = ctx.platform;
+  const problem = privateHostProblem(registryOf(image), settings.privateRegistries);
+  if (problem !== undefined)
+    return ctx.fail("invalid_request", { error: problem, details: [{ path: "image", message: problem }] });
+  await requireUpload(ctx);
+  const { root } = ctx.project;
+  const path = root === null ? "Dockerfile" : `${root}/Dockerfile`;
+  const files = [{ path, content: Buffer.from(`# The image that is deployed as it is.\nFROM ${image}\n`) }];
+  const look = async () => {
+    if ((await ports.runtime.describe()).name === "process") ctx.fail("images_not_supported");
+  };
+  const outcome = async () => {
+    await look();
+    const { build_id, commit: made } = await buildUpload(ctx, {
+      ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}` },
+    });
+    return { build_id, commit: made };
+  };
+  return { changesLate: true as const, look, outcome };
+}

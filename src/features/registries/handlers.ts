@@ -1,0 +1,36 @@
+import { limits } from "../../contract/limits.ts";
+import type { Handlers } from "../context.ts";
+import { deleteRegistry, listRegistries, setRegistry } from "./queries.ts";
+import { passwordName, privateHostProblem } from "./registries.ts";
+import { normalizedHost } from "./rules.ts";
+
+export const registries: Handlers<"registries"> = {
+  async list(ctx) {
+    return { registries: await listRegistries(ctx.tx, ctx.caller.org_id) };
+  },
+
+  async set(ctx, { params, body }) {
+    const { org_id } = ctx.caller;
+    const host = normalizedHost(params.host);
+    const problem = privateHostProblem(host, ctx.platform.settings.privateRegistries);
+    if (problem !== undefined)
+      return ctx.fail("invalid_request", { error: problem, details: [{ path: "host", message: problem }] });
+    const known = await listRegistries(ctx.tx, org_id);
+    if (known.length >= limits.registries && !known.some((one) => one.host === host))
+      return ctx.fail("conflict", {
+        error: `The organization has ${known.length} registries, which is the most it may have.`,
+        hint: "Remove one that no build needs.",
+      });
+    const { username, password } = body;
+    const sealed_password = ctx.platform.vault.seal(org_id, passwordName(host), password);
+    ctx.note({ target: host, detail: { username } });
+    return setRegistry(ctx.tx, { org_id, host, username, sealed_password });
+  },
+
+  async delete(ctx, { params }) {
+    const host = normalizedHost(params.host);
+    if (!(await deleteRegistry(ctx.tx, ctx.caller.org_id, host))) return ctx.fail("not_found");
+    ctx.note({ target: host });
+    return undefined;
+  },
+};

@@ -1,0 +1,57 @@
+import { sql } from "kysely";
+import type { Db, Tx } from "../../store/database.ts";
+
+const shown = ["host", "username", "created_at", "updated_at"] as const;
+
+export async function listRegistries(db: Db | Tx, orgId: string) {
+  return db.selectFrom("registry").select(shown).where("org_id", "=", orgId).orderBy("host").execute();
+}
+
+export async function selectSealed(db: Db | Tx, orgId: string) {
+  return db
+    .selectFrom("registry")
+    .select(["host", "username", "sealed_password"])
+    .where("org_id", "=", orgId)
+    .orderBy("host")
+    .execute();
+}
+
+export async function selectRegistry(db: Db | Tx, orgId: string, host: string) {
+  return db
+    .selectFrom("registry")
+    .select("host")
+    .where("org_id", "=", orgId)
+    .where("host", "=", host)
+    .executeTakeFirst();
+}
+
+export interface NewRegistry {
+  readonly org_id: string;
+  readonly host: string;
+  readonly username: string;
+  readonly sealed_password: Buffer;
+}
+
+/** Inserts it, or replaces user and password of the one with this host. */
+export async function setRegistry(tx: Tx, registry: NewRegistry) {
+  const { username, sealed_password } = registry;
+  return tx
+    .insertInto("registry")
+    .values(registry)
+    .onConflict((on) =>
+      on.columns(["org_id", "host"]).doUpdateSet({ username, sealed_password, updated_at: sql`now()` }),
+    )
+    .returning(shown)
+    .executeTakeFirstOrThrow();
+}
+
+/** Whether there was one. */
+export async function deleteRegistry(tx: Tx, orgId: string, host: string): Promise<boolean> {
+  const deleted = await tx
+    .deleteFrom("registry")
+    .where("org_id", "=", orgId)
+    .where("host", "=", host)
+    .returning("host")
+    .executeTakeFirst();
+  return deleted !== undefined;
+}

@@ -1,0 +1,28 @@
+import type { RegistryLogin } from "../../ports/builder.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Vault } from "../../store/vault.ts";
+import type { Caller } from "../context.ts";
+import { selectRegistry, selectSealed } from "./queries.ts";
+
+import { normalizedHost } from "./rules.ts";
+
+export { privateHostProblem } from "./rules.ts";
+
+/** The name under which a registry's password is sealed for its organization. */
+export const passwordName = (host: string): string => `registry:${host}`;
+
+/** What builds of the organization log in with. */
+export async function registryLogins(db: Db | Tx, vault: Vault, orgId: string): Promise<readonly RegistryLogin[]> {
+  const rows = await selectSealed(db, orgId);
+  return rows.map(({ host, username, sealed_password }) => ({
+    host,
+    username,
+    password: vault.open(orgId, passwordName(host), sealed_password),
+  }));
+}
+
+/** The caller's organization's registry of this host; undefined when there is none. */
+export async function findRegistry(db: Db | Tx, caller: Pick<Caller, "org_id">, host: string) {
+  const found = await selectRegistry(db, caller.org_id, normalizedHost(host));
+  return found && { id: found.host };
+}

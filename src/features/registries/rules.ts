@@ -1,0 +1,21 @@
+import { dockerHub } from "../../contract/image-name.ts";
+import { isPrivateAddress } from "../../kit/private-addresses.ts";
+
+/** The one spelling of a registry's host: Docker Hub has several. */
+export function normalizedHost(host: string): string {
+  return ["index.docker.io", "registry-1.docker.io", "registry.hub.docker.com", "hub.docker.com"].includes(host)
+    ? dockerHub
+    : host;
+}
+
+/**
+ * Why this host's name alone shows that it is no registry in the internet; undefined when it does not. `allowed` are those in private
+ * networks that the operator allows. A name that only leads to such an address is refused by the build that looks it up.
+ */
+export function privateHostProblem(host: string, allowed: readonly string[]): string | undefined {
+  const name = host.replace(/:\d+$/, "");
+  if (allowed.includes(host)) return undefined;
+  const isLocal = !name.includes(".") || /\.(?:local|localhost|internal|lan|home\.arpa)$/.test(name);
+  if (!isPrivateAddress(name) && !isLocal) return undefined;
+  return `${host} is in a private network. The operator's setting BERTH_PRIVATE_REGISTRIES allows registries there.`;
+}
