@@ -1,25 +1,20 @@
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import ignore, { type Ignore } from "ignore";
 import { create } from "tar";
+import { keptByBerthignore, walkSource, type SourceFolder } from "../contract/source-rules.ts";
 import { run } from "../kit/exec.ts";
 import type { Environment } from "./context.ts";
 import { usageError } from "./failures.ts";
 
-/** What never belongs to a source, whatever the ignore files say. */
-const never = [".git"];
-/** Left out of folders that git does not look after: what package managers make, anew on every machine. */
-const made = ["node_modules/", ".venv/", "__pycache__/", ".DS_Store"];
 const listTimeoutMs = 60_000;
 
 /** The files of a folder that are its source: git's own answer inside of a repository, else by .gitignore; without what .berthignore names. */
 export async function sourceFiles(environment: Environment, folder: string): Promise<readonly string[]> {
   const found = await lstat(folder).catch(() => undefined);
   if (found?.isDirectory() !== true) throw usageError(`There is no folder ${folder}.`);
-  const listed = (await listedByGit(environment, folder)) ?? (await listedByWalk(folder));
-  const berth = ignore().add(await textOf(join(folder, ".berthignore")));
-  const kept = listed.filter((path) => !berth.ignores(path));
+  const listed = (await listedByGit(environment, folder)) ?? (await walkSource(onDisk(folder)));
+  const kept = keptByBerthignore(listed, await textOf(join(folder, ".berthignore")));
   const present = await Promise.all(kept.map((path) => isFileOrLink(join(folder, path))));
   const files = kept.filter((_, index) => present[index]);
   if (files.length > 0) return files;
@@ -49,22 +44,14 @@ async function listedByGit({ childEnvironment: env }: Environment, cwd: string):
   }
 }
 
-/** The files below a folder; each folder's .gitignore counts for what lies in it. */
-async function listedByWalk(folder: string): Promise<string[]> {
-  const found: string[] = [];
-  const visit = async (inside: string, rules: readonly { at: string; own: Ignore }[]): Promise<void> => {
-    const own = ignore().add(await textOf(join(folder, inside, ".gitignore")));
-    const all = [...rules, { at: inside, own }];
-    const isIgnored = (path: string) => all.some(({ at, own: each }) => each.ignores(path.slice(at.length)));
-    for (const entry of await readdir(join(folder, inside), { withFileTypes: true })) {
-      const path = `${inside}${entry.name}`;
-      if (never.includes(entry.name) || isIgnored(entry.isDirectory() ? `${path}/` : path)) continue;
-      if (entry.isDirectory()) await visit(`${path}/`, all);
-      else found.push(path);
-    }
+function onDisk(folder: string): SourceFolder {
+  return {
+    async list(inside) {
+      const entries = await readdir(join(folder, inside), { withFileTypes: true });
+      return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
+    },
+    text: (path) => textOf(join(folder, path)),
   };
-  await visit("", [{ at: "", own: ignore().add(made) }]);
-  return found;
 }
 
 async function isFileOrLink(path: string): Promise<boolean> {

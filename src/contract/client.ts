@@ -66,7 +66,7 @@ export interface AnyInput {
   readonly query?: Readonly<Record<string, QueryValue | undefined>>;
   readonly body?: unknown;
   /** The file that a row with `upload` takes. */
-  readonly upload?: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | undefined;
+  readonly upload?: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | Blob | undefined;
   /** Makes a repetition of a write answer as the first one did, without doing it again. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;

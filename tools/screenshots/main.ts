@@ -1,48 +1,94 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { startPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser } from "../../test/support/browser.ts";
+import { fillPlatform } from "./fill-platform.ts";
 
 /**
  * Pictures of the dashboard's pages into tmp/screenshots, to be looked at: a phone and a wide screen, light and dark.
  *
- *   npm run screenshots -- URL TOKEN-FILE PATH...
+ *   npm run screenshots                              every page of a platform of its own, with much data and with none
+ *   npm run screenshots -- URL TOKEN-FILE PATH...    these pages of a running platform
  */
 const [url, tokenFile, ...paths] = process.argv.slice(2);
 const widths = (process.env["SCREENSHOT_WIDTHS"] ?? "390,1440").split(",").map(Number);
 const schemes = (process.env["SCREENSHOT_SCHEMES"] ?? "light,dark").split(",") as ("light" | "dark")[];
-
-if (url === undefined || tokenFile === undefined || paths.length === 0)
-  throw new Error("Usage: npm run screenshots -- URL TOKEN-FILE PATH...");
-
-const token = readFileSync(tokenFile, "utf8").trim();
 const folder = join("tmp", "screenshots");
-mkdirSync(folder, { recursive: true });
-const { browser, close } = await launchBrowser(Number(new URL(url).port));
-try {
-  for (const width of widths) for (const scheme of schemes) await picture(browser, width, scheme);
-} finally {
-  await close();
+const settleMs = 900;
+
+const tabs = ["", "/deployments", "/processes", "/logs", "/metrics", "/variables", "/domains", "/cron", "/database"];
+const moreTabs = ["/backups", "/timeline", "/files", "/settings"];
+const ofShop = [...tabs, ...moreTabs, "/database/public/orders", "/compare?from=1&to=2"];
+const ofOperator = ["/operator", "/operator/organizations", "/operator/status"];
+const ofOrganization = ["/", "/approvals", "/activity", "/access", "/account", "/api"];
+
+interface Shoot {
+  readonly url: string;
+  readonly token: string;
+  readonly paths: readonly string[];
+  /** Begins the names of the files. */
+  readonly prefix: string;
 }
 
-async function picture(from: Browser, width: number, colorScheme: "light" | "dark"): Promise<void> {
-  const context = await from.newContext({ viewport: { width, height: width < 640 ? 844 : 900 }, colorScheme });
+mkdirSync(folder, { recursive: true });
+if (url === undefined) await shootAll();
+else if (tokenFile === undefined || paths.length === 0)
+  throw new Error("Usage: npm run screenshots [-- URL TOKEN-FILE PATH...]");
+else await shoot({ url, token: readFileSync(tokenFile, "utf8").trim(), paths, prefix: "" });
+
+async function shootAll(): Promise<void> {
+  const platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
+  try {
+    const emptyToken = await fillPlatform(platform.api, platform.token);
+    const pages = [...ofOrganization, ...ofOperator, ...ofShop.map((path) => `/projects/shop${path}`)];
+    await shoot({ url: platform.api, token: platform.token, paths: pages, prefix: "many-" });
+    const none = [...tabs, ...moreTabs].map((path) => `/projects/new-idea${path}`);
+    await shoot({ url: platform.api, token: platform.token, paths: none, prefix: "none-" });
+    await shoot({ url: platform.api, token: emptyToken, paths: ofOrganization, prefix: "none-" });
+  } finally {
+    await platform.destroy();
+  }
+}
+
+async function shoot(what: Shoot): Promise<void> {
+  const { browser, close } = await launchBrowser(Number(new URL(what.url).port));
+  try {
+    for (const width of widths) for (const scheme of schemes) await picture(browser, what, { width, scheme });
+  } finally {
+    await close();
+  }
+}
+
+interface Look {
+  readonly width: number;
+  readonly scheme: "light" | "dark";
+}
+
+async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): Promise<void> {
+  const viewport = { width, height: width < 640 ? 844 : 900 };
+  const context = await browser.newContext({ viewport, colorScheme: scheme });
   const page = await context.newPage();
   page.on("console", (message) => {
     if (message.type() === "error") console.log(`  console: ${message.text()}`);
   });
   page.on("pageerror", (error) => console.log(`  error: ${error.message}`));
-  await page.goto(url as string);
+  await signIn(page, what);
+  for (const path of what.paths) {
+    await page.goto(new URL(path, what.url).href);
+    await page.locator("main h1").first().waitFor();
+    await page.waitForTimeout(settleMs);
+    const name = path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview";
+    const file = join(folder, `${what.prefix}${name}-${width}-${scheme}.png`);
+    await page.screenshot({ path: file });
+    console.log(file);
+  }
+  await context.close();
+}
+
+async function signIn(page: Page, { url: address, token }: Shoot): Promise<void> {
+  await page.goto(address);
   await page.getByLabel("API token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator("h1").first().waitFor();
-  for (const path of paths) {
-    await page.goto(new URL(path, url).href);
-    await page.locator("main h1").first().waitFor();
-    await page.waitForTimeout(900);
-    const name = `${path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview"}-${width}-${colorScheme}.png`;
-    await page.screenshot({ path: join(folder, name) });
-    console.log(join(folder, name));
-  }
-  await context.close();
 }

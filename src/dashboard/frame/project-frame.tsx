@@ -31,7 +31,7 @@ export function ProjectFrame() {
   );
 }
 
-const activeTab = "!border-accent !text-text font-medium";
+const activeTab = "!border-accent !text-text";
 
 function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
@@ -44,36 +44,42 @@ function Header({ project }: { readonly project: Project }) {
   }, [path]);
   const isBuild = path.includes("/builds/");
   return (
-    <div className="sticky top-0 z-10 border-b border-line bg-bg/90 backdrop-blur-sm max-md:top-12">
-      <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 px-4 pt-2 sm:px-8">
-        <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">
-          {slug}
-        </Link>
-        <ProjectStatus project={project} />
-        <a
-          href={project.url}
-          target="_blank"
-          rel="noreferrer"
-          className="ml-auto inline-flex items-center gap-1.5 text-sm text-muted hover:text-accent"
-        >
-          <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
-          <ExternalLink aria-hidden size={13} />
-        </a>
-      </div>
-      <nav ref={tabs} aria-label="Project" className="flex gap-0.5 overflow-x-auto px-2 sm:px-6 [scrollbar-width:none]">
-        {projectTabs.map(([to, label]) => (
-          <Link
-            key={to}
-            to={to}
-            params={{ slug }}
-            activeOptions={{ exact: to === "/projects/$slug" }}
-            className={`target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px] ${isBuild && to.endsWith("/deployments") ? activeTab : ""}`}
-            activeProps={{ className: activeTab }}
-          >
-            {label}
+    <div className="sticky top-0 z-10 bg-bg/92 px-4 backdrop-blur-sm max-md:top-12 sm:px-8">
+      <div className="mx-auto max-w-[1136px] border-b border-line">
+        <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 pt-2">
+          <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">
+            {slug}
           </Link>
-        ))}
-      </nav>
+          <ProjectStatus project={project} />
+          <a
+            href={project.url}
+            target="_blank"
+            rel="noreferrer"
+            className="ml-auto inline-flex items-center gap-1.5 text-sm text-muted hover:text-accent"
+          >
+            <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
+            <ExternalLink aria-hidden size={13} />
+          </a>
+        </div>
+        <nav
+          ref={tabs}
+          aria-label="Project"
+          className="-mx-2.5 -mb-px flex gap-0.5 overflow-x-auto [scrollbar-width:none]"
+        >
+          {projectTabs.map(([to, label]) => (
+            <Link
+              key={to}
+              to={to}
+              params={{ slug }}
+              activeOptions={{ exact: to === "/projects/$slug" }}
+              className={`target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px] ${isBuild && to.endsWith("/deployments") ? activeTab : ""}`}
+              activeProps={{ className: activeTab }}
+            >
+              {label}
+            </Link>
+          ))}
+        </nav>
+      </div>
     </div>
   );
 }

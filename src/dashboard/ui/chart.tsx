@@ -24,13 +24,15 @@ interface ChartProps {
   readonly series: readonly Series[];
   readonly markers: readonly Marker[];
   readonly format: (value: number) => string;
+  /** The least height of the scale, so that next to nothing does not look like a lot. */
+  readonly least?: number;
 }
 
 const height = 168;
 const labelWidth = 32;
 
 /** Charts of a page share cursor and zoom. What it draws stands in a table behind a button too. */
-export function Chart({ title, times, series, markers, format }: ChartProps) {
+export function Chart({ title, times, series, markers, format, least = 0 }: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const [asTable, setAsTable] = useState(false);
   const scheme = useScheme();
@@ -38,7 +40,7 @@ export function Chart({ title, times, series, markers, format }: ChartProps) {
     const element = holder.current;
     if (element === null) return;
     const plot = new uPlot(
-      optionsOf({ width: element.clientWidth, series, markers, format }),
+      optionsOf({ width: element.clientWidth, series, markers, format, least }),
       [[...times], ...series.map(({ values }) => [...values])] as uPlot.AlignedData,
       element,
     );
@@ -48,7 +50,7 @@ export function Chart({ title, times, series, markers, format }: ChartProps) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [times, series, markers, format, scheme, asTable]);
+  }, [times, series, markers, format, least, scheme, asTable]);
   return (
     <section className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-center justify-between gap-2">
@@ -87,7 +89,8 @@ function optionsOf({
   series,
   markers,
   format,
-}: Pick<ChartProps, "series" | "markers" | "format"> & { readonly width: number }): uPlot.Options {
+  least,
+}: Required<Pick<ChartProps, "series" | "markers" | "format" | "least">> & { readonly width: number }): uPlot.Options {
   const axis = {
     stroke: cssColour("faint"),
     grid: { stroke: cssColour("line"), width: 1 },
@@ -100,9 +103,9 @@ function optionsOf({
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: "metrics" }, points: { size: 6 }, y: false },
-    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, Number.EPSILON)] } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, least, Number.EPSILON)] } },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => timeAt(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0))) },
+      { ...axis, size: 26, values: (_, ticks) => ticks.map((tick) => timeAt(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0))) },
       { ...axis, size: 62, values: (_, ticks) => ticks.map(format), space: 34 },
     ],
     series: [
@@ -155,18 +158,24 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): v
   ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  let labelled = Number.POSITIVE_INFINITY;
   // From the newest on: where two labels would overlap, the newer one is shown.
-  for (const { at, label } of markers.toSorted((a, b) => b.at - a.at)) {
-    const x = plot.valToPos(at, "x", true);
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+  const shown = markers
+    .map(({ at, label }) => ({ x: plot.valToPos(at, "x", true), label }))
+    .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width)
+    .toSorted((a, b) => b.x - a.x);
+  for (const { x } of shown) {
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
+  }
+  let labelled = Number.POSITIVE_INFINITY;
+  for (const { x, label } of shown) {
     if (labelled - x < labelWidth * devicePixelRatio) continue;
     labelled = x;
-    ctx.fillText(label, x + 3 * devicePixelRatio, bbox.top + 10 * devicePixelRatio);
+    const [left, top] = [x + 3 * devicePixelRatio, bbox.top];
+    ctx.clearRect(left, top, ctx.measureText(label).width, 13 * devicePixelRatio);
+    ctx.fillText(label, left, top + 10 * devicePixelRatio);
   }
   ctx.restore();
 }

@@ -53,7 +53,7 @@ export function TextArea({ className = "", ...rest }: ComponentProps<"textarea">
 }
 
 export function Select({ className = "", ...rest }: ComponentProps<"select">) {
-  return <select {...rest} className={`target h-8 ${box} pr-7 ${className}`} />;
+  return <select {...rest} className={`arrowed target h-8 ${box} pr-8 ${className}`} />;
 }
 
 export function Checkbox({ label, ...rest }: ComponentProps<"input"> & { readonly label: ReactNode }) {

@@ -40,7 +40,7 @@ interface SectionProps {
 
 export function Section({ title, lead, actions, children }: SectionProps) {
   return (
-    <section className="flex min-w-0 flex-col gap-3">
+    <section className="mt-2 flex min-w-0 flex-col gap-3">
       <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2">
         <div>
           <h2 className="text-base font-semibold">{title}</h2>

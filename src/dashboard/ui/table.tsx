@@ -36,7 +36,7 @@ export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
           {rows.map((row) => (
             <tr key={keyOf(row)} className="h-9 transition-colors hover:bg-panel max-sm:h-11">
               {columns.map((column) => (
-                <td key={column.head} className={`px-3 py-1.5 ${placed(column)}`}>
+                <td key={column.head} className={`px-3 py-1 ${placed(column)}`}>
                   {column.cell(row)}
                 </td>
               ))}

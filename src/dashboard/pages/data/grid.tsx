@@ -6,6 +6,8 @@ import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
 import type { TablePageRows, TableSearch } from "./table-page.tsx";
 
+const isNumber = /^(?:small|big)?int|^numeric|^real|^double|^integer/;
+
 export type Row = Readonly<Record<string, unknown>>;
 
 interface GridProps {
@@ -36,7 +38,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                 key={column.name}
                 scope="col"
                 aria-sort={search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"}
-                className="sticky top-0 z-[1] border-r border-b border-line bg-panel p-0 text-left font-medium last:border-r-0"
+                className="sticky top-0 z-[1] border-r border-b border-line bg-panel p-0 text-left font-medium [&:nth-last-child(2)]:border-r-0"
               >
                 <button
                   type="button"
@@ -56,7 +58,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                 </button>
               </th>
             ))}
-            <th scope="col" className="sticky top-0 right-0 z-[2] border-b border-line bg-panel">
+            <th scope="col" className="sticky top-0 right-0 z-[2] border-b border-l border-line bg-panel">
               <span className="sr-only">Actions</span>
             </th>
           </tr>
@@ -69,7 +71,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                 {page.columns.map(({ name, type }) => (
                   <td
                     key={name}
-                    className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0"
+                    className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel [&:nth-last-child(2)]:border-r-0"
                   >
                     <button
                       type="button"
@@ -83,13 +85,13 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                           isCut: page.cut.some((cut) => cut.row === index && cut.columns.includes(name)),
                         })
                       }
-                      className={`block h-full w-full truncate px-3 text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${typeof row[name] === "number" ? "text-right" : ""}`}
+                      className={`block h-full w-full truncate px-3 text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${isNumber.test(type) ? "text-right" : ""}`}
                     >
                       <Value value={row[name]} />
                     </button>
                   </td>
                 ))}
-                <td className="sticky right-0 border-b border-line bg-bg group-hover:bg-panel">
+                <td className="sticky right-0 border-b border-l border-line bg-bg px-0.5 group-hover:bg-panel">
                   {keyOf(page, row) !== undefined && (
                     <IconButton label="Delete this row" onClick={() => onDelete(row)}>
                       <Trash2 size={14} />

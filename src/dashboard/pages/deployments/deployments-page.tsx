@@ -88,14 +88,8 @@ function entriesOf(deployments: readonly Deployment[], builds: readonly Build[])
   return entries.toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-const triggers = {
-  push: "push",
-  upload: "upload",
-  redeploy: "redeploy",
-  rollback: "rollback",
-  variables: "variables",
-  restart: "restart",
-};
+// Begins with the build; the others take the image that is there.
+const withBuild = ["push", "upload", "redeploy"];
 
 function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
   return [
@@ -129,7 +123,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
     {
       head: "By",
       wide: true,
-      cell: ({ deployment }) => <Tag>{deployment === undefined ? "push" : triggers[deployment.trigger]}</Tag>,
+      cell: ({ deployment }) => deployment !== undefined && <Tag>{deployment.trigger}</Tag>,
     },
     { head: "Took", wide: true, end: true, cell: (entry) => <span className="text-muted">{took(entry)}</span> },
     {
@@ -153,7 +147,8 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
 
 function took({ deployment, build }: Entry): string {
   const end = deployment?.activated_at ?? build?.finished_at ?? null;
-  const begin = deployment?.trigger === "push" || deployment === undefined ? build?.created_at : deployment.created_at;
+  const begin =
+    deployment === undefined || withBuild.includes(deployment.trigger) ? build?.created_at : deployment.created_at;
   return end === null || begin === undefined ? "–" : duration(Math.max(0, Date.parse(end) - Date.parse(begin)));
 }
 

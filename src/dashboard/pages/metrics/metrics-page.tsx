@@ -91,8 +91,8 @@ function Charts({ data }: { readonly data: Metrics }) {
         back.
       </p>
       <Suspense fallback={<Skeleton rows={4} height={196} />}>
-        {charts.map(({ title, series, format }) => (
-          <Chart key={title} title={title} times={times} series={series} markers={markers} format={format} />
+        {charts.map((chart) => (
+          <Chart key={chart.title} {...chart} times={times} markers={markers} />
         ))}
       </Suspense>
     </>
@@ -105,9 +105,16 @@ function milliseconds(value: number | null): string {
   return value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 
-function chartsOf(data: Metrics): { title: string; series: Series[]; format: (value: number) => string }[] {
+type Bucket = Metrics["buckets"][number];
+
+function chartsOf(
+  data: Metrics,
+): { title: string; series: Series[]; format: (value: number) => string; least?: number }[] {
   const { buckets } = data;
-  const of = (read: (bucket: Metrics["buckets"][number]) => number | null) => buckets.map(read);
+  // Before anything ran there was nothing to count: a gap instead of zeros.
+  const begin = firstMeasured(data);
+  const of = (read: (bucket: Bucket) => number | null) =>
+    buckets.map((bucket) => (bucket.at < begin ? null : read(bucket)));
   const cpu = sumOf(data, (bucket) => bucket.cpus);
   const memory = sumOf(data, (bucket) => bucket.memory_bytes);
   return [
@@ -136,7 +143,8 @@ function chartsOf(data: Metrics): { title: string; series: Series[]; format: (va
     },
     {
       title: "Processors",
-      format: (value) => value.toFixed(value < 0.1 ? 3 : 2),
+      least: 0.1,
+      format: (value) => value.toFixed(2),
       series: [{ label: "in use, all replicas", colour: "accent", fill: true, values: cpu }],
     },
     {
@@ -145,6 +153,12 @@ function chartsOf(data: Metrics): { title: string; series: Series[]; format: (va
       series: [{ label: "all replicas", colour: "accent", fill: true, values: memory }],
     },
   ];
+}
+
+function firstMeasured({ buckets, replicas }: Metrics): string {
+  const withRequests = buckets.find(({ requests }) => requests > 0)?.at ?? "9";
+  const ofReplicas = replicas.flatMap(({ buckets: own }) => own.find(({ cpus }) => cpus !== null)?.at ?? []);
+  return [withRequests, ...ofReplicas].toSorted()[0] ?? "";
 }
 
 /** Over all replicas; null where none was measured. */

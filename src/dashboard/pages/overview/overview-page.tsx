@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { Anchor, Plus } from "lucide-react";
+import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
@@ -13,8 +13,9 @@ import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { View } from "../../ui/view.tsx";
 import { CreateProject } from "../projects/create-project.tsx";
+import { FirstProject } from "./first-project.tsx";
 import { Needs } from "./needs.tsx";
 import { Sparkline } from "./sparkline.tsx";
 
@@ -39,21 +40,7 @@ export function OverviewPage() {
 function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; readonly onCreate: () => void }) {
   const [text, setText] = useState("");
   const { totals, projects } = data;
-  if (projects.length === 0)
-    return (
-      <Empty
-        icon={<Anchor size={26} />}
-        title="Nothing is moored here yet"
-        action={
-          <Button look="primary" onClick={onCreate}>
-            Create the first project
-          </Button>
-        }
-      >
-        A project is an application with its repository, address, database and history. Create one, push to it, and it
-        is live.
-      </Empty>
-    );
+  if (projects.length === 0) return <FirstProject onCreate={onCreate} />;
   const shown = projects
     .filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()))
     .toSorted((a, b) => a.slug.localeCompare(b.slug));

@@ -1,8 +1,11 @@
+import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
 import { Command } from "../../ui/copy.tsx";
+import { FolderDrop } from "../../ui/folder-drop.tsx";
 
 /** The commands that bring the first version here; the page shows the deployment by itself when the push comes. */
 export function FirstDeployment({ project }: { readonly project: Project }) {
+  const why = useWhyNot("builds.upload");
   return (
     <section className="flex max-w-[44rem] flex-col gap-4 rounded-md border border-line p-5">
       <div>
@@ -21,6 +24,7 @@ export function FirstDeployment({ project }: { readonly project: Project }) {
         <code className="break-all">{project.git.ssh}</code>. This page shows the deployment as soon as the push
         arrives.
       </p>
+      <FolderDrop why={why} projectFor={() => Promise.resolve(project.slug)} />
     </section>
   );
 }

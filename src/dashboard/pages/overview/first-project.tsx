@@ -1,0 +1,52 @@
+import { Plus } from "lucide-react";
+import { call, useClient } from "../../data/api.ts";
+import type { LocalFolder } from "../../data/folder.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { Command } from "../../ui/copy.tsx";
+import { FolderDrop } from "../../ui/folder-drop.tsx";
+
+/** The overview of an organization without a project: three ways to the first deployment. */
+export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
+  const client = useClient();
+  const why = useWhyNot("projects.create");
+  const projectFor = async (folder: LocalFolder) => {
+    const slug = slugOf(folder.name);
+    await call(client, "projects.create", { body: { slug, name: folder.name.slice(0, 100) } });
+    return slug;
+  };
+  return (
+    <section className="flex max-w-[44rem] flex-col gap-6 rounded-md border border-line p-6">
+      <div>
+        <h2 className="text-lg font-semibold">Deploy your first application</h2>
+        <p className="mt-1 max-w-[64ch] text-sm text-muted">
+          A project is an application with its repository, address, database and history. Node.js, Python, Go, static
+          pages and Dockerfiles are recognised.
+        </p>
+      </div>
+      <FolderDrop why={why} projectFor={projectFor} />
+      <div className="flex flex-col gap-2">
+        <h3 className="text-sm font-medium">Or from a terminal, in a git repository</h3>
+        <Command>{`berth login ${location.origin}`}</Command>
+        <Command>{"berth create my-app"}</Command>
+        <Command>{"git push berth HEAD:main"}</Command>
+      </div>
+      <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4 text-sm text-muted">
+        <Button icon={<Plus size={15} />} why={why} onClick={onCreate}>
+          Create an empty project
+        </Button>
+        Push to it later, or set its variables and database first.
+      </div>
+    </section>
+  );
+}
+
+/** A slug made of a folder's name. */
+function slugOf(name: string): string {
+  const slug = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .slice(0, 40)
+    .replaceAll(/^-+|-+$/g, "");
+  return slug === "" ? "app" : slug;
+}

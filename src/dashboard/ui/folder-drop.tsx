@@ -1,0 +1,61 @@
+import { FolderUp, LoaderCircle } from "lucide-react";
+import { useRef, useState, type DragEvent } from "react";
+import { chosenFolder, droppedFolder, type LocalFolder } from "../data/folder.ts";
+import { useDeployFolder } from "../data/use-deploy-folder.ts";
+import { Button } from "./button.tsx";
+import { Problem } from "./problem.tsx";
+
+interface FolderDropProps {
+  /** The slug of the project that gets the folder. */
+  readonly projectFor: (folder: LocalFolder) => Promise<string>;
+  readonly why?: string | undefined;
+}
+
+/** Deploys a folder that is dropped here or chosen. */
+export function FolderDrop({ projectFor, why }: FolderDropProps) {
+  const { step, error, deploy } = useDeployFolder(projectFor);
+  const [over, setOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const isOff = step !== undefined || why !== undefined;
+  const onDrop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    const folder = droppedFolder(event.dataTransfer.items);
+    if (folder !== undefined && !isOff) deploy(folder);
+  };
+  return (
+    <div className="flex flex-col gap-3">
+      <div
+        onDragOver={(event) => (event.preventDefault(), setOver(!isOff))}
+        onDragLeave={() => setOver(false)}
+        onDrop={onDrop}
+        className={`flex flex-wrap items-center gap-x-4 gap-y-3 rounded-md border border-dashed px-5 py-4 text-left transition-colors ${over ? "border-accent bg-accent/8" : "border-strong/60"}`}
+      >
+        {step === undefined ? (
+          <FolderUp aria-hidden size={20} className="shrink-0 text-faint" />
+        ) : (
+          <LoaderCircle aria-hidden size={20} className="shrink-0 animate-spin text-busy" />
+        )}
+        <div role="status" className="min-w-48 flex-1 text-sm">
+          <p className="font-medium">{step ?? "Drop a folder here to deploy it"}</p>
+          <p className="text-faint">Without git; .gitignore and .berthignore leave files out.</p>
+        </div>
+        <input
+          ref={input}
+          type="file"
+          aria-label="Folder to deploy"
+          className="hidden"
+          {...{ webkitdirectory: "" }}
+          onChange={(event) => {
+            const folder = event.target.files === null ? undefined : chosenFolder(event.target.files);
+            if (folder !== undefined) deploy(folder);
+          }}
+        />
+        <Button busy={step !== undefined} why={why} onClick={() => input.current?.click()}>
+          Choose a folder
+        </Button>
+      </div>
+      {error !== null && <Problem error={error} />}
+    </div>
+  );
+}
