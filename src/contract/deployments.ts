@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, slugParam, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, optionalQueryInteger, slugParam, timestamp } from "./fields.ts";
 import { imageName } from "./image-name.ts";
 import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
@@ -31,6 +31,12 @@ export const deployment = z.object({
   failure: failure.nullable(),
 });
 
+const compared = deployment.extend({
+  /** What the commit says. */
+  message: z.string(),
+});
+const comparedNumber = optionalQueryInteger(1, 2_147_483_647);
+
 /** How many replicas run. */
 export const replicasBody = z.strictObject({ replicas: z.number().int().min(1).max(limits.replicas) });
 
@@ -48,6 +54,42 @@ export const rows = [
     result: z.object({ deployments: z.array(deployment), next_cursor: nextCursor }),
     success: [200],
     summary: "List the deployments, newest first, 100 at a time",
+  }),
+  row({
+    name: "deployments.compare",
+    method: "GET",
+    path: "/v1/projects/:slug/compare",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:read",
+    // It shows keys of variables.
+    further_scopes: ["env:read"],
+    params: slugParam,
+    query: z.object({
+      /** Left out: the newest deployment before `to` that served. */
+      from: comparedNumber,
+      /** Left out: the newest deployment. */
+      to: comparedNumber,
+    }),
+    result: z.object({
+      from: compared,
+      to: compared,
+      /** Paths that differ, at most `files_listed`; null when one of the commits is no longer kept. */
+      files: z.array(z.string()).nullable(),
+      /** Names of the project's variables; values are never shown. */
+      variables: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }),
+      /** Settings that differ. */
+      settings: z.array(
+        z.object({
+          name: z.enum(["port", "health_path"]),
+          from: z.union([z.string(), z.number().int()]).nullable(),
+          to: z.union([z.string(), z.number().int()]).nullable(),
+        }),
+      ),
+    }),
+    success: [200],
+    summary: "Compare two deployments: commits, paths of changed files, keys of variables, settings",
   }),
   row({
     name: "deployments.create",

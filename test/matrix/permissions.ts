@@ -114,6 +114,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: inProject("/deployments"),
     allowed: 200,
   },
+  "deployments.compare": {
+    ...ofProject,
+    scope: "deployments:read",
+    further_scopes: ["env:read"],
+    method: "GET",
+    path: inProject("/compare"),
+    allowed: 404,
+  },
   "deployments.create": {
     ...ofProject,
     scope: "deployments:write",

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Client } from "../../contract/client.ts";
+import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -13,11 +13,14 @@ import { table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 
-/** `berth deployments`, `deploy` and `rollback`. */
+const numbers = { least: 1, most: 2_147_483_647 };
+
+/** `berth deployments`, `deploy`, `rollback` and `compare`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
   addList(addGroup(program, "deployments", "List deployments"), ctx);
   addDeploy(program, ctx);
   addRollback(program, ctx);
+  addCompare(program, ctx);
 }
 
 function addList(deployments: Command, ctx: CliContext): void {
@@ -142,6 +145,40 @@ async function followToTheEnd(
   return deployment;
 }
 
+function addCompare(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "compare [from] [to]",
+    summary: "Show what changed between two deployments; the newest one with the one that served before it",
+    examples: ["berth compare", "berth compare 12 15", "berth compare 12 --json"],
+  }).action(async (...given: (string | undefined)[]) => {
+    const [from, to] = given
+      .slice(0, 2)
+      .map((each) =>
+        typeof each === "string" ? wholeNumber(each.replace(/^#/, ""), "The deployment", numbers) : undefined,
+      );
+    const slug = await currentProject(ctx);
+    const document = await (await ctx.client()).call("deployments.compare", { params: { slug }, query: { from, to } });
+    ctx.output.result(document, () => comparisonText(document));
+  });
+}
+
+function comparisonText({ from, to, files, variables, settings }: Answer<"deployments.compare">): string {
+  const title = ({ number, commit, message }: typeof from) =>
+    `#${number}  ${commit.slice(0, 8)}  ${oneLine(message, 60)}`;
+  const shown = (value: string | number | null) => (value === null ? "unset" : String(value));
+  const lines = [
+    `from  ${title(from)}`,
+    `to    ${title(to)}`,
+    ...(files ?? []).map((path) => `file      ${oneLine(path, 200)}`),
+    ...(files === null ? ["file      unknown: a commit is no longer kept"] : []),
+    ...variables.added.map((key) => `variable  + ${key}`),
+    ...variables.removed.map((key) => `variable  - ${key}`),
+    ...variables.changed.map((key) => `variable  ~ ${key}`),
+    ...settings.map((each) => `setting   ${each.name}: ${shown(each.from)} -> ${shown(each.to)}`),
+  ];
+  return lines.length === 2 ? [...lines, "Nothing else differs."].join("\n") : lines.join("\n");
+}
+
 function addRollback(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "rollback [number]",
@@ -149,10 +186,7 @@ function addRollback(program: Command, ctx: CliContext): void {
     examples: ["berth rollback", "berth rollback 12", "berth rollback -p demo --json"],
   }).action(async (given: string | undefined) => {
     const target = given?.replace(/^#/, "");
-    const body =
-      target === undefined
-        ? {}
-        : { deployment: wholeNumber(target, "The deployment", { least: 1, most: 2_147_483_647 }) };
+    const body = target === undefined ? {} : { deployment: wholeNumber(target, "The deployment", numbers) };
     const slug = await currentProject(ctx);
     const client = await ctx.client();
     const document = await withProgress(ctx, `Rolling ${slug} back`, () =>

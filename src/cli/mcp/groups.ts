@@ -40,6 +40,7 @@ export const groups: readonly Group[] = [
       cancel: "builds.cancel",
       deploy: "deployments.create",
       rollback: "deployments.rollback",
+      compare: "deployments.compare",
       scale: "deployments.scale",
       processes: "processes.list",
       scale_process: "processes.set",

@@ -5,6 +5,7 @@ import type { Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { deployImage } from "./deploy-image.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
+import { compareDeployments } from "./compare.ts";
 import { comingDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
@@ -12,6 +13,10 @@ export const deployments: Handlers<"deployments"> = {
     const rows = await listDeployments(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
     const { shown, next_cursor } = pageOf(rows, limits.deployments_listed, ({ number }) => String(number));
     return { deployments: shown, next_cursor };
+  },
+
+  async compare(ctx, { query }) {
+    return (await compareDeployments(ctx, query)) ?? ctx.fail("not_found", textOfNoPair);
   },
 
   async create(ctx, { body }) {
@@ -60,6 +65,11 @@ export const deployments: Handlers<"deployments"> = {
   },
 
   scale: (ctx, { body }) => scaleProject(ctx, body.replicas),
+};
+
+const textOfNoPair = {
+  error: "There are no such two deployments.",
+  hint: "Name two deployments by their numbers; without them the newest one is compared with the one that served before.",
 };
 
 function textOfNothing(number: number | undefined): RefusalText {

@@ -6,7 +6,8 @@ import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 import { lockProject } from "../projects/projects.ts";
 
-const shown = [
+/** The columns that callers see. */
+export const shown = [
   "id",
   "number",
   "status",

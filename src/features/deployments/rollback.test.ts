@@ -107,6 +107,21 @@ test("the variables of the chosen deployment become the project's when it goes l
     assert.equal(made.outcome, "made");
     if (made.outcome === "made") await goLive(made.id);
   }
+  const compare = async (query: string) =>
+    (await api.call("GET", `/v1/projects/${slug}/compare${query}`, { token: org.member })).body;
+  const { from, to, ...differences } = await compare("");
+  assert.deepEqual([(from as { number: number }).number, (to as { number: number }).number], [2, 3]);
+  assert.deepEqual(differences, {
+    files: [],
+    variables: { added: ["SHAPE"], removed: [], changed: ["COLOUR"] },
+    settings: [],
+  });
+  assert.deepEqual((await compare("?from=3&to=1"))["variables"], {
+    added: [],
+    removed: ["COLOUR", "KEPT", "SHAPE"],
+    changed: [],
+  });
+  assert.equal((await compare("?from=1&to=99"))["code"], "not_found");
   const back = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 2));
   assert.ok(back.outcome === "made");
   assert.deepEqual(back.changed_variables, ["COLOUR", "SHAPE"]);

@@ -1,0 +1,41 @@
+import { limits } from "../../contract/limits.ts";
+import type { Context } from "../context.ts";
+import { openVariables } from "./deployments.ts";
+import { selectCompared, type ComparedRow } from "./compare-queries.ts";
+import { compareKeys } from "./rules.ts";
+
+type CompareContext = Context<"deployments.compare">;
+
+/** What changed between two deployments of a project. */
+export async function compareDeployments(
+  ctx: CompareContext,
+  numbers: { readonly from?: number | undefined; readonly to?: number | undefined },
+) {
+  const { org_id, project_id } = ctx.project.key;
+  const to = await selectCompared(ctx.tx, { org_id, project_id, number: numbers.to });
+  const from =
+    to && (await selectCompared(ctx.tx, { org_id, project_id, number: numbers.from, servedBefore: to.number }));
+  if (from === undefined || to === undefined) return undefined;
+  const variablesOf = ({ id, sealed_variables }: ComparedRow) =>
+    openVariables(ctx.platform.vault, { id, project_id, sealed_variables });
+  return {
+    from,
+    to,
+    files: await changedFiles(ctx, from.commit, to.commit),
+    variables: compareKeys(variablesOf(from), variablesOf(to)),
+    settings: (["port", "health_path"] as const)
+      .filter((name) => from[name] !== to[name])
+      .map((name) => ({ name, from: from[name], to: to[name] })),
+  };
+}
+
+async function changedFiles(ctx: CompareContext, from: string, to: string): Promise<string[] | null> {
+  if (from === to) return [];
+  const { repositories } = ctx.platform.ports;
+  const between = (a: string, b: string) =>
+    repositories.changedPaths(ctx.project.id, { from: a, to: b, quarantine: null }, limits.files_listed);
+  // A commit that is gone answers null, and git refuses to compare with it.
+  if ((await between(to, to)) === null) return null;
+  const paths = await between(from, to);
+  return paths === null ? null : [...paths];
+}
