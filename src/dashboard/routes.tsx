@@ -3,7 +3,9 @@ import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
 import { ProjectFrame } from "./frame/project-frame.tsx";
 import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
+import type { SourceSearch } from "./pages/builds/source-page.tsx";
 import type { TableSearch } from "./pages/data/table-page.tsx";
+import type { CompareSearch } from "./pages/deployments/compare-page.tsx";
 import type { LogsSearch } from "./pages/logs/logs-page.tsx";
 import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";
 import { OverviewPage } from "./pages/overview/overview-page.tsx";
@@ -25,6 +27,16 @@ const projectRoutes = [
   createRoute({
     ...within("deployments"),
     component: page(() => import("./pages/deployments/deployments-page.tsx"), "DeploymentsPage"),
+  }),
+  createRoute({
+    ...within("compare"),
+    validateSearch: search<CompareSearch>(),
+    component: page(() => import("./pages/deployments/compare-page.tsx"), "ComparePage"),
+  }),
+  createRoute({
+    ...within("files"),
+    validateSearch: search<SourceSearch>(),
+    component: page(() => import("./pages/builds/source-page.tsx"), "SourcePage"),
   }),
   createRoute({ ...within("builds/$id"), component: page(() => import("./pages/builds/build-page.tsx"), "BuildPage") }),
   createRoute({

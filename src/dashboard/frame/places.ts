@@ -41,6 +41,7 @@ export const projectTabs = [
   ["/projects/$slug/database", "Database"],
   ["/projects/$slug/backups", "Backups"],
   ["/projects/$slug/timeline", "Timeline"],
+  ["/projects/$slug/files", "Files"],
   ["/projects/$slug/settings", "Settings"],
 ] as const;
 

@@ -35,14 +35,14 @@ const activeTab = "!border-accent !text-text";
 
 function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
-  // A build's page belongs to the deployments.
   const tabs = useRef<HTMLElement>(null);
   const path = useRouterState({ select: (state) => state.location.pathname });
   // On a phone the tabs scroll: the present one comes into sight.
   useEffect(() => {
     void tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [path]);
-  const isBuild = path.includes("/builds/");
+  // These pages belong to the deployments.
+  const isDeployment = /\/(?:builds\/|compare$)/.test(path);
   return (
     <div className="sticky top-0 z-10 bg-bg/92 px-4 backdrop-blur-sm max-md:top-12 sm:px-8">
       <div className="mx-auto max-w-[1136px] border-b border-line">
@@ -72,7 +72,7 @@ function Header({ project }: { readonly project: Project }) {
               to={to}
               params={{ slug }}
               activeOptions={{ exact: to === "/projects/$slug" }}
-              className={`target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px] ${isBuild && to.endsWith("/deployments") ? activeTab : ""}`}
+              className={`target inline-flex h-9 items-center border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-muted hover:text-text focus-visible:outline-offset-[-2px] ${isDeployment && to.endsWith("/deployments") ? activeTab : ""}`}
               activeProps={{ className: activeTab }}
             >
               {label}

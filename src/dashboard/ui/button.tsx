@@ -8,6 +8,11 @@ const looks = {
   danger: "border border-bad/40 bg-raised text-bad hover:bg-bad/10",
 };
 
+/** The classes of a button, for a link that looks like one. */
+export function buttonLook(look: keyof typeof looks): string {
+  return `target relative inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-sm font-medium whitespace-nowrap transition-colors select-none ${looks[look]}`;
+}
+
 interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
   readonly look?: keyof typeof looks;
   readonly busy?: boolean;
@@ -38,7 +43,7 @@ export function Button({
         if (isOff) event.preventDefault();
         else onClick?.(event);
       }}
-      className={`target relative inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-sm font-medium whitespace-nowrap transition-colors select-none ${looks[look]} ${why === undefined ? "" : "cursor-not-allowed opacity-55"} ${className}`}
+      className={`${buttonLook(look)} ${why === undefined ? "" : "cursor-not-allowed opacity-55"} ${className}`}
     >
       <span className={`inline-flex items-center gap-1.5 ${busy ? "invisible" : ""}`}>
         {icon}

@@ -5,8 +5,7 @@ import { IconButton } from "../../ui/button.tsx";
 import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
 import type { TablePageRows, TableSearch } from "./table-page.tsx";
-
-const isNumber = /^(?:small|big)?int|^numeric|^real|^double|^integer/;
+import { isNumber, Value } from "./value.tsx";
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -110,14 +109,6 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
       )}
     </div>
   );
-}
-
-function Value({ value }: { readonly value: unknown }) {
-  if (value === null || value === undefined) return <span className="text-faint italic">null</span>;
-  if (typeof value === "string")
-    return value === "" ? <span className="text-faint">''</span> : visible(value.slice(0, 300));
-  if (typeof value === "boolean") return <span className="text-busy">{String(value)}</span>;
-  return visible(typeof value === "object" ? JSON.stringify(value).slice(0, 300) : String(value as number));
 }
 
 const steps: Readonly<Record<string, readonly [number, number]>> = {

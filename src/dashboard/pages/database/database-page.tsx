@@ -13,6 +13,7 @@ import { State, Tag } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Fact } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { QueryBox } from "../data/query-box.tsx";
 
 type TableRow = Answer<"data.tables">["tables"][number];
 
@@ -51,7 +52,12 @@ export function DatabasePage() {
                 {data.failure.summary} {data.failure.hint}
               </p>
             )}
-            {data.status === "ready" && <Tables slug={slug} />}
+            {data.status === "ready" && (
+              <>
+                <Tables slug={slug} />
+                <QueryBox slug={slug} />
+              </>
+            )}
           </>
         )}
       </View>

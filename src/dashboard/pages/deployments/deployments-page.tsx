@@ -1,12 +1,12 @@
 import { Link } from "@tanstack/react-router";
-import { RotateCcw, Rocket } from "lucide-react";
+import { GitCompareArrows, RotateCcw, Rocket } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, firstLine } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, buttonLook } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
@@ -46,7 +46,19 @@ export function DeploymentsPage() {
     </Button>
   );
   return (
-    <Page title="Deployments" actions={action}>
+    <Page
+      title="Deployments"
+      actions={
+        <>
+          {(deployments.data?.deployments.length ?? 0) > 1 && (
+            <Link to="/projects/$slug/compare" params={{ slug }} className={buttonLook("plain")}>
+              <GitCompareArrows aria-hidden size={14} /> Compare
+            </Link>
+          )}
+          {action}
+        </>
+      }
+    >
       {redeploy.error !== null && <Problem error={redeploy.error} />}
       <View of={builds}>
         {({ builds: all }) =>

@@ -13,7 +13,7 @@ import { State } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
-import { Created } from "../tokens/create-token.tsx";
+import { SecretOnce } from "../../ui/secret-once.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
 type Open = { readonly kind: "create" } | { readonly kind: "edit" | "disable"; readonly org: Org };
@@ -115,7 +115,7 @@ function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[
 function CreateOrg({ onClose }: { readonly onClose: () => void }) {
   const create = useAction("orgs.create");
   if (create.data !== undefined)
-    return <Created title="Its owner's token" text={create.data.owner_token} onClose={onClose} />;
+    return <SecretOnce title="Its owner's token" text={create.data.owner_token} onClose={onClose} />;
   const submit = (form: FormData) =>
     create.mutate({
       body: { slug: textOf(form, "slug"), name: textOf(form, "name"), max_projects: Number(textOf(form, "most")) },

@@ -4,11 +4,12 @@ import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field, Input, TextArea } from "../../ui/field.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { fieldProblem, Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
 import { DeleteProject } from "./delete-project.tsx";
+import { SourceSettings } from "./source-settings.tsx";
 
 export function SettingsPage() {
   const project = useProject();
@@ -16,7 +17,8 @@ export function SettingsPage() {
     <View of={project}>
       {(data) => (
         <Page title="Settings">
-          <Health key={data.updated_at} project={data} />
+          <Overrides key={data.updated_at} project={data} />
+          {data.state === "active" && <SourceSettings project={data} />}
           <Danger project={data} />
         </Page>
       )}
@@ -24,7 +26,7 @@ export function SettingsPage() {
   );
 }
 
-function Health({ project }: { readonly project: Project }) {
+function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
   const why = useWhyNot("projects.settings");
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -34,11 +36,19 @@ function Health({ project }: { readonly project: Project }) {
     const port = textOf(form, "port");
     save.mutate({
       params: { slug: project.slug },
-      body: { port: port === "" ? null : Number(port), health_path: textOf(form, "health") || null },
+      body: {
+        port: port === "" ? null : Number(port),
+        health_path: textOf(form, "health") || null,
+        root: textOf(form, "root").trim() || null,
+        watch: linesOf(textOf(form, "watch")),
+      },
     });
   };
   return (
-    <Section title="Health and port" lead="They count from the next deployment on.">
+    <Section
+      title="Application"
+      lead="From the next deployment on. An empty field leaves the value to berth.json or the default."
+    >
       <form onSubmit={submit} className="flex max-w-xl flex-col gap-4">
         <Field
           label="Health path"
@@ -62,6 +72,28 @@ function Health({ project }: { readonly project: Project }) {
             />
           )}
         </Field>
+        <Field
+          label="Root folder"
+          hint="The folder of the repository that is built, such as apps/web."
+          error={fieldProblem(save.error, "root")}
+        >
+          {(ids) => <Input {...ids} name="root" mono defaultValue={project.root ?? ""} placeholder="apps/web" />}
+        </Field>
+        <Field
+          label="Watched paths"
+          hint="One pattern a line, from the repository's root. A push that changes none of them deploys nothing."
+          error={fieldProblem(save.error, "watch")}
+        >
+          {(ids) => (
+            <TextArea
+              {...ids}
+              name="watch"
+              rows={3}
+              defaultValue={(project.watch ?? []).join("\n")}
+              placeholder={"apps/web/**\npackages/**"}
+            />
+          )}
+        </Field>
         {save.error !== null && <Problem error={save.error} />}
         <div className="flex items-center gap-3">
           <Button type="submit" busy={save.isPending} why={why}>
@@ -74,6 +106,12 @@ function Health({ project }: { readonly project: Project }) {
       </form>
     </Section>
   );
+}
+
+function linesOf(text: string): string[] | null {
+  const lines = text.split("\n").map((line) => line.trim());
+  const found = lines.filter((line) => line !== "");
+  return found.length === 0 ? null : found;
 }
 
 function Danger({ project }: { readonly project: Project }) {

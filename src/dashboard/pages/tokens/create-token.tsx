@@ -3,12 +3,11 @@ import { roles, scopes, type Role } from "../../../contract/access.ts";
 import { useAction } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
-import { Button } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Command } from "../../ui/copy.tsx";
-import { Dialog, FormDialog } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { Checkbox, Field, Input } from "../../ui/field.tsx";
 import { fieldProblem } from "../../ui/problem.tsx";
+import { SecretOnce } from "../../ui/secret-once.tsx";
 
 /** A new token with a part of one's own rights; its text is shown once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
@@ -18,7 +17,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const [chosen, setChosen] = useState<readonly string[]>();
   const mayRoles = me.role === "owner" || me.platform_admin ? roles : (["member"] as const);
   const own = scopes.filter((scope) => me.token.scopes.includes(scope));
-  if (create.data !== undefined) return <Created text={create.data.token} onClose={onClose} />;
+  if (create.data !== undefined) return <SecretOnce title="Token created" text={create.data.token} onClose={onClose} />;
   const submit = (form: FormData) =>
     create.mutate({
       body: {
@@ -74,30 +73,5 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
         </fieldset>
       )}
     </FormDialog>
-  );
-}
-
-/** A secret that is shown this once. */
-export function Created({
-  text,
-  onClose,
-  title = "Token created",
-}: {
-  readonly text: string | null;
-  readonly onClose: () => void;
-  readonly title?: string;
-}) {
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <div className="flex flex-col gap-4">
-        <p className="text-sm text-muted">Copy it now: it is stored nowhere and never shown again.</p>
-        <Command>{text ?? ""}</Command>
-        <div className="flex justify-end">
-          <Button look="primary" onClick={onClose}>
-            I have it
-          </Button>
-        </div>
-      </div>
-    </Dialog>
   );
 }

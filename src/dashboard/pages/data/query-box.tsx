@@ -1,0 +1,112 @@
+import { Play } from "lucide-react";
+import { useState, type KeyboardEvent } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { call, useClient } from "../../data/api.ts";
+import { plural } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { TextArea } from "../../ui/field.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { useMutation } from "@tanstack/react-query";
+import { CellDialog, type Cell } from "./cell-dialog.tsx";
+import { isNumber, Value } from "./value.tsx";
+
+type Result = Answer<"data.query">;
+
+/** One statement that reads, and its rows. */
+export function QueryBox({ slug }: { readonly slug: string }) {
+  const client = useClient();
+  const why = useWhyNot("data.query");
+  const [sql, setSql] = useState("");
+  const query = useMutation({
+    mutationFn: (text: string) => call(client, "data.query", { params: { slug }, body: { sql: text } }),
+  });
+  const isEmpty = sql.trim() === "";
+  const run = () => {
+    if (!query.isPending && why === undefined && !isEmpty) query.mutate(sql);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
+  };
+  return (
+    <Section
+      title="Query"
+      lead="One statement that reads: 5 seconds and 500 rows at most. Nothing can be changed here."
+    >
+      <div className="flex flex-col gap-3">
+        <TextArea
+          aria-label="SQL statement"
+          rows={3}
+          value={sql}
+          placeholder="select * from orders order by created_at desc limit 20"
+          onChange={(event) => setSql(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div className="flex flex-wrap items-center gap-3">
+          <Button
+            icon={<Play size={14} />}
+            busy={query.isPending}
+            why={isEmpty ? "Write a statement first." : why}
+            onClick={run}
+          >
+            Run
+          </Button>
+          <span role="status" className="text-sm text-muted">
+            {query.data === undefined
+              ? "Ctrl Enter runs it."
+              : `${plural(query.data.rows.length, "row")}${query.data.more ? "; there are more" : ""}`}
+          </span>
+        </div>
+        {query.error !== null && <Problem error={query.error} />}
+        {query.data !== undefined && query.data.columns.length > 0 && <Rows result={query.data} />}
+      </div>
+    </Section>
+  );
+}
+
+function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
+  const [cell, setCell] = useState<Cell>();
+  return (
+    <div tabIndex={0} className="max-h-[26rem] overflow-auto rounded-md border border-line">
+      <table className="min-w-full text-sm">
+        <caption className="sr-only">Rows of the query</caption>
+        <thead className="sticky top-0 bg-panel text-left">
+          <tr>
+            {columns.map(({ name, type }, index) => (
+              <th key={index} scope="col" className="border-b border-line px-3 py-1.5 leading-4 font-medium">
+                {name}
+                <span className="block text-xs font-normal text-faint">{type}</span>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">
+          {rows.map((row, at) => (
+            <tr key={at} className="hover:bg-panel">
+              {columns.map(({ name, type }, index) => (
+                <td key={index} className="h-8 max-w-96 p-0">
+                  <button
+                    type="button"
+                    className={`block h-full w-full truncate px-3 text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${isNumber.test(type) ? "text-right" : ""}`}
+                    onClick={() =>
+                      setCell({
+                        name,
+                        type,
+                        value: row[index],
+                        isCut: cut.some((each) => each.row === at && each.columns.includes(index)),
+                      })
+                    }
+                  >
+                    <Value value={row[index]} />
+                  </button>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {cell !== undefined && <CellDialog cell={cell} onClose={() => setCell(undefined)} />}
+    </div>
+  );
+}

@@ -1,0 +1,13 @@
+import { visible } from "../../data/format.ts";
+
+/** Types whose values stand at the right. */
+export const isNumber = /^(?:small|big)?int|^numeric|^real|^double/;
+
+/** A cell in one line: what is no text looks like what it is. */
+export function Value({ value }: { readonly value: unknown }) {
+  if (value === null || value === undefined) return <span className="text-faint italic">null</span>;
+  if (typeof value === "string")
+    return value === "" ? <span className="text-faint">''</span> : visible(value.slice(0, 300));
+  if (typeof value === "boolean") return <span className="text-busy">{String(value)}</span>;
+  return visible(typeof value === "object" ? JSON.stringify(value).slice(0, 300) : String(value as number));
+}
