@@ -51,7 +51,8 @@ async function versionOfSources(): Promise<string> {
   return hash.digest("hex").slice(0, 16);
 }
 
-const buildTimeoutMs = 120_000;
+// Against a hang alone: the build runs at the lowest priority and takes minutes on a busy machine.
+const buildTimeoutMs = 1_800_000;
 
 // Several starters may build at once: each in a folder of its own, and the first one's rename wins.
 async function buildInto(parent: string, version: string): Promise<void> {

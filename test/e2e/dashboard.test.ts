@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
@@ -8,6 +11,7 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "./pla
 
 // Through names, log lines, cells, commit messages: all of it must be shown as text.
 const script = `<img src=x onerror="document.title='broken in'">`;
+const branch = "<b>main</b>";
 const skip = noBrowser ?? false;
 
 let platform: TestPlatform;
@@ -51,6 +55,7 @@ before(async () => {
   context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
   page = await context.newPage();
   page.setDefaultTimeout(60_000);
+  await page.addInitScript(observeShifts);
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("console", (message) => {
     if (message.type() === "error" && expected?.test(message.text()) !== true)
@@ -61,6 +66,14 @@ after(async () => {
   await chromium?.close();
   await platform?.destroy();
 });
+
+// Runs in the page: what moved without a person having done anything.
+const observeShifts = `
+window.shifted = [];
+new PerformanceObserver((list) => {
+  for (const { value, sources, hadRecentInput } of list.getEntries())
+    if (!hadRecentInput) window.shifted.push(value.toFixed(4) + " " + sources.map(({ node }) => node?.className ?? "").join(" | "));
+}).observe({ type: "layout-shift", buffered: true });`;
 
 const at = (path: string) => `${platform.api}${path}`;
 const heading = (name: string | RegExp) => page.getByRole("heading", { level: 1, name });
@@ -102,13 +115,14 @@ test(
     await platform.call("POST", "/v1/projects/demo/database");
     await page.goto(at("/projects/demo"));
     await page.getByText("git push berth HEAD:main").waitFor();
-    const pushed = app.push();
+    const pushed = app.push(branch);
     await page.getByRole("link", { name: /Watch/ }).click();
     await heading(/^(Build 1|Deployment #1)$/).waitFor();
     await page.getByText("Node.js app detected").waitFor();
     assert.equal((await pushed).exitCode, 0);
     await heading("Deployment #1").waitFor();
     await page.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+    await page.getByText(`${branch}@`).first().waitFor();
     await isAccessible();
   },
 );
@@ -179,6 +193,11 @@ test("a cron job is made and run now", { skip }, async () => {
 
 test("rows are shown as text, inserted, and deleted when their key is typed", { skip }, async () => {
   await page.goto(at("/projects/demo/database"));
+  await page.getByLabel("SQL statement").fill("select id + 41 as answer, customer from orders");
+  await press("Run");
+  await page.getByRole("cell", { name: "42" }).waitFor();
+  await page.getByRole("cell", { name: script }).waitFor();
+  await isAccessible();
   await page.getByRole("link", { name: "orders" }).click();
   await page.getByRole("cell", { name: script }).waitFor();
   await isAccessible();
@@ -204,8 +223,8 @@ test("a backup is made and verified table by table", { skip }, async () => {
 });
 
 test("a failed push is explained, and the dialog of a rollback says what changes", { skip }, async () => {
-  await app.commit({ "server.js": `${server}\nprocess.exit(3);` });
-  assert.notEqual((await app.push()).exitCode, 0);
+  await app.commit({ "server.js": `${server}\nprocess.exit(3);` }, script);
+  assert.notEqual((await app.push(branch)).exitCode, 0);
   await page.goto(at("/projects/demo/deployments"));
   await page
     .getByRole("link", { name: /crashed/ })
@@ -213,6 +232,7 @@ test("a failed push is explained, and the dialog of a rollback says what changes
     .click();
   await page.getByRole("region", { name: "Failure" }).getByText("crash_on_boot", { exact: true }).waitFor();
   await page.getByText("still serves").waitFor();
+  await page.getByText(script, { exact: true }).first().waitFor();
   await isAccessible();
   await page.goto(at("/projects/demo/deployments"));
   await page.getByRole("button", { name: "Roll back to #1" }).click();
@@ -220,6 +240,35 @@ test("a failed push is explained, and the dialog of a rollback says what changes
   await page.getByRole("dialog").getByRole("button", { name: "Roll back to #1" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByText("rollback").first().waitFor();
+  await page.getByRole("link", { name: "Compare" }).click();
+  await page.getByLabel("From deployment").selectOption("1");
+  await page.getByLabel("To deployment").selectOption("2");
+  await page.getByText("GREETING").waitFor();
+  await isAccessible();
+});
+
+test("a folder is deployed without git, without what its ignore file names", { skip }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "berth-folder-"));
+  await mkdir(join(folder, "public"));
+  for (const [path, text] of [
+    ["public/index.html", "<p>Hello</p>"],
+    ["public/notes.log", "left out"],
+    [".gitignore", "*.log"],
+  ] as const)
+    await writeFile(join(folder, path), text);
+  await platform.call("POST", "/v1/projects", { slug: "folder", name: "Folder" });
+  await page.goto(at("/projects/folder"));
+  await isAccessible();
+  await page.getByLabel("Folder to deploy").setInputFiles(folder);
+  await heading(/^(Build 1|Deployment #1)$/).waitFor();
+  await page.goto(at("/projects/folder/files"));
+  await page.getByRole("link", { name: "public/" }).click();
+  await page.getByRole("link", { name: /index.html/ }).waitFor();
+  assert.equal(await page.getByText("notes.log").count(), 0);
+  await page.getByRole("link", { name: /index.html/ }).click();
+  await page.getByText("<p>Hello</p>").waitFor();
+  await isAccessible();
+  await rm(folder, { recursive: true });
 });
 
 test("a stream of changes that broke goes on: what happened meanwhile is shown", { skip }, async () => {
@@ -248,9 +297,9 @@ test("what a token in approval mode wants to delete waits for a person, and the 
   await isAccessible();
 });
 
-test("every page is accessible on a wide screen and a phone, light and dark", { skip }, async () => {
+test("every page is accessible and stands still on a wide screen and a phone, light and dark", { skip }, async () => {
   const pages = ["/", "/activity", "/access", "/api", "/operator", "/operator/organizations", "/operator/status"];
-  const ofProject = ["", "/metrics", "/timeline", "/settings"].map((path) => `/projects/demo${path}`);
+  const ofProject = ["", "/metrics", "/timeline", "/settings", "/files"].map((path) => `/projects/demo${path}`);
   for (const [index, path] of [...pages, ...ofProject].entries()) {
     await page.setViewportSize(index % 2 === 0 ? { width: 390, height: 844 } : { width: 1440, height: 900 });
     await page.emulateMedia({ colorScheme: index % 3 === 0 ? "dark" : "light" });
@@ -260,6 +309,7 @@ test("every page is accessible on a wide screen and a phone, light and dark", { 
     await isAccessible();
     const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
     assert.ok(Number(overflow) <= 0, `${path} is wider than the screen by ${String(overflow)} px`);
+    assert.deepEqual(await page.evaluate("window.shifted"), [], `${path} moved while it loaded`);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
 });

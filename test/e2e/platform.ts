@@ -185,7 +185,7 @@ function visit(port: number, host: string, path: string, headers: Record<string,
 export interface TestApp {
   readonly dir: string;
   /** Writes files and commits them. */
-  commit(files: Record<string, string>): Promise<void>;
+  commit(files: Record<string, string>, message?: string): Promise<void>;
   /** `git push`; the result has git's own exit code and the `remote:` lines in stderr. */
   push(branch?: string, onStderr?: (chunk: Buffer) => void): Promise<ExecResult>;
   /** Pushes to another project of the organization. */
@@ -222,13 +222,13 @@ export async function createApp(
   await git("config", "user.email", "tester@localhost");
   const app: TestApp = {
     dir,
-    async commit(changed) {
+    async commit(changed, message = "Change") {
       for (const [path, text] of Object.entries(changed)) {
         mkdirSync(dirname(join(dir, path)), { recursive: true });
         writeFileSync(join(dir, path), text);
       }
       await git("add", "--all");
-      await git("commit", "--quiet", "--allow-empty", "--message=Change");
+      await git("commit", "--quiet", "--allow-empty", `--message=${message}`);
     },
     push: (branch = "main", onStderr) =>
       run(
