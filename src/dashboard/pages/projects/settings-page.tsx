@@ -49,7 +49,7 @@ function Overrides({ project }: { readonly project: Project }) {
       title="Application"
       lead="From the next deployment on. An empty field leaves the value to berth.json or the default."
     >
-      <form onSubmit={submit} className="flex max-w-xl flex-col gap-4">
+      <form onSubmit={submit} className="grid max-w-4xl gap-x-8 gap-y-4 md:grid-cols-2">
         <Field
           label="Health path"
           hint="Asked for until it answers 200 to 399. Empty: the port accepts, and answers below 500."
@@ -94,8 +94,12 @@ function Overrides({ project }: { readonly project: Project }) {
             />
           )}
         </Field>
-        {save.error !== null && <Problem error={save.error} />}
-        <div className="flex items-center gap-3">
+        {save.error !== null && (
+          <div className="md:col-span-2">
+            <Problem error={save.error} />
+          </div>
+        )}
+        <div className="flex items-center gap-3 md:col-span-2">
           <Button type="submit" busy={save.isPending} why={why}>
             Save
           </Button>
