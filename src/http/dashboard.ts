@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { plainPageStyle } from "../contract/plain-page.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** The dashboard's bundle, in memory. */
@@ -87,8 +88,7 @@ const waitTexts = {
 };
 
 function sendWaitPage(why: "building" | "failed", reply: FastifyReply): FastifyReply {
-  const style =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:20vh auto;max-width:30rem;padding:0 1rem;color-scheme:light dark}";
+  const style = plainPageStyle;
   const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Berth</title><style>${style}</style><h1>Berth</h1><p>${waitTexts[why]}</p></html>\n`;
   const policy = `default-src 'none'; style-src ${sha256(style)}; frame-ancestors 'none'`;
   if (why === "building") reply.header("refresh", "1");

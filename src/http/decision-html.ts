@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Affected, Decision } from "./handlers.ts";
+import { plainPageStyle } from "../contract/plain-page.ts";
 import { counted } from "../kit/counted.ts";
 
 /** What the page shows. */
@@ -53,11 +54,15 @@ export function noticeHtml(notice: Notice): string {
   return page(title, `<p>${escape(text)}</p>`);
 }
 
-const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
-h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}th{text-align:left;vertical-align:top;padding:.2rem 1.5rem .2rem 0;font-weight:600;white-space:nowrap}
-td{padding:.2rem 0;overflow-wrap:anywhere}pre{background:#f4f4f4;padding:1rem;overflow:auto}
-form{margin-top:2rem}button{font:inherit;padding:.5rem 1.5rem;margin-right:.5rem;border:1px solid #555;border-radius:.3rem;background:#fff;cursor:pointer}
-@media (prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#242424}button{color:#eee;background:#242424}}`;
+const style = `${plainPageStyle}h2{margin:2rem 0 .75rem;font-size:1rem;font-weight:600}
+table{width:100%;margin-top:1.25rem;border:1px solid var(--line);border-radius:6px;border-spacing:0;font-size:13px}
+h2+table{margin-top:0}tr+tr>*{border-top:1px solid var(--line)}
+th{padding:.5rem 1rem;text-align:left;vertical-align:top;font-weight:400;color:var(--muted);white-space:nowrap}td{width:100%;padding:.5rem 1rem;overflow-wrap:anywhere}
+pre{margin:0;padding:1rem;overflow:auto;border:1px solid var(--line);border-radius:6px;background:var(--panel)}
+form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:var(--bad);font:500 14px/1 inherit;font-family:inherit;cursor:pointer}
+button[value=approved]{border-color:transparent;background:var(--accent);color:var(--on-accent)}
+:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+@media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
 /** Nothing is loaded or run, nobody frames it, and forms go only to where the page came from. */
 export const pageHeaders = {

@@ -1,4 +1,5 @@
 // What a visitor reads where no application answers.
+import { plainPageStyle } from "../contract/plain-page.ts";
 
 /** Names a page of an edge's own; goes into `x-berth-error`. */
 export type PageCode = keyof typeof pages;
@@ -76,11 +77,12 @@ function write(code: PageCode, page: Page, accept: string): [type: string, body:
   return ["text/plain; charset=utf-8", `${page.status} ${page.title}\n${page.text}\n`];
 }
 
+const style = `${plainPageStyle}.status{margin-bottom:.25rem;font:500 13px/1.6 "Geist Mono Variable",ui-monospace,monospace}`;
+
 function html(page: Page): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${page.title}</title>
-<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem;color:#222;background:#fff}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}}p:first-child{opacity:.6;margin:0}h1{font-size:1.5rem;margin:0}</style></head>
-<body><p>${page.status}</p><h1>${page.title}</h1><p>${page.text}</p></body></html>
+<style>${style}</style></head>
+<body><p class="status">${page.status}</p><h1>${page.title}</h1><p>${page.text}</p></body></html>
 `;
 }

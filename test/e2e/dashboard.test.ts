@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { BrowserContext, Page } from "playwright-core";
+import { eventually, guardMs } from "../support/eventually.ts";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
@@ -51,10 +52,12 @@ before(async () => {
   if (noBrowser !== undefined) return;
   // A machine that only listens on loopback publishes no records.
   platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
+  const asPage = { headers: { accept: "text/html" } };
+  await eventually(async () => (await fetch(at("/"), asPage)).ok, "the dashboard is built", 900_000);
   chromium = await launchBrowser(Number(new URL(platform.api).port));
   context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
   page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(guardMs);
   await page.addInitScript(observeShifts);
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("console", (message) => {
