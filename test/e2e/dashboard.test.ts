@@ -134,6 +134,8 @@ test("logs follow, and what an application prints is text", { skip }, async () =
   await page.goto(at("/projects/demo/logs"));
   const log = page.getByRole("log");
   await log.getByText(script).first().waitFor();
+  await page.getByLabel("Time").selectOption("1h");
+  await log.getByText(script).first().waitFor();
   await page.getByLabel("Search the log").fill("tick");
   await log.locator("mark").first().waitFor();
   await isAccessible();

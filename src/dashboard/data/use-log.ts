@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { ApiError, type Client } from "../../contract/client.ts";
 import type { LogLine } from "../ui/log-view.tsx";
-import { useClient } from "./api.ts";
+import { call, useClient } from "./api.ts";
 
 const mostLines = 100_000;
 const pausesMs = { first: 500, most: 8000 };
@@ -10,6 +10,10 @@ interface LogQuery {
   readonly slug: string;
   readonly source: "runtime" | "build";
   readonly replica: number | undefined;
+  /** An instant, or a time before now such as `15m`. */
+  readonly since: string | undefined;
+  /** Until when; such a log is over, so it is read once. */
+  readonly until: string | undefined;
   readonly limit: number;
 }
 
@@ -20,7 +24,7 @@ interface LogState {
 }
 
 /** An application's log, followed. After a break it goes on behind the last line. */
-export function useLog({ slug, source, replica, limit }: LogQuery): LogState {
+export function useLog({ slug, source, replica, since, until, limit }: LogQuery): LogState {
   const client = useClient();
   const [state, setState] = useState<LogState>({ lines: [], loaded: false, error: null });
   useEffect(() => {
@@ -33,9 +37,9 @@ export function useLog({ slug, source, replica, limit }: LogQuery): LogState {
       setState({ lines, loaded: true, error: null });
     };
     const fail = (error: Error) => setState({ lines, loaded: true, error });
-    void follow({ client, query: { slug, source, replica, limit }, signal: gone.signal, add, fail });
+    void follow({ client, query: { slug, source, replica, since, until, limit }, signal: gone.signal, add, fail });
     return () => gone.abort();
-  }, [client, slug, source, replica, limit]);
+  }, [client, slug, source, replica, since, until, limit]);
   return state;
 }
 
@@ -53,6 +57,7 @@ async function follow({ client, query: { slug, ...query }, signal, add, fail }: 
   while (!signal.aborted) {
     try {
       const input = { params: { slug }, query: { ...query, after }, signal };
+      if (query.until !== undefined) return add((await call(client, "logs.list", input)).lines);
       for await (const page of client.follow("logs.list", input)) {
         after = page.next_cursor ?? after;
         pauseMs = pausesMs.first;

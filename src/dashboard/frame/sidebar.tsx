@@ -15,7 +15,7 @@ const mostProjects = 30;
 
 export function Sidebar() {
   const me = useMe();
-  const { data } = useCall("overview.get", {});
+  const { data, error } = useCall("overview.get", {});
   const projects = (data?.projects.filter((project) => project.state === "active") ?? []).toSorted((a, b) =>
     a.slug.localeCompare(b.slug),
   );
@@ -40,7 +40,11 @@ export function Sidebar() {
         <span className="flex-1 text-left">Go to …</span>
         <kbd className="text-xs">Ctrl K</kbd>
       </button>
-      <nav aria-label="Main" className="flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pb-3">
+      <nav
+        aria-label="Main"
+        // Shown as a whole: the projects in its middle would push down what stands below.
+        className={`flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pb-3 ${data === undefined && error === null ? "invisible" : ""}`}
+      >
         {shown.slice(0, 1).map((section) => (
           <Item key={section.to} section={section} />
         ))}

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { count, plural } from "../../data/format.ts";
@@ -15,9 +15,10 @@ import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { CreateProject } from "../projects/create-project.tsx";
-import { FirstProject } from "./first-project.tsx";
 import { Needs } from "./needs.tsx";
 import { Sparkline } from "./sparkline.tsx";
+
+const FirstProject = lazy(async () => ({ default: (await import("./first-project.tsx")).FirstProject }));
 
 /** What runs, what changed, what needs someone. */
 export function OverviewPage() {
@@ -40,7 +41,12 @@ export function OverviewPage() {
 function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; readonly onCreate: () => void }) {
   const [text, setText] = useState("");
   const { totals, projects } = data;
-  if (projects.length === 0) return <FirstProject onCreate={onCreate} />;
+  if (projects.length === 0)
+    return (
+      <Suspense>
+        <FirstProject onCreate={onCreate} />
+      </Suspense>
+    );
   const shown = projects
     .filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()))
     .toSorted((a, b) => a.slug.localeCompare(b.slug));
