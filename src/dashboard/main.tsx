@@ -4,9 +4,16 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 
 const root = document.getElementById("root");
-if (root !== null)
-  createRoot(root).render(
-    <StrictMode>
-      <App />
-    </StrictMode>,
-  );
+const fontsTimeoutMs = 3000;
+
+// With the fonts there from the first frame on, no text changes its width while a page loads.
+const fonts = ["Geist Variable", "Geist Mono Variable"].map((name) => document.fonts.load(`14px "${name}"`));
+const waited = new Promise((resolve) => setTimeout(resolve, fontsTimeoutMs));
+void Promise.race([Promise.allSettled(fonts), waited]).then(() => {
+  if (root !== null)
+    createRoot(root).render(
+      <StrictMode>
+        <App />
+      </StrictMode>,
+    );
+});

@@ -50,11 +50,14 @@ export function DeploymentsPage() {
       title="Deployments"
       actions={
         <>
-          {(deployments.data?.deployments.length ?? 0) > 1 && (
-            <Link to="/projects/$slug/compare" params={{ slug }} className={buttonLook("plain")}>
-              <GitCompareArrows aria-hidden size={14} /> Compare
-            </Link>
-          )}
+          <Link
+            to="/projects/$slug/compare"
+            params={{ slug }}
+            // It keeps its place, so that nothing moves when the list comes.
+            className={`${buttonLook("plain")} ${(deployments.data?.deployments.length ?? 0) > 1 ? "" : "invisible"}`}
+          >
+            <GitCompareArrows aria-hidden size={14} /> Compare
+          </Link>
           {action}
         </>
       }
