@@ -1,7 +1,7 @@
 import { limits } from "../../contract/limits.ts";
 import type { Context } from "../context.ts";
 import { openVariables } from "./deployments.ts";
-import { selectCompared, type ComparedRow } from "./compare-queries.ts";
+import { selectCompared, type ComparedRow } from "./select-compared.ts";
 import { compareKeys } from "./rules.ts";
 
 type CompareContext = Context<"deployments.compare">;

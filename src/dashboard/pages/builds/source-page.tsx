@@ -6,7 +6,7 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
-import { entriesOf, type SourceFile } from "./source-tree.ts";
+import { entriesOf, type SourceFile } from "./entries-of.ts";
 
 export interface SourceSearch {
   /** A file, or a folder with a `/` at its end. */

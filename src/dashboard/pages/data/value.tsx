@@ -1,8 +1,5 @@
 import { visible } from "../../data/format.ts";
 
-/** Types whose values stand at the right. */
-export const isNumber = /^(?:small|big)?int|^numeric|^real|^double/;
-
 /** A cell in one line: what is no text looks like what it is. */
 export function Value({ value }: { readonly value: unknown }) {
   if (value === null || value === undefined) return <span className="text-faint italic">null</span>;
@@ -11,3 +8,6 @@ export function Value({ value }: { readonly value: unknown }) {
   if (typeof value === "boolean") return <span className="text-busy">{String(value)}</span>;
   return visible(typeof value === "object" ? JSON.stringify(value).slice(0, 300) : String(value as number));
 }
+
+/** Types whose values stand at the right. */
+export const isNumber = /^(?:small|big)?int|^numeric|^real|^double/;
