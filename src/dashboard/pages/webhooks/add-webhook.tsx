@@ -6,14 +6,14 @@ import { Choice } from "../../ui/choice.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Checkbox, Field, Input } from "../../ui/field.tsx";
 import { fieldProblem } from "../../ui/problem.tsx";
-import { Created } from "../tokens/create-token.tsx";
+import { SecretOnce } from "../../ui/secret-once.tsx";
 
 /** A new webhook; the secret that checks its signatures is shown once. */
 export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
   const create = useAction("webhooks.create");
   const [format, setFormat] = useState<WebhookFormat>("json");
   if (create.data !== undefined)
-    return <Created title="The webhook's secret" text={create.data.secret} onClose={onClose} />;
+    return <SecretOnce title="The webhook's secret" text={create.data.secret} onClose={onClose} />;
   const submit = (form: FormData) =>
     create.mutate({
       body: {
