@@ -13,7 +13,8 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../support/test-platform.ts";
-import { permissions, type Permission } from "./permissions.ts";
+import type { Permission } from "./permission.ts";
+import { permissions } from "./permissions.ts";
 
 const callers = [
   "nobody",

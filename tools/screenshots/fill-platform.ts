@@ -53,7 +53,7 @@ export async function fillPlatform(url: string, token: string): Promise<string> 
   return emptyToken ?? "";
 }
 
-export async function fillOthers(client: Client): Promise<void> {
+async function fillOthers(client: Client): Promise<void> {
   const others = ["gateway", "docs", "blog", "accounts", "search", "mailer", "status-page", "landing", "reports"];
   for (const slug of others) await client.call("projects.create", { body: { slug, name: `The ${slug}` } });
   for (const slug of others.slice(0, 3)) await deploy(client, slug, application(slug), `Release ${slug}`);
