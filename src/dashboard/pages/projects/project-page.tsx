@@ -42,6 +42,10 @@ function Deleted({ slug }: { readonly slug: string }) {
 
 function Active({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
+  const builds = useCall("builds.list", { params: { slug } });
+  const overview = useCall("overview.get", {});
+  // What runs or failed stands above, so the page waits for it instead of being pushed down.
+  if (builds.isPending || overview.isPending) return <div aria-busy="true" />;
   return (
     <>
       <Running slug={slug} />
