@@ -14,6 +14,11 @@ const webhook =
     `/v1/webhooks/${things.webhook}${rest}`;
 const ofNothing = { ...member, names: null } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
+const ofOrganization = { ...operator, names: "organization", scope: "orgs:write" } as const;
+const organization =
+  (rest = "") =>
+  ({ org }: Things) =>
+    `/v1/orgs/${org}${rest}`;
 
 let counter = 0;
 const fresh = () => `new-${(counter += 1)}-${process.pid}`;
@@ -529,24 +534,8 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ slug: fresh(), name: "New" }),
     allowed: 201,
   },
-  "orgs.list": {
-    ...ofNothing,
-    access: "operator",
-    scope: "orgs:read",
-    method: "GET",
-    path: () => "/v1/orgs",
-    allowed: 200,
-  },
-  "orgs.update": {
-    ...ofNothing,
-    names: "organization",
-    access: "operator",
-    scope: "orgs:write",
-    method: "PATCH",
-    path: ({ org }) => `/v1/orgs/${org}`,
-    body: () => ({ max_projects: 12 }),
-    allowed: 200,
-  },
+  "orgs.list": { ...operator, scope: "orgs:read", path: () => "/v1/orgs" },
+  "orgs.update": { ...ofOrganization, method: "PATCH", path: organization(), body: () => ({ max_projects: 12 }) },
   "orgs.scale": {
     ...ofProject,
     everyOrganization: true,
@@ -557,24 +546,8 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ replicas: 2 }),
     allowed: 200,
   },
-  "orgs.disable": {
-    ...ofNothing,
-    names: "organization",
-    access: "operator",
-    scope: "orgs:write",
-    method: "POST",
-    path: ({ org }) => `/v1/orgs/${org}/disable`,
-    allowed: 200,
-  },
-  "orgs.enable": {
-    ...ofNothing,
-    names: "organization",
-    access: "operator",
-    scope: "orgs:write",
-    method: "POST",
-    path: ({ org }) => `/v1/orgs/${org}/enable`,
-    allowed: 200,
-  },
+  "orgs.disable": { ...ofOrganization, method: "POST", path: organization("/disable") },
+  "orgs.enable": { ...ofOrganization, method: "POST", path: organization("/enable") },
   "webhooks.create": {
     ...{ ...ofWebhook, names: null },
     method: "POST",

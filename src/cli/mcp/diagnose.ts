@@ -21,7 +21,10 @@ export async function diagnose(session: Session, slug: string | undefined): Prom
   const { findings, log, unread, ...state } = await session.working("looking at the project", () =>
     client.call("diagnosis.get", { params, signal }),
   );
-  const seen = findings.map(({ failure: _, next, ...finding }) => ({ ...finding, next: next && toolCallFor(next) }));
+  const seen = findings.map(({ failure: _failure, next, ...finding }) => ({
+    ...finding,
+    next: next && toolCallFor(next),
+  }));
   const { text, notes, document } = fit(visibleIn({ findings: seen, ...state }, 2000), 24_000);
   const report = [untrusted("the platform's state of the project", text), ...notes].join("\n");
   const parts = [verdict(findings), hintOf(findings), report, logTail(log), missing(unread)];
