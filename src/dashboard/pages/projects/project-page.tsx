@@ -45,7 +45,8 @@ function Active({ project }: { readonly project: Project }) {
   const builds = useCall("builds.list", { params: { slug } });
   const overview = useCall("overview.get", {});
   // What runs or failed stands above, so the page waits for it instead of being pushed down.
-  if (builds.isPending || overview.isPending) return <div aria-busy="true" />;
+  const deployments = useCall("deployments.list", { params: { slug } });
+  if (builds.isPending || deployments.isPending || overview.isPending) return <div aria-busy="true" />;
   return (
     <>
       <Running slug={slug} />
