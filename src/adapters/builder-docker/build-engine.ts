@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
 import { start, systemPath } from "../../kit/exec.ts";
 import { runFolder, removeRunFolder } from "../../kit/run-folder.ts";
@@ -117,10 +117,12 @@ interface Placed {
 function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group, resolvers }: Placed): void {
   // Namespaces hide who wrote it, and a process of that number always runs.
   rmSync(join(dir, "docker.pid"), { force: true });
-  rmSync(join(dir, "exec"), { recursive: true, force: true });
+  // Sockets of containerd are below it, and the path of a socket has 107 bytes at most.
+  const execRoot = join(dirname(socket), "exec");
+  rmSync(execRoot, { recursive: true, force: true });
   writeFileSync(join(dir, "resolv.conf"), resolvers.isolated, { mode: 0o644 });
   const settings = {
-    ...{ "data-root": dataRootOf(dir), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
+    ...{ "data-root": dataRootOf(dir), "exec-root": execRoot, pidfile: join(dir, "docker.pid") },
     ...{ "deprecated-key-path": join(dir, "key.json"), hosts: [`unix://${socket}`], "log-level": "warn" },
     ...{ dns: resolvers.addresses, bip: insideBridge, icc: false, "userland-proxy": false },
     "exec-opts": ["native.cgroupdriver=cgroupfs"],
