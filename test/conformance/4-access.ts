@@ -63,6 +63,16 @@ export function accessRows(subject: () => Subject): void {
     await subject().expect(404, "POST", "/v1/orgs/nothing/disable", { as: "operator" });
   });
 
+  it("PUT, GET and DELETE the organization's logins for image registries", async () => {
+    const path = "/v1/registries/registry.example.com";
+    const { body } = await subject().expect(200, "PUT", path, { body: { username: "ada", password: "not shown" } });
+    assert.equal(body.username, "ada");
+    const listed = await subject().expect(200, "GET", "/v1/registries", { as: "member" });
+    assert.ok(!JSON.stringify(listed.body).includes("not shown"));
+    await subject().expect(404, "DELETE", path, { as: "stranger" });
+    await subject().expect(204, "DELETE", path);
+  });
+
   it("POST, GET, PATCH and DELETE webhooks, their tests and deliveries", async () => {
     const url = "https://hooks.example.com/secret";
     const { body } = await subject().expect(201, "POST", "/v1/webhooks", {

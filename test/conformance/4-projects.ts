@@ -111,6 +111,8 @@ export function projectRows(subject: () => Subject): void {
     await subject().shop.commit(shopApp("two"));
     const pushed = await subject().shop.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
+    const { body: between } = await subject().expect(200, "GET", "/v1/projects/shop/compare");
+    assert.ok(between.from.number < between.to.number, JSON.stringify(between));
   });
 
   it("PUT scale is for platform admins only; so many replicas run", async () => {

@@ -37,7 +37,8 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   verification: "backup",
   token: "access",
   ssh_key: "access",
-  webhook: "organization",
+  webhook: "access",
+  registry: "access",
   approval: "access",
   org: "organization",
 };
@@ -136,6 +137,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "token.deleted": ({ detail }) => `Token${named(detail)} revoked`,
   "ssh_key.created": ({ detail }) => `SSH key${named(detail)} added`,
   "ssh_key.deleted": ({ detail }) => `SSH key${named(detail)} removed`,
+  "registry.set": ({ target }) => `Login for the registry ${target} stored`,
+  "registry.deleted": ({ target }) => `Login for the registry ${target} removed`,
   "webhook.created": ({ detail }) => `Webhook${named(detail)} added`,
   "webhook.updated": ({ detail }) => `Webhook${named(detail)} changed`,
   "webhook.deleted": ({ detail }) => `Webhook${named(detail)} removed`,
@@ -179,6 +182,7 @@ const placesOfOrganization: Readonly<Record<string, string>> = {
   ssh_key: "/v1/ssh-keys",
   approval: "/v1/approvals",
   webhook: "/v1/webhooks",
+  registry: "/v1/registries",
 };
 
 function linkOf({ action, target, project }: EntryRow): string | null {

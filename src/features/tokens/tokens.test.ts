@@ -34,7 +34,10 @@ test("a new token is shown once, and only its hash is kept", async () => {
   assert.match(text, /^berth_m_/);
   assert.equal(body["prefix"], text.slice(8, 16));
   assert.deepEqual([body["role"], body["approval_mode"]], ["member", false]);
-  const beyond = ["data:write", "orgs:read", "orgs:write", "platform:read", "webhooks:read", "webhooks:write"];
+  const beyond = [
+    ...["data:write", "orgs:read", "orgs:write", "platform:read"],
+    ...["registries:write", "webhooks:read", "webhooks:write"],
+  ];
   assert.deepEqual(
     body["scopes"],
     scopes.filter((scope) => !beyond.includes(scope)),

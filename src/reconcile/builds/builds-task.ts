@@ -158,8 +158,8 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
 const branchMoved: Failure = {
   stage: "switch",
   code: "branch_moved",
-  summary: "Another push moved the branch while this one was being built.",
-  hint: "Fetch, merge and push again.",
+  summary: "Other source went live while this one was being built.",
+  hint: "Fetch, merge and push again. Files that came without git: wait until the deployment before them has ended, and send them again.",
   log_tail: [],
 };
 
