@@ -22,8 +22,13 @@ export function isNetwork(text: string): boolean {
 
 /** Decides which addresses tenants may make the platform connect to. `allowed` are networks that the operator opens. */
 export function createAddressGuard(allowed: readonly string[]): (address: string) => boolean {
-  const [isClosed, isAllowed] = [memberOf(closed), memberOf(allowed)];
-  return (address) => isAllowed(address) || !(isIP(address) === 0 || isClosed(address) || isOwn(address));
+  const isAllowed = memberOf(allowed);
+  return (address) => isAllowed(address) || !(isIP(address) === 0 || isPrivateAddress(address) || isOwn(address));
+}
+
+/** Whether an address is in one of these networks; false for what is no address. */
+export function isPrivateAddress(address: string): boolean {
+  return isIP(address) !== 0 && isClosed(address);
 }
 
 // A public address of this machine leads past its firewall to everything that listens here.
@@ -41,3 +46,5 @@ function memberOf(networks: readonly string[]): (address: string) => boolean {
   }
   return (address) => list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
 }
+
+const isClosed = memberOf(closed);

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { isIPv4 } from "node:net";
-import { isPrivateAddress } from "../../kit/private-addresses.ts";
+import { isPrivateAddress } from "../../kit/reachable-addresses.ts";
 import type { RegistryLogin } from "../../ports/builder.ts";
 
 /** Where a registry is, as builds reach it: a network of builds has IPv4 alone. */

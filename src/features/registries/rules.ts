@@ -1,5 +1,5 @@
 import { dockerHub } from "../../contract/image-name.ts";
-import { isPrivateAddress } from "../../kit/private-addresses.ts";
+import { isPrivateAddress } from "../../kit/reachable-addresses.ts";
 
 /** The one spelling of a registry's host: Docker Hub has several. */
 export function normalizedHost(host: string): string {
