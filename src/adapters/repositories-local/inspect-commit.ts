@@ -25,8 +25,9 @@ export async function inspectCommit(
     scanTree(git, place, commit, limits),
     run(git.describe(commit), { ...place, timeoutMs: readTimeoutMs }),
   ]);
-  if (type.exitCode === null || scan === null) return unreadable;
+  if (type.exitCode === null) return unreadable;
   if (type.stdout.trim() !== "commit") return notACommit;
+  if (scan === null) return unreadable;
   if (scan.broken !== null) return tooLarge(scan.broken, limits);
   if (description.exitCode !== 0) return unreadable;
   const [author = "", message = ""] = description.stdout.trimEnd().split("\0");
