@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, ConnectionError, type Answer, type Client } from "../contract/client.ts";
-import { buildStates, deploymentStates } from "../contract/states.ts";
+import { buildStates, deploymentStates, isOfBuild } from "../contract/states.ts";
 import { until } from "../kit/until.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
@@ -90,9 +90,7 @@ export async function awaitDeployment(
         client.call("deployments.list", { params: { slug }, signal: ctx.signal }),
       );
       // Newest first; a rollback to the same build made earlier has a retired or active row too, so only what came after the build counts.
-      const found = list.deployments.find(
-        (row) => row.build_id === build.id && ["push", "upload", "redeploy"].includes(row.trigger),
-      );
+      const found = list.deployments.find((row) => row.build_id === build.id && isOfBuild(row.trigger));
       return found !== undefined && isDecided(found) ? found : undefined;
     },
     { timeoutMs: deploymentLimitMs, firstMs: 200, atMostMs: 2 * pauseMs, signal: ctx.signal },

@@ -72,3 +72,10 @@ export function statesOf<T extends Record<string, readonly string[]>>(
 ): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(machine) as [keyof T & string, ...(keyof T & string)[]];
 }
+
+/** Why there is a deployment that a build asked for, as against one of an image that is there already. */
+export const triggersOfBuilds = ["push", "upload", "redeploy"] as const;
+
+export function isOfBuild(trigger: string): boolean {
+  return (triggersOfBuilds as readonly string[]).includes(trigger);
+}

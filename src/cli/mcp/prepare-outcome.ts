@@ -1,6 +1,6 @@
 import type { Client } from "../../contract/client.ts";
 import type { Row } from "../../contract/table.ts";
-import { backupStates, buildStates, deploymentStates } from "../../contract/states.ts";
+import { backupStates, buildStates, deploymentStates, isOfBuild } from "../../contract/states.ts";
 import { until } from "../../kit/until.ts";
 import { CliError } from "../failures.ts";
 import { awaitServing, watchVariables } from "../outcomes.ts";
@@ -71,5 +71,5 @@ function deploymentEnd(session: Session, { document, params }: Begun): () => Pro
 
 async function deploymentOf(client: Client, slug: string, buildId: string) {
   const { deployments } = await client.call("deployments.list", { params: { slug } });
-  return deployments.find((one) => one.build_id === buildId && ["push", "upload", "redeploy"].includes(one.trigger));
+  return deployments.find((one) => one.build_id === buildId && isOfBuild(one.trigger));
 }

@@ -92,6 +92,14 @@ test("a build is shown with the deployment that came of it, not with a later one
   const { db } = api.database;
   await db.updateTable("deployment").set({ trigger: "rollback" }).where("id", "=", again).execute();
   assert.deepEqual((await get(`/v1/builds/${id}`)).body["deployment"], { number: 4, status: "failed", failure: null });
+  // Of files that came without git, as of a push.
+  await db
+    .updateTable("deployment")
+    .set({ trigger: "upload" })
+    .where("build_id", "=", id)
+    .where("number", "=", 4)
+    .execute();
+  assert.deepEqual((await get(`/v1/builds/${id}`)).body["deployment"], { number: 4, status: "failed", failure: null });
 });
 
 test("a long log comes in pieces that make up the whole", async () => {

@@ -1,3 +1,4 @@
+import { triggersOfBuilds } from "../../contract/states.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
@@ -42,7 +43,7 @@ export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string)
     .select(["number", "status", "failure"])
     .where("org_id", "=", orgId)
     .where("build_id", "=", buildId)
-    .where("trigger", "in", ["push", "redeploy"])
+    .where("trigger", "in", triggersOfBuilds)
     .orderBy("number")
     .limit(1)
     .executeTakeFirst();
@@ -55,7 +56,7 @@ export async function hasComingDeployment(db: Db | Tx, orgId: string, buildId: s
     .select("id")
     .where("org_id", "=", orgId)
     .where("build_id", "=", buildId)
-    .where("trigger", "in", ["push", "redeploy"])
+    .where("trigger", "in", triggersOfBuilds)
     .where("status", "in", ["pending", "starting"])
     .executeTakeFirst();
   return row !== undefined;

@@ -1,3 +1,4 @@
+import { triggersOfBuilds } from "../../contract/states.ts";
 import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -19,7 +20,7 @@ export async function endComing(
     })
     .where("org_id", "=", build.org_id)
     .where("build_id", "=", build.id)
-    .where("trigger", "in", ["push", "upload", "redeploy"])
+    .where("trigger", "in", triggersOfBuilds)
     .where("status", "in", ["pending", "starting"])
     .returning(["id", "project_id"])
     .executeTakeFirst();

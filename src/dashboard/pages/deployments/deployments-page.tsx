@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { GitCompareArrows, RotateCcw, Rocket } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
+import { isOfBuild } from "../../../contract/states.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, firstLine } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
@@ -103,9 +104,6 @@ function entriesOf(deployments: readonly Deployment[], builds: readonly Build[])
   return entries.toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-// Begins with the build; the others take the image that is there.
-const withBuild = ["push", "upload", "redeploy"];
-
 function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
   return [
     { head: "State", cell: ({ deployment, build }) => <State of={deployment?.status ?? build?.status ?? "unknown"} /> },
@@ -162,8 +160,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
 
 function took({ deployment, build }: Entry): string {
   const end = deployment?.activated_at ?? build?.finished_at ?? null;
-  const begin =
-    deployment === undefined || withBuild.includes(deployment.trigger) ? build?.created_at : deployment.created_at;
+  const begin = deployment === undefined || isOfBuild(deployment.trigger) ? build?.created_at : deployment.created_at;
   return end === null || begin === undefined ? "–" : duration(Math.max(0, Date.parse(end) - Date.parse(begin)));
 }
 

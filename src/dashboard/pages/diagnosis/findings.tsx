@@ -1,6 +1,5 @@
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
 import { Status, type Tone } from "../../ui/status.tsx";
 
 type Finding = Answer<"diagnosis.get">["findings"][number];
@@ -12,9 +11,8 @@ const words: Record<Finding["severity"], readonly [Tone, string]> = {
 };
 
 /** What is wrong with a project beside failed builds and deployments, which their own box explains. */
-export function Findings({ slug }: { readonly slug: string }) {
-  const { data } = useCall("diagnosis.get", { params: { slug } });
-  const findings = data?.findings.filter(({ failure }) => failure === null) ?? [];
+export function Findings({ slug, of }: { readonly slug: string; readonly of: readonly Finding[] }) {
+  const findings = of.filter(({ failure }) => failure === null);
   if (findings.length === 0) return null;
   return (
     <ul aria-label="What needs attention" className="flex flex-col gap-2 text-sm">

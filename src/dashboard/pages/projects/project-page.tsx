@@ -46,12 +46,15 @@ function Active({ project }: { readonly project: Project }) {
   const overview = useCall("overview.get", {});
   // What runs or failed stands above, so the page waits for it instead of being pushed down.
   const deployments = useCall("deployments.list", { params: { slug } });
-  if (builds.isPending || deployments.isPending || overview.isPending) return <div aria-busy="true" />;
+  const attention = overview.data?.projects.find(({ id }) => id === project.id)?.attention ?? [];
+  const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: attention.length > 0 });
+  if (builds.isPending || deployments.isPending || overview.isPending || diagnosis.isLoading)
+    return <div aria-busy="true" />;
   return (
     <>
       <Running slug={slug} />
       <LastFailure project={project} />
-      {active !== null && <Findings slug={slug} />}
+      {active !== null && <Findings slug={slug} of={diagnosis.data?.findings ?? []} />}
       {active === null ? <FirstDeployment project={project} /> : <Facts project={project} />}
       <Section title="Disk">
         <DiskUse slug={slug} />
