@@ -1,3 +1,4 @@
+import { isOfBuild } from "../../contract/states.ts";
 import { interrupted } from "../../features/builds/builds.ts";
 import { importCrons } from "../../features/cron/cron.ts";
 import {
@@ -94,7 +95,7 @@ function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
 async function runReleaseCommand(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, lease, workload, log, signal } = release;
   const command = deployment.image.release_command;
-  if (command === null || !isOfBuild(deployment)) return undefined;
+  if (command === null || !isOfBuild(deployment.trigger)) return undefined;
   log.step(`Running the release command: ${command}`);
   const lines = createLineSplitter((text) => log.detail(text));
   const limits = { timeoutMs: platform.settings.releaseTimeoutMs, silenceMs: platform.settings.buildLimits.silenceMs };
@@ -117,7 +118,7 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
   if (edges !== "confirmed") return edgeUnavailable;
   const activated = await platform.db.transaction().execute(async (tx) => {
     const done = await activate(tx, lease, deployment);
-    if (done === "done" && isOfBuild(deployment)) await applyCrons(release, tx);
+    if (done === "done" && isOfBuild(deployment.trigger)) await applyCrons(release, tx);
     return done;
   });
   if (activated !== "done") return notSwitched(release, activated);
@@ -212,12 +213,7 @@ async function giveUp(taken: Taken, failure: Failure): Promise<void> {
 
 /** The build whose log tells of this deployment; a rollback or restart has none. */
 function readAlong(deployment: TakenDeployment): string | null {
-  return isOfBuild(deployment) ? deployment.build_id : null;
-}
-
-/** Whether it deploys what a build has just made. */
-function isOfBuild({ trigger }: TakenDeployment): boolean {
-  return trigger === "push" || trigger === "upload" || trigger === "redeploy";
+  return isOfBuild(deployment.trigger) ? deployment.build_id : null;
 }
 
 async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
