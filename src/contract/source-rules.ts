@@ -5,7 +5,7 @@ const never = [".git"];
 /** Left out of folders that git does not look after: what package managers make, anew on every machine. */
 const made = ["node_modules/", ".venv/", "__pycache__/", ".DS_Store"];
 
-/** A folder of whoever deploys it, on a disk or in a browser. Paths begin at its top and have `/` between their parts. */
+/** The folder to deploy, on a disk or in a browser. Paths begin at its top and have `/` between their parts. */
 export interface SourceFolder {
   /** What lies directly in a folder, which is named `""` or with a `/` at its end. */
   list(inside: string): Promise<readonly { readonly name: string; readonly isFolder: boolean }[]>;

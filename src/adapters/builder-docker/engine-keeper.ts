@@ -32,7 +32,7 @@ export interface KeptEngines {
 const idleMs = 600_000;
 
 /**
- * BuildKit serves a manifest or a layer that it has to whoever names its digest, without asking the registry again. What an organization's
+ * BuildKit serves a manifest or a layer that it has to every build that names its digest, without asking the registry again. What an organization's
  * credentials pulled is therefore in an engine of its own, whose files no other organization's build reaches.
  */
 export function keepEngines(kept: KeptEngines): EngineKeeper {

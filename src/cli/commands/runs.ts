@@ -47,7 +47,8 @@ function addRun(program: Command, ctx: CliContext): void {
     .option("--deployment <number>", "in the image of this deployment; the active one if left out")
     .action(async (words: string[], options: RunOptions) => {
       const terminal = options.interactive === true || options.tty === true;
-      if (terminal && options.detach === true) throw usageError("Leave out --detach: a terminal needs somebody there.");
+      if (terminal && options.detach === true)
+        throw usageError("Leave out --detach: a terminal ends with your connection.");
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const given = options.timeout ?? (terminal ? "14400" : "600");

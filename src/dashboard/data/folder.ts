@@ -1,6 +1,6 @@
 import type { SourceFolder } from "../../contract/source-rules.ts";
 
-/** A folder that somebody dropped or chose, with its files. */
+/** A folder that a person dropped or chose, with its files. */
 export interface LocalFolder extends SourceFolder {
   readonly name: string;
   file(path: string): Promise<File>;

@@ -27,7 +27,7 @@ export async function readNewestLines(logStore: LogStore, buildId: string, { lim
   }
 }
 
-/** The first lines behind a place, so that nobody who reads on misses one. */
+/** The first lines behind a place, so that a reader who goes on misses none. */
 export async function readFirstLines(
   logStore: LogStore,
   from: BuildCursor,

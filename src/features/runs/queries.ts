@@ -146,7 +146,7 @@ export async function takeTerminal(db: Db, owner: string, open: readonly string[
   return rows[0];
 }
 
-/** Ends runs whose terminal nobody opened within a minute. */
+/** Ends runs whose terminal was not opened within a minute. */
 export async function closeUnopened(db: Db): Promise<void> {
   await sql`update run set status = 'cancelled', finished_at = now()
     where terminal and status = 'queued' and created_at < now() - interval '1 minute'`.execute(db);
