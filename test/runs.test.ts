@@ -5,7 +5,7 @@ import { WebSocket } from "ws";
 import { tunnelProtocol } from "../src/contract/table.ts";
 import { until } from "../src/kit/until.ts";
 import { cliUser } from "./support/cli.ts";
-import { guardMs } from "./support/eventually.ts";
+import { eventually, guardMs } from "./support/eventually.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
 let running: ReleasePlatform;
@@ -147,7 +147,6 @@ function openTerminal(project: ReleaseProject, number: number, token: string) {
   socket.on("message", (data: Buffer, isBinary) => {
     if (isBinary) shown += data.toString();
     else told.push(JSON.parse(data.toString()) as Record<string, unknown>);
-    socket.emit("more");
   });
   const opened = new Promise<number>((resolve) => {
     socket.on("error", () => {});
@@ -160,9 +159,7 @@ function openTerminal(project: ReleaseProject, number: number, token: string) {
     told,
     size: (columns: number, rows: number) =>
       socket.send(JSON.stringify({ type: "size", columns, rows, term: "xterm-color" })),
-    async sees(text: string) {
-      while (!shown.includes(text)) await once(socket, "more");
-    },
+    sees: (text: string) => eventually(() => shown.includes(text), `the terminal shows ${text}`),
   };
 }
 

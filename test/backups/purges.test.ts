@@ -6,6 +6,7 @@ import { requestPurge } from "../../src/features/purges/purges.ts";
 import { DatabaseWorkFailed } from "../../src/ports/postgres-host.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
+import { eventually } from "../support/eventually.ts";
 import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
 import { testBuild, testDeployment } from "../support/fixtures.ts";
 
@@ -114,7 +115,7 @@ describe("a purge", { skip: missingPart }, () => {
   });
 
   it("holds back an undelete, and ends as failed without having deleted anything when there is no good backup", async () => {
-    const { slug } = await deletedProject();
+    const { slug, owner } = await deletedProject();
     await remove(slug);
     const before = deleted.length;
     const refuse = () => Promise.reject(new DatabaseWorkFailed("refused", "It is broken."));
@@ -122,8 +123,17 @@ describe("a purge", { skip: missingPart }, () => {
     const gate = Promise.withResolvers<void>();
     Object.assign(platform.ports.postgresHost, { dump: () => gate.promise.then(refuse) });
     const purging = remove(slug, "?purge=true");
-    while ((await running.call("POST", `/v1/projects/${slug}/undelete`)).body["code"] !== "operation_in_progress");
+    // An undelete that came before the purge's row would be a valid one, and the purge would be refused.
+    const isRequested = () =>
+      platform.db
+        .selectFrom("project_purge")
+        .select("id")
+        .where("project_id", "=", owner.project_id)
+        .executeTakeFirst();
+    await eventually(isRequested, "the purge has a row");
+    const held = await running.call("POST", `/v1/projects/${slug}/undelete`);
     gate.resolve();
+    assert.equal(held.body["code"], "operation_in_progress", held.text);
     const failed = await purging;
     Object.assign(platform.ports.postgresHost, { dump });
     assert.deepEqual([failed.status, failed.body["code"]], [409, "conflict"]);
