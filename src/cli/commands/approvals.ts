@@ -8,8 +8,9 @@ import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
-import { columns, table } from "../render/table.ts";
+import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** `berth approvals`: what tokens in approval mode ask for. Deciding is done by the link that the operator gets, never here. */
 export function addApprovals(program: Command, ctx: CliContext): void {
@@ -22,42 +23,33 @@ export function addApprovals(program: Command, ctx: CliContext): void {
 type Approval = Answer<"approvals.get">;
 
 function addList(approvals: Command, ctx: CliContext): void {
-  addCommand(approvals, {
+  listCommand(approvals, ctx, {
+    row: "approvals.list",
     usage: "list",
     summary: "List the organization's requests, newest first",
     isDefault: true,
     examples: ["berth approvals", "berth approvals list --status pending --json"],
-  })
-    .addOption(new Option("--status <status>", "only these").choices(statesOf(approvalStates)))
-    .action(async (options: { status?: Approval["status"] }) => {
-      const document = await (await ctx.client()).call("approvals.list", { query: { status: options.status } });
-      ctx.output.result(document, (paint) => {
-        const rows = document.approvals.map((approval) => [
-          approval.id,
-          paintStatus(paint, approval.status),
-          oneLine(`${approval.method} ${approval.path}`, 60),
-          oneLine(approval.requested_by.token_name, 30),
-          relativeTime(approval.created_at),
-          relativeTime(approval.expires_at),
-        ]);
-        return table(
-          paint,
-          ["ID", "STATUS", "REQUEST", "TOKEN", "ASKED", "ENDS"],
-          rows,
-          "There are no approval requests.",
-        );
-      });
-    });
+    input: ({ status }) => ({ query: { status } }),
+    items: (answer) => answer.approvals,
+    columns: {
+      ID: (approval) => approval.id,
+      STATUS: (approval, paint) => paintStatus(paint, approval.status),
+      REQUEST: (approval) => oneLine(`${approval.method} ${approval.path}`, 60),
+      TOKEN: (approval) => oneLine(approval.requested_by.token_name, 30),
+      ASKED: (approval) => relativeTime(approval.created_at),
+      ENDS: (approval) => relativeTime(approval.expires_at),
+    },
+    empty: "There are no approval requests.",
+  }).addOption(new Option("--status <status>", "only these").choices(statesOf(approvalStates)));
 }
 
 function addShow(approvals: Command, ctx: CliContext): void {
-  addCommand(approvals, {
+  rowCommand(approvals, ctx, {
+    row: "approvals.get",
     usage: "show <id>",
     summary: "Show one request",
     examples: ["berth approvals show apr_01jd…"],
-  }).action(async (id: string) => {
-    const approval = await (await ctx.client()).call("approvals.get", { params: { id } });
-    ctx.output.result(approval, (paint) => describe(paint, approval));
+    text: describe,
   });
 }
 
@@ -74,7 +66,7 @@ function addWait(approvals: Command, ctx: CliContext): void {
       const approval = await withProgress(ctx, "Waiting for a human", () =>
         awaitDecision(ctx, client, { id, limitMs }),
       );
-      ctx.output.result(approval, (paint) => describe(paint, approval));
+      ctx.output.result(approval, (paint) => describe(approval, paint));
       if (approval.status !== "approved") throw notApproved(approval);
     });
 }
@@ -105,7 +97,7 @@ function notApproved({ status }: Approval): CliError {
   return new CliError("refused", `approval_${status}`, { message: `The request is ${status}.` });
 }
 
-function describe(paint: Paint, approval: Approval): string {
+function describe(approval: Approval, paint: Paint): string {
   const { id, status, method, path, target, requested_by, created_at, expires_at, decided_at } = approval;
   return columns([
     ["Approval", paint.bold(id)],

@@ -12,6 +12,7 @@ import { facts, table } from "../render/table.ts";
 import { duration, oneLine, relativeTime, size } from "../render/text.ts";
 import { addRestored } from "./restored.ts";
 import { counted } from "../../kit/counted.ts";
+import { listCommand, rowCommand } from "../row-commands.ts";
 
 type Backup = Answer<"backups.get">;
 type Summary = Answer<"backups.list">["backups"][number];
@@ -29,32 +30,24 @@ export function addBackups(program: Command, ctx: CliContext): void {
 }
 
 function addList(backups: Command, ctx: CliContext): void {
-  addCommand(backups, {
+  listCommand(backups, ctx, {
+    row: "backups.list",
     usage: "list",
     summary: "List the newest 100 backups",
     isDefault: true,
     examples: ["berth backups", "berth backups list -p demo --json"],
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("backups.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.backups.map((backup) => [
-        backup.id,
-        paintStatus(paint, backup.status),
-        backup.origin,
-        relativeTime(backup.created_at),
-        backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at),
-        backup.size_bytes === null ? "" : size(backup.size_bytes),
-        verdictOf(paint, backup),
-        noteOf(backup),
-      ]);
-      return table(
-        paint,
-        ["ID", "STATUS", "BY", "CREATED", "TOOK", "SIZE", "VERIFICATION", "NOTE"],
-        rows,
-        "There are no backups yet: `berth backups create` makes one.",
-      );
-    });
+    items: (answer) => answer.backups,
+    columns: {
+      ID: (backup) => backup.id,
+      STATUS: (backup, paint) => paintStatus(paint, backup.status),
+      BY: (backup) => backup.origin,
+      CREATED: (backup) => relativeTime(backup.created_at),
+      TOOK: (backup) => (backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at)),
+      SIZE: (backup) => (backup.size_bytes === null ? "" : size(backup.size_bytes)),
+      VERIFICATION: (backup, paint) => verdictOf(paint, backup),
+      NOTE: noteOf,
+    },
+    empty: "There are no backups yet: `berth backups create` makes one.",
   });
 }
 
@@ -75,17 +68,16 @@ function progressOf({ kind, phase, bytes_done, tables_done, tables_total }: NonN
 }
 
 function addShow(backups: Command, ctx: CliContext): void {
-  addCommand(backups, {
+  rowCommand(backups, ctx, {
+    row: "backups.get",
     usage: "show <id>",
     summary: "Show one backup, its tables and its last verification",
     examples: ["berth backups show bak_06bq…", "berth backups show bak_06bq… --json"],
-  }).action(async (id: string) => {
-    const backup = await (await ctx.client()).call("backups.get", { params: { id } });
-    ctx.output.result(backup, (paint) => describe(paint, backup));
+    text: describe,
   });
 }
 
-function describe(paint: Paint, backup: Backup): string {
+function describe(backup: Backup, paint: Paint): string {
   const text = facts(paint, [
     ["id", backup.id],
     ["status", paintStatus(paint, backup.status)],

@@ -7,8 +7,9 @@ import { CliError } from "../failures.ts";
 import { awaitBuild, failureOf, readBuildLog } from "../follow.ts";
 import { renderFailure } from "../render/failure.ts";
 import { paintStatus } from "../render/paint.ts";
-import { facts, table } from "../render/table.ts";
+import { facts } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
+import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** `berth builds`: what was built, and how it went. */
 export function addBuilds(program: Command, ctx: CliContext): void {
@@ -33,43 +34,34 @@ function addCancel(program: Command, ctx: CliContext): void {
 }
 
 function addList(builds: Command, ctx: CliContext): void {
-  addCommand(builds, {
+  listCommand(builds, ctx, {
+    row: "builds.list",
     usage: "list",
     summary: "List the newest 100 builds",
     isDefault: true,
     examples: ["berth builds", "berth builds list -p demo --json"],
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("builds.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.builds.map((build) => [
-        `#${build.number}`,
-        paintStatus(paint, build.status),
-        build.commit.slice(0, 8),
-        oneLine(build.branch, 20),
-        relativeTime(build.created_at),
-        build.started_at === null ? "" : duration(build.started_at, build.finished_at),
-        build.id,
-        oneLine(build.message, 50),
-      ]);
-      return table(
-        paint,
-        ["NUMBER", "STATUS", "COMMIT", "BRANCH", "CREATED", "TOOK", "ID", "MESSAGE"],
-        rows,
-        "Nothing was built yet: push with git.",
-      );
-    });
+    items: (answer) => answer.builds,
+    columns: {
+      NUMBER: (build) => `#${build.number}`,
+      STATUS: (build, paint) => paintStatus(paint, build.status),
+      COMMIT: (build) => build.commit.slice(0, 8),
+      BRANCH: (build) => oneLine(build.branch, 20),
+      CREATED: (build) => relativeTime(build.created_at),
+      TOOK: (build) => (build.started_at === null ? "" : duration(build.started_at, build.finished_at)),
+      ID: (build) => build.id,
+      MESSAGE: (build) => oneLine(build.message, 50),
+    },
+    empty: "Nothing was built yet: push with git.",
   });
 }
 
 function addShow(builds: Command, ctx: CliContext): void {
-  addCommand(builds, {
+  rowCommand(builds, ctx, {
+    row: "builds.get",
     usage: "show <id>",
     summary: "Show one build, and why it failed",
     examples: ["berth builds show bld_06bq…"],
-  }).action(async (id: string) => {
-    const build = await (await ctx.client()).call("builds.get", { params: { id } });
-    ctx.output.result(build, (paint) => {
+    text: (build, paint) => {
       const text = facts(paint, [
         ["build", paint.bold(`#${build.number}`)],
         ["id", build.id],
@@ -84,7 +76,7 @@ function addShow(builds: Command, ctx: CliContext): void {
       ]);
       const failure = build.failure ?? build.deployment?.failure ?? null;
       return failure === null ? text : `${text}\n\n${renderFailure(paint, failure)}`;
-    });
+    },
   });
 }
 

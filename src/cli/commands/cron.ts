@@ -6,10 +6,9 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
-import { confirm } from "../prompts.ts";
 import { paintStatus } from "../render/paint.ts";
-import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 /** `berth cron`: calls of the application at set times. */
 export function addCron(program: Command, ctx: CliContext): void {
@@ -23,26 +22,22 @@ export function addCron(program: Command, ctx: CliContext): void {
 }
 
 function addList(cron: Command, ctx: CliContext): void {
-  addCommand(cron, {
+  listCommand(cron, ctx, {
+    row: "cron.list",
     usage: "list",
     summary: `List the cron jobs, the newest ${limits.cron_jobs_listed}`,
     isDefault: true,
     examples: ["berth cron", "berth cron list -p demo --json"],
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("cron.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.jobs.map((job) => [
-        job.name,
-        job.schedule,
-        oneLine(job.path, 50),
-        job.last_status === null ? "" : paintStatus(paint, job.last_status),
-        relativeTime(job.last_run_at),
-        job.next_run_at === null ? "disabled" : relativeTime(job.next_run_at),
-      ]);
-      const empty = "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one.";
-      return table(paint, ["NAME", "SCHEDULE (UTC)", "PATH", "LAST", "LAST RUN", "NEXT RUN"], rows, empty);
-    });
+    items: (answer) => answer.jobs,
+    columns: {
+      NAME: (job) => job.name,
+      "SCHEDULE (UTC)": (job) => job.schedule,
+      PATH: (job) => oneLine(job.path, 50),
+      LAST: (job, paint) => (job.last_status === null ? "" : paintStatus(paint, job.last_status)),
+      "LAST RUN": (job) => relativeTime(job.last_run_at),
+      "NEXT RUN": (job) => (job.next_run_at === null ? "disabled" : relativeTime(job.next_run_at)),
+    },
+    empty: "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one.",
   });
 }
 
@@ -102,30 +97,22 @@ function readCrons(text: string, file: string): Crons {
 }
 
 function addRuns(cron: Command, ctx: CliContext): void {
-  addCommand(cron, {
+  listCommand(cron, ctx, {
+    row: "cron.runs",
     usage: "runs <name>",
     summary: `List a job's newest ${limits.cron_runs_listed} runs`,
     examples: ["berth cron runs nightly", "berth cron runs nightly --json"],
-  })
-    .option("--cursor <cursor>", "go on where a page ended: its next_cursor")
-    .action(async (name: string, options: { cursor?: string }) => {
-      const slug = await currentProject(ctx);
-      const document = await (
-        await ctx.client()
-      ).call("cron.runs", { params: { slug, name }, query: { cursor: options.cursor } });
-      ctx.output.result(document, (paint) => {
-        const rows = document.runs.map((run) => [
-          run.scheduled_at.replace(".000Z", "Z"),
-          run.trigger === "manual" ? "by hand" : "schedule",
-          paintStatus(paint, run.status),
-          outcomeOf(run),
-          run.duration_ms === null ? "" : `${run.duration_ms} ms`,
-          oneLine(run.response_excerpt ?? "", 50),
-        ]);
-        return table(paint, ["DUE", "BY", "STATUS", "OUTCOME", "TOOK", "ANSWER"], rows, "It has not run yet.");
-      });
-      if (document.next_cursor !== null) ctx.output.note(() => `More: --cursor ${document.next_cursor}`);
-    });
+    items: (answer) => answer.runs,
+    columns: {
+      DUE: (run) => run.scheduled_at.replace(".000Z", "Z"),
+      BY: (run) => (run.trigger === "manual" ? "by hand" : "schedule"),
+      STATUS: (run, paint) => paintStatus(paint, run.status),
+      OUTCOME: outcomeOf,
+      TOOK: (run) => (run.duration_ms === null ? "" : `${run.duration_ms} ms`),
+      ANSWER: (run) => oneLine(run.response_excerpt ?? "", 50),
+    },
+    empty: "It has not run yet.",
+  });
 }
 
 function outcomeOf(run: Answer<"cron.runs">["runs"][number]): string {
@@ -134,36 +121,28 @@ function outcomeOf(run: Answer<"cron.runs">["runs"][number]): string {
 }
 
 function addRun(cron: Command, ctx: CliContext): void {
-  addCommand(cron, {
+  rowCommand(cron, ctx, {
+    row: "cron.run",
     usage: "run <name>",
     summary: "Run a job now, beside its schedule",
     examples: ["berth cron run nightly"],
-  }).action(async (name: string) => {
-    const slug = await currentProject(ctx);
-    const run = await (await ctx.client()).call("cron.run", { params: { slug, name } });
-    ctx.output.result(run, () =>
+    text: (run, _paint, { words: { name } }) =>
       run.status === "skipped"
         ? `Skipped: another run of ${name} is under way.`
         : `${name} runs: \`berth cron runs ${name}\` shows how it ends.`,
-    );
   });
 }
 
 function addRemove(cron: Command, ctx: CliContext): void {
-  addCommand(cron, {
+  actCommand(cron, ctx, {
+    row: "cron.delete",
     usage: "remove <name>",
     summary: "Remove a job and its runs",
     examples: ["berth cron remove nightly", "berth cron remove nightly --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (name: string, options: { yes?: boolean }) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
-      await confirm(ctx, `This removes the cron job ${name} of ${slug} with the list of its runs.`, {
-        name,
-        yes: options.yes,
-      });
-      await client.call("cron.delete", { params: { slug, name } });
-      ctx.output.note(() => `Removed ${name}.`);
-    });
+    question: ({ words: { name = "", slug } }) => ({
+      what: `This removes the cron job ${name} of ${slug} with the list of its runs.`,
+      name,
+    }),
+    text: (_, _paint, { words }) => `Removed ${words.name}.`,
+  });
 }

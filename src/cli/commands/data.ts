@@ -9,6 +9,7 @@ import { confirm } from "../prompts.ts";
 import type { Paint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
 import { oneLine, size } from "../render/text.ts";
+import { listCommand } from "../row-commands.ts";
 
 /** `berth data`: the tables of a project's database, and their rows. */
 export function addData(program: Command, ctx: CliContext): void {
@@ -43,28 +44,25 @@ function pageQuery({ search, ...options }: PageOptions) {
 }
 
 function addTables(data: Command, ctx: CliContext): void {
-  const command = addCommand(data, {
+  const command = listCommand(data, ctx, {
+    row: "data.tables",
     usage: "tables",
     summary: "List tables and views",
     isDefault: true,
     examples: ["berth data", "berth data tables --sort size_bytes --dir desc", "berth data tables -q order --json"],
+    input: (options) => ({ query: pageQuery(options) }),
+    items: (answer) => answer.tables,
+    columns: {
+      TABLE: ({ schema, name }) => oneLine(`${schema}.${name}`, 80),
+      KIND: ({ kind }) => kind.replaceAll("_", " "),
+      ROWS: ({ estimated_rows: rows }) => (rows === null ? "" : `~ ${rows.toLocaleString("en")}`),
+      SIZE: ({ size_bytes: bytes }) => (bytes === null ? "" : size(bytes)),
+    },
+    empty: "There are no tables.",
+    note: ({ total, next_offset: next }) =>
+      next === null ? undefined : `There are ${total}; go on with --offset ${next}.`,
   });
-  addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes").action(async (options: PageOptions) => {
-    const slug = await currentProject(ctx);
-    const client = await ctx.client();
-    const found = await client.call("data.tables", { params: { slug }, query: pageQuery(options), signal: ctx.signal });
-    ctx.output.result(found, (paint) => {
-      const rows = found.tables.map(({ schema, name, kind, estimated_rows, size_bytes }) => [
-        oneLine(`${schema}.${name}`, 80),
-        kind.replaceAll("_", " "),
-        estimated_rows === null ? "" : `~ ${estimated_rows.toLocaleString("en")}`,
-        size_bytes === null ? "" : size(size_bytes),
-      ]);
-      return table(paint, ["TABLE", "KIND", "ROWS", "SIZE"], rows, "There are no tables.");
-    });
-    if (found.next_offset !== null)
-      ctx.output.note(() => `There are ${found.total}; go on with --offset ${found.next_offset}.`);
-  });
+  addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes");
 }
 
 function addShow(data: Command, ctx: CliContext): void {

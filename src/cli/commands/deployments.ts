@@ -9,9 +9,9 @@ import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
-import { table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
+import { listCommand } from "../row-commands.ts";
 
 const numbers = { least: 1, most: 2_147_483_647 };
 
@@ -24,28 +24,23 @@ export function addDeployments(program: Command, ctx: CliContext): void {
 }
 
 function addList(deployments: Command, ctx: CliContext): void {
-  const text = {
+  listCommand(deployments, ctx, {
+    row: "deployments.list",
     usage: "list",
     summary: "List the newest 100 deployments",
     isDefault: true,
     examples: ["berth deployments", "berth deployments list -p demo --json"],
-  };
-  addCommand(deployments, text).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("deployments.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const head = ["NUMBER", "STATUS", "COMMIT", "BY", "CREATED", "SERVED", "NOTE"];
-      const rows = document.deployments.map((row) => [
-        `#${row.number}`,
-        paintStatus(paint, row.status),
-        row.commit.slice(0, 8),
-        row.trigger,
-        relativeTime(row.created_at),
-        row.activated_at === null ? "" : duration(row.activated_at, row.retired_at),
-        noteOf(row, document.deployments),
-      ]);
-      return table(paint, head, rows, "Nothing was deployed yet: push with git.");
-    });
+    items: (answer) => answer.deployments,
+    columns: {
+      NUMBER: (row) => `#${row.number}`,
+      STATUS: (row, paint) => paintStatus(paint, row.status),
+      COMMIT: (row) => row.commit.slice(0, 8),
+      BY: (row) => row.trigger,
+      CREATED: (row) => relativeTime(row.created_at),
+      SERVED: (row) => (row.activated_at === null ? "" : duration(row.activated_at, row.retired_at)),
+      NOTE: (row, _paint, all) => noteOf(row, all),
+    },
+    empty: "Nothing was deployed yet: push with git.",
   });
 }
 

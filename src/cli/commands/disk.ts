@@ -1,80 +1,68 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
-import { addCommand, addGroup } from "../command-tree.ts";
+import { addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
-import { confirm } from "../prompts.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
+import { actCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
 
 /** `berth disk`: what a project takes of the disk, and its limits. */
 export function addDisk(program: Command, ctx: CliContext): void {
   const disk = addGroup(program, "disk", "Show what a project takes of the disk, and make room");
-  addCommand(disk, {
+  rowCommand(disk, ctx, {
+    row: "disk.get",
     usage: "show",
     summary: "Show use and limits",
     isDefault: true,
     examples: ["berth disk", "berth disk show -p demo --json"],
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    show(ctx, await (await ctx.client()).call("disk.get", { params: { slug } }));
+    text: describe,
   });
   addRemove(disk, ctx);
   addLimits(disk, ctx);
 }
 
 function addRemove(disk: Command, ctx: CliContext): void {
-  addCommand(disk, {
+  actCommand(disk, ctx, {
+    row: "disk.remove",
     usage: "remove <path>",
     summary: "Delete a file or folder below $STORAGE_DIR, also while the application may only read it",
     examples: ["berth disk remove uploads/old", "berth disk remove tmp.db --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (path: string, options: { yes?: boolean }) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
-      await confirm(ctx, `This deletes ${oneLine(path)} from the storage of ${slug}.`, {
-        name: slug,
-        yes: options.yes,
-      });
-      show(ctx, await client.call("disk.remove", { params: { slug }, body: { path }, signal: ctx.signal }));
-    });
-}
-
-interface LimitOptions {
-  readonly org: string;
-  readonly storage?: string;
-  readonly database?: string;
-  readonly images?: string;
+    input: (_, { path = "" }) => ({ body: { path } }),
+    question: ({ words: { path = "", slug = "" } }) => ({
+      what: `This deletes ${oneLine(path)} from the storage of ${slug}.`,
+      name: slug,
+    }),
+    text: describe,
+  });
 }
 
 function addLimits(disk: Command, ctx: CliContext): void {
-  addCommand(disk, {
+  rowCommand(disk, ctx, {
+    row: "disk.limits",
     usage: "limits",
     summary: "Set a project's limits (platform admins only)",
     examples: [
       "berth disk limits -p shop --org acme --storage 20480",
       "berth disk limits --org main --database default",
     ],
+    input: ({ org = "", ...given }) => ({ params: { org }, body: limitsOf(given) }),
+    text: describe,
   })
     .requiredOption("--org <slug>", "the organization of the project")
     .option("--storage <mib>", "for the storage folder, in MiB; `default` restores the installation's limit")
     .option("--database <mib>", "for the database")
-    .option("--images <mib>", "for images and build caches")
-    .action(async ({ org, ...given }: LimitOptions) => {
-      const body = Object.fromEntries(
-        Object.entries(given).map(([name, value]) => [`${name}_bytes`, bytesOf(name, value as string)]),
-      );
-      if (Object.keys(body).length === 0)
-        throw usageError("Nothing to change: give --storage, --database or --images.");
-      const slug = await currentProject(ctx);
-      show(ctx, await (await ctx.client()).call("disk.limits", { params: { org, slug }, body }));
-    });
+    .option("--images <mib>", "for images and build caches");
+}
+
+function limitsOf(given: Readonly<Record<string, string>>) {
+  const body = Object.entries(given).map(([name, value]) => [`${name}_bytes`, bytesOf(name, value)] as const);
+  if (body.length === 0) throw usageError("Nothing to change: give --storage, --database or --images.");
+  return Object.fromEntries(body);
 }
 
 function bytesOf(name: string, value: string): number | null {
@@ -82,17 +70,15 @@ function bytesOf(name: string, value: string): number | null {
   return wholeNumber(value, `--${name}`, { least: 16, most: 1024 ** 3 }) * 1024 ** 2;
 }
 
-function show(ctx: CliContext, disk: Disk): void {
+function describe(disk: Disk, paint: Paint): string {
   const { storage, database, images } = disk;
-  ctx.output.result(disk, (paint) =>
-    facts(paint, [
-      ["storage", shareText(paint, storage, storage.access)],
-      ["database", shareText(paint, database, database.access)],
-      ["reopens", database.reopens_at === null ? null : relativeTime(database.reopens_at)],
-      ["images", shareText(paint, images, "open")],
-      ["measured", disk.measured_at === null ? "not yet" : relativeTime(disk.measured_at)],
-    ]),
-  );
+  return facts(paint, [
+    ["storage", shareText(paint, storage, storage.access)],
+    ["database", shareText(paint, database, database.access)],
+    ["reopens", database.reopens_at === null ? null : relativeTime(database.reopens_at)],
+    ["images", shareText(paint, images, "open")],
+    ["measured", disk.measured_at === null ? "not yet" : relativeTime(disk.measured_at)],
+  ]);
 }
 
 function shareText(paint: Paint, share: Disk["images"], access: string): string {

@@ -7,12 +7,12 @@ import { currentProject } from "../current-project.ts";
 import { createStepClock, type StepClock } from "../step-clock.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
-import { confirm } from "../prompts.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
-import { columns, table } from "../render/table.ts";
+import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand } from "../row-commands.ts";
 
 /** `berth domains`: hostnames of one's own. */
 export function addDomains(program: Command, ctx: CliContext): void {
@@ -26,26 +26,22 @@ export function addDomains(program: Command, ctx: CliContext): void {
 type Domain = Answer<"domains.attach">;
 
 function addList(domains: Command, ctx: CliContext): void {
-  addCommand(domains, {
+  listCommand(domains, ctx, {
+    row: "domains.list",
     usage: "list",
     summary: "List the project's hostnames",
     isDefault: true,
     examples: ["berth domains", "berth domains list -p demo --json"],
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("domains.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.domains.map((domain) => [
-        domain.hostname,
-        paintStatus(paint, domain.dns_status),
-        paintStatus(paint, domain.ssl_status),
-        domain.serving ? "yes" : "no",
-        relativeTime(domain.checked_at),
-        oneLine(isWaitingForCertificate(domain) ? domain.ssl_detail : domain.dns_detail, 80),
-      ]);
-      const head = ["HOSTNAME", "DNS", "CERTIFICATE", "SERVED", "CHECKED", "DETAIL"];
-      return table(paint, head, rows, "There are no hostnames yet: `berth domains add <hostname>` attaches one.");
-    });
+    items: (answer) => answer.domains,
+    columns: {
+      HOSTNAME: (domain) => domain.hostname,
+      DNS: (domain, paint) => paintStatus(paint, domain.dns_status),
+      CERTIFICATE: (domain, paint) => paintStatus(paint, domain.ssl_status),
+      SERVED: (domain) => (domain.serving ? "yes" : "no"),
+      CHECKED: (domain) => relativeTime(domain.checked_at),
+      DETAIL: (domain) => oneLine(isWaitingForCertificate(domain) ? domain.ssl_detail : domain.dns_detail, 80),
+    },
+    empty: "There are no hostnames yet: `berth domains add <hostname>` attaches one.",
   });
 }
 
@@ -193,21 +189,16 @@ function describe(paint: Paint, domain: Domain): string {
 }
 
 function addRemove(domains: Command, ctx: CliContext): void {
-  addCommand(domains, {
+  actCommand(domains, ctx, {
+    row: "domains.detach",
     usage: "remove <hostname>",
     summary: "Detach a hostname; it stops being served at once",
     examples: ["berth domains remove www.example.com", "berth domains remove www.example.com --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (given: string, options: { yes?: boolean }) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
-      const hostname = oneLine(given, 253);
-      await confirm(ctx, `This detaches ${hostname} from ${slug}; it stops being served at once.`, {
-        name: hostname,
-        yes: options.yes,
-      });
-      await client.call("domains.detach", { params: { slug, hostname: given } });
-      ctx.output.note(() => `Detached ${hostname}. Remove its DNS records too.`);
-    });
+    question: ({ words: { hostname = "", slug } }) => {
+      const name = oneLine(hostname, 253);
+      return { what: `This detaches ${name} from ${slug}; it stops being served at once.`, name };
+    },
+    text: (_, _paint, { words: { hostname = "" } }) =>
+      `Detached ${oneLine(hostname, 253)}. Remove its DNS records too.`,
+  });
 }

@@ -11,8 +11,8 @@ import { readInput, wholeNumber } from "../input.ts";
 import { watchVariables } from "../outcomes.ts";
 import { confirm } from "../prompts.ts";
 import { withProgress } from "../render/progress.ts";
-import { table } from "../render/table.ts";
 import { relativeTime } from "../render/text.ts";
+import { listCommand } from "../row-commands.ts";
 
 /** `berth env`: the variables of a project. No text printed here ever contains a value. */
 export function addEnv(program: Command, ctx: CliContext): void {
@@ -26,23 +26,20 @@ export function addEnv(program: Command, ctx: CliContext): void {
 type Variables = readonly (readonly [key: string, value: string])[];
 
 function addList(env: Command, ctx: CliContext): void {
-  addCommand(env, {
+  listCommand(env, ctx, {
+    row: "env.list",
     usage: "list",
     summary: "List the variables' names",
     isDefault: true,
     examples: ["berth env", "berth env list -p demo --json"],
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("env.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.variables.map(({ key, value, system, updated_at }) => [
-        key,
-        value,
-        system ? "the platform" : "you",
-        updated_at === null ? "" : relativeTime(updated_at),
-      ]);
-      return table(paint, ["NAME", "VALUE", "SET BY", "CHANGED"], rows, "There are no variables.");
-    });
+    items: (answer) => answer.variables,
+    columns: {
+      NAME: ({ key }) => key,
+      VALUE: ({ value }) => value,
+      "SET BY": ({ system }) => (system ? "the platform" : "you"),
+      CHANGED: ({ updated_at }) => (updated_at === null ? "" : relativeTime(updated_at)),
+    },
+    empty: "There are no variables.",
   });
 }
 

@@ -1,13 +1,11 @@
 import type { Command } from "commander";
-import type { Answer } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
-import { confirm } from "../prompts.ts";
 import { paintStatus } from "../render/paint.ts";
-import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 /** `berth orgs`: the platform's organizations, for its operator. */
 export function addOrgs(program: Command, ctx: CliContext): void {
@@ -23,26 +21,22 @@ export function addOrgs(program: Command, ctx: CliContext): void {
   addEnable(orgs, ctx);
 }
 
-type Organization = Answer<"orgs.enable">;
-
 function addList(orgs: Command, ctx: CliContext): void {
-  addCommand(orgs, {
+  listCommand(orgs, ctx, {
+    row: "orgs.list",
     usage: "list",
     summary: "List all organizations",
     isDefault: true,
     examples: ["berth orgs", "berth orgs list --json"],
-  }).action(async () => {
-    const document = await (await ctx.client()).call("orgs.list");
-    ctx.output.result(document, (paint) => {
-      const rows = document.orgs.map((org: Organization) => [
-        org.slug,
-        oneLine(org.name, 40),
-        paintStatus(paint, org.state),
-        `${org.projects} of ${org.max_projects}`,
-        relativeTime(org.created_at),
-      ]);
-      return table(paint, ["SLUG", "NAME", "STATE", "PROJECTS", "CREATED"], rows, "There are no organizations.");
-    });
+    items: (answer) => answer.orgs,
+    columns: {
+      SLUG: (org) => org.slug,
+      NAME: (org) => oneLine(org.name, 40),
+      STATE: (org, paint) => paintStatus(paint, org.state),
+      PROJECTS: (org) => `${org.projects} of ${org.max_projects}`,
+      CREATED: (org) => relativeTime(org.created_at),
+    },
+    empty: "There are no organizations.",
   });
 }
 
@@ -90,28 +84,25 @@ function limitOf({ maxProjects: given }: CreateOptions) {
 }
 
 function addDisable(orgs: Command, ctx: CliContext): void {
-  addCommand(orgs, {
+  actCommand(orgs, ctx, {
+    row: "orgs.disable",
     usage: "disable <slug>",
     summary: "Suspend an organization: tokens, applications and cron jobs stop; nothing is deleted",
     examples: ["berth orgs disable acme", "berth orgs disable acme --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (slug: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const said = `This stops every application of ${oneLine(slug, 40)} and refuses its tokens.`;
-      await confirm(ctx, said, { name: slug, yes: options.yes });
-      const org = await client.call("orgs.disable", { params: { slug } });
-      ctx.output.result(org, () => `${org.slug} is suspended. \`berth orgs enable ${org.slug}\` brings it back.`);
-    });
+    question: ({ words: { slug = "" } }) => ({
+      what: `This stops every application of ${oneLine(slug, 40)} and refuses its tokens.`,
+      name: slug,
+    }),
+    text: ({ slug }) => `${slug} is suspended. \`berth orgs enable ${slug}\` brings it back.`,
+  });
 }
 
 function addEnable(orgs: Command, ctx: CliContext): void {
-  addCommand(orgs, {
+  rowCommand(orgs, ctx, {
+    row: "orgs.enable",
     usage: "enable <slug>",
     summary: "Bring a suspended organization back with the deployments it had",
     examples: ["berth orgs enable acme"],
-  }).action(async (slug: string) => {
-    const org = await (await ctx.client()).call("orgs.enable", { params: { slug } });
-    ctx.output.result(org, () => `${org.slug} is active.`);
+    text: ({ slug }) => `${slug} is active.`,
   });
 }

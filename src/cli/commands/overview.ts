@@ -1,24 +1,26 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
-import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
+import { rowCommand } from "../row-commands.ts";
 
 type Overview = Answer<"overview.get">;
 
 /** `berth overview`: every project at a glance. */
 export function addOverview(program: Command, ctx: CliContext): void {
-  const examples = ["berth overview", "berth overview --json"];
-  addCommand(program, { usage: "overview", summary: "Show all projects at a glance", examples }).action(async () => {
-    const overview = await (await ctx.client()).call("overview.get");
-    ctx.output.result(overview, (paint) => describe(paint, overview));
+  rowCommand(program, ctx, {
+    row: "overview.get",
+    usage: "overview",
+    summary: "Show all projects at a glance",
+    examples: ["berth overview", "berth overview --json"],
+    text: describe,
   });
 }
 
-function describe(paint: Paint, { organization, totals, projects }: Overview): string {
+function describe({ organization, totals, projects }: Overview, paint: Paint): string {
   const head = facts(paint, [
     ["organization", `${organization.slug} (${oneLine(organization.name)})`],
     ["projects", `${totals.projects} of ${organization.max_projects}, ${totals.serving} serving`],

@@ -1,27 +1,26 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
-import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
+import { rowCommand } from "../row-commands.ts";
 
 /** `berth platform`: what runs, and what it uses. */
 export function addPlatform(program: Command, ctx: CliContext): void {
-  addCommand(program, {
+  rowCommand(program, ctx, {
+    row: "platform.overview",
     usage: "platform",
     summary: "Show what runs on the platform and what it uses (for its operator)",
     examples: ["berth platform", "berth platform --json"],
-  }).action(async () => {
-    const overview = await (await ctx.client()).call("platform.overview");
-    ctx.output.result(overview, (paint) => describe(paint, overview));
+    text: describe,
   });
 }
 
 type Overview = Answer<"platform.overview">;
 
-function describe(paint: Paint, overview: Overview): string {
+function describe(overview: Overview, paint: Paint): string {
   const parts = [totals(paint, overview), ...overview.machines.map((machine) => describeMachine(paint, machine))];
   if (overview.most_failing.length > 0) parts.push(failing(paint, overview.most_failing));
   if (overview.slowest.length > 0) parts.push(slowest(paint, overview.slowest));

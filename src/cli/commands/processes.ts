@@ -5,10 +5,9 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
-import type { Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
-import { table } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
+import { listCommand } from "../row-commands.ts";
 
 /** `berth ps`, `scale` and `restart`. */
 export function addProcesses(program: Command, ctx: CliContext): void {
@@ -20,36 +19,35 @@ export function addProcesses(program: Command, ctx: CliContext): void {
 type Process = Answer<"processes.list">["processes"][number];
 
 function addList(program: Command, ctx: CliContext): void {
-  const examples = ["berth ps", "berth ps -p demo --json"];
-  addCommand(program, {
+  listCommand(program, ctx, {
+    row: "processes.list",
     usage: "ps",
     summary: "List the process types and what runs of each",
-    examples,
-  }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("processes.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const head = ["PROCESS", "STATE", "SINCE", "DEPLOYMENT", "MEMORY", "CPU", "RESTARTS", "COMMAND"];
-      const rows = document.processes.flatMap((process) => rowsOf(paint, process));
-      return table(paint, head, rows, "Nothing was deployed yet: push with git.");
-    });
+    examples: ["berth ps", "berth ps -p demo --json"],
+    items: ({ processes }) => processes.flatMap(replicasOf),
+    columns: {
+      PROCESS: ({ type, replicas, replica }) =>
+        replica === undefined ? `${type} (${replicas})` : `${type}.${replica.replica}`,
+      STATE: ({ replicas, replica }, paint) => {
+        if (replica === undefined) return replicas === 0 ? "off" : "none";
+        return replica.state === "up" ? paint.green("up") : paint.yellow(replica.state);
+      },
+      SINCE: ({ replica }) => (replica === undefined ? "" : relativeTime(replica.since)),
+      DEPLOYMENT: ({ replica }) => (replica === undefined ? "" : `#${replica.deployment}`),
+      MEMORY: ({ replica }) =>
+        replica === undefined ? "" : replica.memory_bytes === null ? "-" : size(replica.memory_bytes),
+      CPU: ({ replica }) => (replica === undefined ? "" : String(replica.cpus ?? "-")),
+      RESTARTS: ({ replica }) => String(replica?.restarts ?? ""),
+      COMMAND: ({ command }) => oneLine(command).slice(0, 60),
+    },
+    empty: "Nothing was deployed yet: push with git.",
   });
 }
 
-function rowsOf(paint: Paint, { type, replicas, command, running }: Process): string[][] {
-  const shown = oneLine(command).slice(0, 60);
-  if (running.length === 0)
-    return [[`${type} (${replicas})`, replicas === 0 ? "off" : "none", "", "", "", "", "", shown]];
-  return running.map((replica) => [
-    `${type}.${replica.replica}`,
-    replica.state === "up" ? paint.green("up") : paint.yellow(replica.state),
-    relativeTime(replica.since),
-    `#${replica.deployment}`,
-    replica.memory_bytes === null ? "-" : size(replica.memory_bytes),
-    replica.cpus === null ? "-" : String(replica.cpus),
-    String(replica.restarts),
-    shown,
-  ]);
+/** Each running replica, or the type alone when none runs. */
+function replicasOf(process: Process) {
+  const running = process.running.length === 0 ? [undefined] : process.running;
+  return running.map((replica) => ({ ...process, replica }));
 }
 
 interface ScaleOptions {

@@ -5,12 +5,12 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { wholeNumber } from "../input.ts";
 import { awaitServing } from "../outcomes.ts";
-import { confirm } from "../prompts.ts";
 import { usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
-import { facts, table } from "../render/table.ts";
+import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 /** `berth projects`: the organization's projects. `create` and `open` have files of their own. */
 export function addProjects(program: Command, ctx: CliContext): void {
@@ -26,67 +26,57 @@ export function addProjects(program: Command, ctx: CliContext): void {
 type Project = Answer<"projects.get">;
 
 function addList(projects: Command, ctx: CliContext): void {
-  addCommand(projects, {
+  listCommand(projects, ctx, {
+    row: "projects.list",
     usage: "list",
     summary: "List the projects",
     isDefault: true,
     examples: ["berth projects", "berth projects list --deleted --json"],
-  })
-    .option("--deleted", "show deleted projects too")
-    .action(async (options: { deleted?: boolean }) => {
-      const client = await ctx.client();
-      const document = await client.call("projects.list", { query: { deleted: options.deleted ?? false } });
-      ctx.output.result(document, (paint) => listText(paint, document.projects));
-    });
-}
-
-function listText(paint: Paint, projects: readonly Project[]): string {
-  const head = ["PROJECT", "STATE", "DEPLOYMENT", "REPLICAS", "URL", "CREATED"];
-  const rows = projects.map((project) => [
-    project.slug,
-    paintStatus(paint, project.state),
-    project.active_deployment === null ? "none" : `#${project.active_deployment.number}`,
-    String(project.replicas),
-    project.url,
-    relativeTime(project.created_at),
-  ]);
-  return table(paint, head, rows, "There are no projects yet: `berth create <slug>` makes one.");
+    input: ({ deleted }) => ({ query: { deleted: deleted ?? false } }),
+    items: (answer) => answer.projects,
+    columns: {
+      PROJECT: (project) => project.slug,
+      STATE: (project, paint) => paintStatus(paint, project.state),
+      DEPLOYMENT: ({ active_deployment: active }) => (active === null ? "none" : `#${active.number}`),
+      REPLICAS: (project) => String(project.replicas),
+      URL: (project) => project.url,
+      CREATED: (project) => relativeTime(project.created_at),
+    },
+    empty: "There are no projects yet: `berth create <slug>` makes one.",
+  }).option("--deleted", "show deleted projects too");
 }
 
 function addShow(projects: Command, ctx: CliContext): void {
-  addCommand(projects, {
+  rowCommand(projects, ctx, {
+    row: "projects.get",
     usage: "show [slug]",
     summary: "Show one project",
     examples: ["berth projects show", "berth projects show demo --json"],
-  }).action(async (given: string | undefined) => {
-    const slug = await currentProject(ctx, given);
-    show(ctx, await (await ctx.client()).call("projects.get", { params: { slug } }));
+    text: describe,
   });
 }
 
-function show(ctx: CliContext, project: Project): void {
+function describe(project: Project, paint: Paint): string {
   const active = project.active_deployment;
-  ctx.output.result(project, (paint) =>
-    facts(paint, [
-      ["project", paint.bold(project.slug)],
-      ["name", oneLine(project.name)],
-      ["state", paintStatus(paint, project.state)],
-      ["url", project.url],
-      [
-        "deployment",
-        active === null
-          ? "none"
-          : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`,
-      ],
-      ["replicas", String(project.replicas)],
-      ["port", String(project.port ?? "standard")],
-      ["health path", project.health_path ?? "none"],
-      ["git over SSH", project.git.ssh],
-      ["git over HTTP", project.git.https],
-      ["created", relativeTime(project.created_at)],
-      ["deleted", project.deleted_at === null ? null : relativeTime(project.deleted_at)],
-    ]),
-  );
+  return facts(paint, [
+    ["project", paint.bold(project.slug)],
+    ["name", oneLine(project.name)],
+    ["state", paintStatus(paint, project.state)],
+    ["url", project.url],
+    [
+      "deployment",
+      active === null
+        ? "none"
+        : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`,
+    ],
+    ["replicas", String(project.replicas)],
+    ["port", String(project.port ?? "standard")],
+    ["health path", project.health_path ?? "none"],
+    ["git over SSH", project.git.ssh],
+    ["git over HTTP", project.git.https],
+    ["created", relativeTime(project.created_at)],
+    ["deleted", project.deleted_at === null ? null : relativeTime(project.deleted_at)],
+  ]);
 }
 
 function addSettings(projects: Command, ctx: CliContext): void {
@@ -114,7 +104,8 @@ function addSettings(projects: Command, ctx: CliContext): void {
       const slug = await currentProject(ctx, given);
       const body = { ...portSetting(port), ...healthSetting(healthPath), ...sourceSettings(root, watch) };
       const client = await ctx.client();
-      show(ctx, await client.call("projects.settings", { params: { slug }, body }));
+      const project = await client.call("projects.settings", { params: { slug }, body });
+      ctx.output.result(project, (paint) => describe(project, paint));
       ctx.output.note(() => "This applies from the next deploy.");
     });
 }
@@ -144,41 +135,36 @@ function healthSetting(given: string | undefined): { health_path?: string | null
 }
 
 function addDelete(projects: Command, ctx: CliContext): void {
-  addCommand(projects, {
+  actCommand(projects, ctx, {
+    row: "projects.delete",
     usage: "delete <slug>",
     summary: "Stop serving a project; it can be undeleted",
     examples: ["berth projects delete demo", "berth projects delete demo --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (slug: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      await confirm(ctx, `This stops ${slug} on ${client.baseUrl}; its code, database and backups are kept.`, {
-        name: slug,
-        yes: options.yes,
-      });
-      const project = await client.call("projects.delete", { params: { slug } });
-      ctx.output.result(project, () => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`);
-    });
+    question: ({ words: { slug = "" }, baseUrl }) => ({
+      what: `This stops ${slug} on ${baseUrl}; its code, database and backups are kept.`,
+      name: slug,
+    }),
+    text: (_, _paint, { words: { slug } }) => `${slug} is deleted. \`berth projects undelete ${slug}\` brings it back.`,
+  });
 }
 
 function addPurge(projects: Command, ctx: CliContext): void {
-  addCommand(projects, {
+  actCommand(projects, ctx, {
+    row: "projects.delete",
     usage: "purge <slug>",
     summary: "Delete a deleted project for good; a verified final backup of its database is kept",
     examples: ["berth projects purge demo", "berth projects purge demo --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (slug: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const what = `This deletes the code, files, logs, history and database of ${slug} on ${client.baseUrl} for good. A final backup is kept.`;
-      await confirm(ctx, what, { name: slug, yes: options.yes });
-      const gone = await withProgress(ctx, `Backing ${slug} up and deleting it`, () =>
-        client.call("projects.delete", { params: { slug }, query: { purge: true }, signal: ctx.signal }),
-      );
-      const { final_backup_id: id } = gone;
+    input: () => ({ query: { purge: true } }),
+    question: ({ words: { slug = "" }, baseUrl }) => ({
+      what: `This deletes the code, files, logs, history and database of ${slug} on ${baseUrl} for good. A final backup is kept.`,
+      name: slug,
+    }),
+    progress: ({ words }) => `Backing ${words.slug} up and deleting it`,
+    text: ({ final_backup_id: id }, _paint, { words: { slug } }) => {
       const backup = id === null ? "It had no database." : `\`berth backups show ${id}\` shows its final backup.`;
-      ctx.output.result(gone, () => `${slug} is gone for good, and its slug is free. ${backup}`);
-    });
+      return `${slug} is gone for good, and its slug is free. ${backup}`;
+    },
+  });
 }
 
 function addUndelete(projects: Command, ctx: CliContext): void {

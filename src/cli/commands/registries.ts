@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
-import { ask, canAsk, confirm, readStdin } from "../prompts.ts";
-import { table } from "../render/table.ts";
+import { ask, canAsk, readStdin } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { actCommand, listCommand } from "../row-commands.ts";
 
 /** `berth registries`: what the organization's builds log in to for private images. */
 export function addRegistries(program: Command, ctx: CliContext): void {
@@ -15,18 +15,19 @@ export function addRegistries(program: Command, ctx: CliContext): void {
 }
 
 function addList(registries: Command, ctx: CliContext): void {
-  addCommand(registries, {
+  listCommand(registries, ctx, {
+    row: "registries.list",
     usage: "list",
     summary: "List the registries that builds log in to",
     isDefault: true,
     examples: ["berth registries", "berth registries list --json"],
-  }).action(async () => {
-    const document = await (await ctx.client()).call("registries.list");
-    ctx.output.result(document, (paint) => {
-      const rows = document.registries.map((one) => [one.host, oneLine(one.username), relativeTime(one.updated_at)]);
-      const none = "Builds log in to no registry: `berth registries add ghcr.io --username ada` adds one.";
-      return table(paint, ["HOST", "USER", "CHANGED"], rows, none);
-    });
+    items: (answer) => answer.registries,
+    columns: {
+      HOST: (registry) => registry.host,
+      USER: (registry) => oneLine(registry.username),
+      CHANGED: (registry) => relativeTime(registry.updated_at),
+    },
+    empty: "Builds log in to no registry: `berth registries add ghcr.io --username ada` adds one.",
   });
 }
 
@@ -63,19 +64,15 @@ async function readPassword(ctx: CliContext, host: string, fromStdin: boolean): 
 }
 
 function addRemove(registries: Command, ctx: CliContext): void {
-  addCommand(registries, {
+  actCommand(registries, ctx, {
+    row: "registries.delete",
     usage: "remove <host>",
     summary: "Forget the user and password for a registry",
     examples: ["berth registries remove ghcr.io", "berth registries remove ghcr.io --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (host: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      await confirm(ctx, `This forgets the login for ${host}: builds can pull no private image from there any more.`, {
-        name: host,
-        yes: options.yes,
-      });
-      await client.call("registries.delete", { params: { host } });
-      ctx.output.note(() => `Removed ${host}.`);
-    });
+    question: ({ words: { host = "" } }) => ({
+      what: `This forgets the login for ${host}: builds can pull no private image from there any more.`,
+      name: host,
+    }),
+    text: (_, _paint, { words }) => `Removed ${words.host}.`,
+  });
 }

@@ -7,8 +7,8 @@ import { currentProject } from "../current-project.ts";
 import { ApplicationExit, CliError, usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { runInTerminal } from "../run-in-terminal.ts";
-import { table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
+import { listCommand } from "../row-commands.ts";
 
 /** `berth run` and `berth runs`: one-off commands in the application's image. */
 export function addRuns(program: Command, ctx: CliContext): void {
@@ -124,23 +124,23 @@ async function printToTheEnd(
 }
 
 function addList(runs: Command, ctx: CliContext): void {
-  const examples = ["berth runs", "berth runs list -p demo --json"];
-  addCommand(runs, { usage: "list", summary: "List the newest 100", isDefault: true, examples }).action(async () => {
-    const slug = await currentProject(ctx);
-    const document = await (await ctx.client()).call("runs.list", { params: { slug } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.runs.map((run) => [
-        String(run.number),
-        run.status,
-        run.exit_code === null ? "" : String(run.exit_code),
-        `#${run.deployment}`,
-        relativeTime(run.created_at),
-        run.started_at === null ? "" : duration(run.started_at, run.finished_at),
-        oneLine(run.command).slice(0, 60),
-      ]);
-      const head = ["NUMBER", "STATUS", "CODE", "DEPLOYMENT", "CREATED", "TOOK", "COMMAND"];
-      return table(paint, head, rows, "No command was run yet: `berth run -- <command>`");
-    });
+  listCommand(runs, ctx, {
+    row: "runs.list",
+    usage: "list",
+    summary: "List the newest 100",
+    isDefault: true,
+    examples: ["berth runs", "berth runs list -p demo --json"],
+    items: (answer) => answer.runs,
+    columns: {
+      NUMBER: (run) => String(run.number),
+      STATUS: (run) => run.status,
+      CODE: (run) => (run.exit_code === null ? "" : String(run.exit_code)),
+      DEPLOYMENT: (run) => `#${run.deployment}`,
+      CREATED: (run) => relativeTime(run.created_at),
+      TOOK: (run) => (run.started_at === null ? "" : duration(run.started_at, run.finished_at)),
+      COMMAND: (run) => oneLine(run.command).slice(0, 60),
+    },
+    empty: "No command was run yet: `berth run -- <command>`",
   });
 }
 

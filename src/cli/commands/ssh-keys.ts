@@ -5,11 +5,11 @@ import type { Command } from "commander";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
-import { CliError, usageError } from "../failures.ts";
+import { usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
-import { confirm } from "../prompts.ts";
-import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { oneNamed } from "../one-named.ts";
+import { actCommand, listCommand } from "../row-commands.ts";
 
 /** `berth keys`: the public keys that may push code. */
 export function addSshKeys(program: Command, ctx: CliContext): void {
@@ -20,28 +20,21 @@ export function addSshKeys(program: Command, ctx: CliContext): void {
 }
 
 function addList(keys: Command, ctx: CliContext): void {
-  addCommand(keys, {
+  listCommand(keys, ctx, {
+    row: "ssh-keys.list",
     usage: "list",
     summary: "List the organization's public keys",
     isDefault: true,
     examples: ["berth keys", "berth keys list --json"],
-  }).action(async () => {
-    const document = await (await ctx.client()).call("ssh-keys.list");
-    ctx.output.result(document, (paint) => {
-      const rows = document.ssh_keys.map((key) => [
-        oneLine(key.name, 40),
-        key.fingerprint,
-        relativeTime(key.created_at),
-        key.active ? "active" : "its token ended",
-        key.id,
-      ]);
-      return table(
-        paint,
-        ["NAME", "FINGERPRINT", "ADDED", "STATE", "ID"],
-        rows,
-        "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.",
-      );
-    });
+    items: (answer) => answer.ssh_keys,
+    columns: {
+      NAME: (key) => oneLine(key.name, 40),
+      FINGERPRINT: (key) => key.fingerprint,
+      ADDED: (key) => relativeTime(key.created_at),
+      STATE: (key) => (key.active ? "active" : "its token ended"),
+      ID: (key) => key.id,
+    },
+    empty: "There are no keys yet: `berth keys add ~/.ssh/id_ed25519.pub` adds one.",
   });
 }
 
@@ -79,37 +72,25 @@ function usualKey({ environment }: CliContext): string {
 }
 
 function addRemove(keys: Command, ctx: CliContext): void {
-  addCommand(keys, {
+  actCommand(keys, ctx, {
+    row: "ssh-keys.delete",
     usage: "remove <key>",
     summary: "Remove a key, named by id, name or fingerprint",
     examples: ["berth keys remove laptop", "berth keys remove key_06bq… --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (given: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const key = await findKey(client, given);
-      await confirm(
-        ctx,
-        `This removes the key "${oneLine(key.name)}" (${key.fingerprint}); pushes with it stop working at once.`,
-        { name: oneLine(key.name), yes: options.yes },
-      );
-      await client.call("ssh-keys.delete", { params: { id: key.id } });
-      ctx.output.note(() => `Removed "${oneLine(key.name)}".`);
-    });
+    find: findKey,
+    question: ({ thing }) => {
+      const name = oneLine(thing.name);
+      return {
+        what: `This removes the key "${name}" (${thing.fingerprint}); pushes with it stop working at once.`,
+        name,
+      };
+    },
+    text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
+  });
 }
 
 async function findKey(client: Client, given: string) {
   const { ssh_keys } = await client.call("ssh-keys.list");
-  const found = ssh_keys.filter((key) => [key.id, key.name, key.fingerprint].includes(given));
-  if (found.length > 1)
-    throw new CliError("conflict", "ambiguous", {
-      message: `Several keys are called "${given}".`,
-      hint: "Use the id: `berth keys` lists them.",
-    });
-  if (found[0] === undefined)
-    throw new CliError("notFound", "not_found", {
-      message: `There is no key "${given}".`,
-      hint: "`berth keys` lists them.",
-    });
-  return found[0];
+  const names = ({ id, name, fingerprint }: (typeof ssh_keys)[number]) => [id, name, fingerprint];
+  return oneNamed(ssh_keys, given, { noun: "key", names, list: "berth keys" });
 }

@@ -3,12 +3,10 @@ import { roles, type Role } from "../../contract/access.ts";
 import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
-import { CliError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
-import { confirm } from "../prompts.ts";
-import type { Paint } from "../render/paint.ts";
-import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { oneNamed } from "../one-named.ts";
+import { actCommand, listCommand } from "../row-commands.ts";
 
 /** `berth tokens`: the organization's API tokens. */
 export function addTokens(program: Command, ctx: CliContext): void {
@@ -21,28 +19,24 @@ export function addTokens(program: Command, ctx: CliContext): void {
 type Token = Answer<"tokens.list">["api_tokens"][number];
 
 function addList(tokens: Command, ctx: CliContext): void {
-  addCommand(tokens, {
+  listCommand(tokens, ctx, {
+    row: "tokens.list",
     usage: "list",
     summary: "List the organization's tokens",
     isDefault: true,
     examples: ["berth tokens", "berth tokens list --json"],
-  }).action(async () => {
-    const document = await (await ctx.client()).call("tokens.list");
-    ctx.output.result(document, (paint) => listText(paint, document.api_tokens));
+    items: (answer) => answer.api_tokens,
+    columns: {
+      NAME: (token) => oneLine(token.name, 40),
+      ROLE: (token) => (token.platform_admin ? "platform admin" : token.role),
+      SCOPES: (token) => `${token.scopes.length}${token.approval_mode ? ", with approval" : ""}`,
+      USED: (token) => relativeTime(token.last_used_at),
+      EXPIRES: (token) => relativeTime(token.expires_at),
+      PREFIX: (token) => token.prefix,
+      ID: (token) => token.id,
+    },
+    empty: "There are no tokens.",
   });
-}
-
-function listText(paint: Paint, tokens: readonly Token[]): string {
-  const rows = tokens.map((token) => [
-    oneLine(token.name, 40),
-    token.platform_admin ? "platform admin" : token.role,
-    `${token.scopes.length}${token.approval_mode ? ", with approval" : ""}`,
-    relativeTime(token.last_used_at),
-    relativeTime(token.expires_at),
-    token.prefix,
-    token.id,
-  ]);
-  return table(paint, ["NAME", "ROLE", "SCOPES", "USED", "EXPIRES", "PREFIX", "ID"], rows, "There are no tokens.");
 }
 
 interface CreateOptions {
@@ -87,37 +81,22 @@ function bodyOf(name: string, options: CreateOptions) {
 }
 
 function addRevoke(tokens: Command, ctx: CliContext): void {
-  addCommand(tokens, {
+  actCommand(tokens, ctx, {
+    row: "tokens.delete",
     usage: "revoke <token>",
     summary: "Revoke a token, named by id, name or prefix",
     examples: ["berth tokens revoke ci", "berth tokens revoke tok_06bq… --yes"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (given: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const token = await findToken(client, given);
-      await confirm(ctx, `This revokes the token "${oneLine(token.name)}"; it stops working at once.`, {
-        name: oneLine(token.name),
-        yes: options.yes,
-      });
-      await client.call("tokens.delete", { params: { id: token.id } });
-      ctx.output.note(() => `Revoked "${oneLine(token.name)}".`);
-    });
+    find: findToken,
+    question: ({ thing }) => {
+      const name = oneLine(thing.name);
+      return { what: `This revokes the token "${name}"; it stops working at once.`, name };
+    },
+    text: (_, _paint, { thing }) => `Revoked "${oneLine(thing.name)}".`,
+  });
 }
 
-// The text that was given may be a token itself, so it is not repeated.
-async function findToken(client: Client, given: string): Promise<Token> {
+async function findToken(client: Client, given: string) {
   const { api_tokens } = await client.call("tokens.list");
-  const found = api_tokens.filter((token) => [token.id, token.name, token.prefix].includes(given));
-  if (found.length > 1)
-    throw new CliError("conflict", "ambiguous", {
-      message: "Several tokens are called that.",
-      hint: "Use the id: `berth tokens` lists them.",
-    });
-  if (found[0] === undefined)
-    throw new CliError("notFound", "not_found", {
-      message: "There is no such token.",
-      hint: "`berth tokens` lists them.",
-    });
-  return found[0];
+  const names = ({ id, name, prefix }: Token) => [id, name, prefix];
+  return oneNamed(api_tokens, given, { noun: "token", names, list: "berth tokens", secret: true });
 }

@@ -5,9 +5,9 @@ import { webhookEvents, webhookFormats, type WebhookFormat } from "../../contrac
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
-import { confirm } from "../prompts.ts";
-import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { oneNamed } from "../one-named.ts";
+import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
 type Webhook = Answer<"webhooks.list">["webhooks"][number];
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
@@ -25,25 +25,22 @@ export function addWebhooks(program: Command, ctx: CliContext): void {
 }
 
 function addList(webhooks: Command, ctx: CliContext): void {
-  addCommand(webhooks, {
+  listCommand(webhooks, ctx, {
+    row: "webhooks.list",
     usage: "list",
     summary: "List the organization's webhooks",
     isDefault: true,
     examples: ["berth webhooks", "berth webhooks list --json"],
-  }).action(async () => {
-    const document = await (await ctx.client()).call("webhooks.list");
-    ctx.output.result(document, (paint) => {
-      const rows = document.webhooks.map((each) => [
-        oneLine(each.name, 40),
-        oneLine(each.url, 50),
-        each.format,
-        each.events.join(","),
-        stateOf(each),
-        each.id,
-      ]);
-      const none = "There are no webhooks yet: `berth webhooks add <url>` adds one.";
-      return table(paint, ["NAME", "ADDRESS", "FORMAT", "EVENTS", "STATE", "ID"], rows, none);
-    });
+    items: (answer) => answer.webhooks,
+    columns: {
+      NAME: (webhook) => oneLine(webhook.name, 40),
+      ADDRESS: (webhook) => oneLine(webhook.url, 50),
+      FORMAT: (webhook) => webhook.format,
+      EVENTS: (webhook) => webhook.events.join(","),
+      STATE: stateOf,
+      ID: (webhook) => webhook.id,
+    },
+    empty: "There are no webhooks yet: `berth webhooks add <url>` adds one.",
   });
 }
 
@@ -119,25 +116,22 @@ async function outcomeOf(client: Client, id: string, sent: Delivery): Promise<De
 }
 
 function addDeliveries(webhooks: Command, ctx: CliContext): void {
-  addCommand(webhooks, {
+  listCommand(webhooks, ctx, {
+    row: "webhooks.deliveries",
     usage: "deliveries <webhook>",
     summary: "List what was sent in the last 14 days, and each attempt's answer",
     examples: ["berth webhooks deliveries chat", "berth webhooks deliveries chat --json"],
-  }).action(async (given: string) => {
-    const client = await ctx.client();
-    const { id } = await findWebhook(client, given);
-    const document = await client.call("webhooks.deliveries", { params: { id } });
-    ctx.output.result(document, (paint) => {
-      const rows = document.deliveries.map((each) => [
-        relativeTime(each.created_at),
-        each.event,
-        each.status,
-        String(each.attempts.length),
-        lastAnswer(each),
-        each.id,
-      ]);
-      return table(paint, ["WHEN", "EVENT", "STATUS", "ATTEMPTS", "LAST ANSWER", "ID"], rows, "Nothing was sent yet.");
-    });
+    find: findWebhook,
+    items: (answer) => answer.deliveries,
+    columns: {
+      WHEN: (delivery) => relativeTime(delivery.created_at),
+      EVENT: (delivery) => delivery.event,
+      STATUS: (delivery) => delivery.status,
+      ATTEMPTS: (delivery) => String(delivery.attempts.length),
+      "LAST ANSWER": lastAnswer,
+      ID: (delivery) => delivery.id,
+    },
+    empty: "Nothing was sent yet.",
   });
 }
 
@@ -155,42 +149,36 @@ interface Switch {
 }
 
 function addSwitch(webhooks: Command, ctx: CliContext, { word, enabled, summary }: Switch): void {
-  addCommand(webhooks, {
+  rowCommand(webhooks, ctx, {
+    row: "webhooks.update",
     usage: `${word} <webhook>`,
     summary,
     examples: [`berth webhooks ${word} chat`],
-  }).action(async (given: string) => {
-    const client = await ctx.client();
-    const { id } = await findWebhook(client, given);
-    const changed = await client.call("webhooks.update", { params: { id }, body: { enabled } });
-    ctx.output.result(changed, () => `"${oneLine(changed.name)}" is ${word}.`);
+    find: findWebhook,
+    input: () => ({ body: { enabled } }),
+    text: ({ name }) => `"${oneLine(name)}" is ${word}.`,
   });
 }
 
 function addRemove(webhooks: Command, ctx: CliContext): void {
-  addCommand(webhooks, {
+  actCommand(webhooks, ctx, {
+    row: "webhooks.delete",
     usage: "remove <webhook>",
     summary: "Remove a webhook, named by id or name",
     examples: ["berth webhooks remove chat"],
-  })
-    .option("-y, --yes", "don't ask")
-    .action(async (given: string, options: { yes?: boolean }) => {
-      const client = await ctx.client();
-      const { id, name, url } = await findWebhook(client, given);
-      const question = `This removes the webhook "${oneLine(name)}" (${oneLine(url)}) with the list of its deliveries.`;
-      await confirm(ctx, question, { name: oneLine(name), yes: options.yes });
-      await client.call("webhooks.delete", { params: { id } });
-      ctx.output.note(() => `Removed "${oneLine(name)}".`);
-    });
+    find: findWebhook,
+    question: ({ thing }) => {
+      const name = oneLine(thing.name);
+      return {
+        what: `This removes the webhook "${name}" (${oneLine(thing.url)}) with the list of its deliveries.`,
+        name,
+      };
+    },
+    text: (_, _paint, { thing }) => `Removed "${oneLine(thing.name)}".`,
+  });
 }
 
 async function findWebhook(client: Client, given: string): Promise<Webhook> {
   const { webhooks } = await client.call("webhooks.list");
-  const found = webhooks.filter(({ id, name }) => id === given || name === given);
-  const hint = "`berth webhooks` lists them.";
-  if (found.length > 1)
-    throw new CliError("conflict", "ambiguous", { message: `Several webhooks are called "${given}".`, hint });
-  if (found[0] === undefined)
-    throw new CliError("notFound", "not_found", { message: `There is no webhook "${given}".`, hint });
-  return found[0];
+  return oneNamed(webhooks, given, { noun: "webhook", names: ({ id, name }) => [id, name], list: "berth webhooks" });
 }

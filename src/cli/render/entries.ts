@@ -1,4 +1,7 @@
+import type { Command } from "commander";
+import { entryKinds } from "../../contract/activity.ts";
 import type { Answer } from "../../contract/client.ts";
+import { wholeNumber } from "../input.ts";
 import type { Paint } from "./paint.ts";
 import { table } from "./table.ts";
 import { oneLine, relativeTime } from "./text.ts";
@@ -16,4 +19,17 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
       : oneLine(entry.summary, 100),
   ]);
   return table(paint, ["WHEN", ...(options.projects ? ["PROJECT"] : []), "WHO", "WHAT"], rows, "Nothing happened yet.");
+}
+
+/** The options of a command that lists entries. */
+export function addEntryOptions(command: Command): void {
+  command
+    .option("-n, --limit <number>", "how many, 1 to 500", "30")
+    .option("--kind <kinds>", `some kinds alone, with commas: ${entryKinds.join(", ")}`)
+    .option("--cursor <cursor>", "go on behind an earlier page");
+}
+
+/** What those options ask for. */
+export function entryQuery({ limit, kind, cursor }: Readonly<Record<string, string>>) {
+  return { query: { limit: wholeNumber(limit ?? "", "--limit", { least: 1, most: 500 }), kind, cursor } };
 }

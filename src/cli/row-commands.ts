@@ -1,0 +1,140 @@
+import type { Command } from "commander";
+import type { AnyInput, Answer, CallInput, Client } from "../contract/client.ts";
+import { route, type RouteName } from "../contract/routes.ts";
+import { addCommand, type CommandText } from "./command-tree.ts";
+import type { CliContext } from "./context.ts";
+import { currentProject } from "./current-project.ts";
+import { confirm } from "./prompts.ts";
+import type { Paint } from "./render/paint.ts";
+import { withProgress } from "./render/progress.ts";
+import { table } from "./render/table.ts";
+
+/**
+ * A command that calls one row. The arguments in its usage are named as in the row's path; the project comes from `--project` or the
+ * folder, unless an argument is called `slug`.
+ */
+export interface RowCommand<N extends RouteName, Thing> extends CommandText {
+  readonly row: N;
+  /** Finds the thing with the path's `id` that the first argument means. */
+  readonly find?: (client: Client, given: string) => Promise<Thing & { readonly id: string }>;
+  /** Query, body and what the path needs beyond the arguments, made from the options and the command's arguments by name. */
+  readonly input?: (options: Options, words: Words) => RowInput<N>;
+  readonly progress?: (target: Target<Thing>) => string;
+  readonly text: (answer: Answer<N>, paint: Paint, target: Target<Thing>) => string;
+  /** What to do next, on stderr. */
+  readonly note?: (answer: Answer<N>) => string | undefined;
+}
+
+/** What a command works on: its arguments by name, the project's slug among them, and the thing that was found. */
+export interface Target<Thing> {
+  readonly words: Words;
+  readonly thing: Thing;
+  readonly baseUrl: string;
+}
+
+type Words = Readonly<Record<string, string>>;
+type RowInput<N extends RouteName> = Partial<Omit<CallInput<N>, "params" | "signal">> & { readonly params?: Words };
+type Options = Readonly<Record<string, never>>;
+
+/** Calls the row and prints the answer; of a row without an answer, the text goes to stderr. */
+export function rowCommand<N extends RouteName, Thing = undefined>(
+  parent: Command,
+  ctx: CliContext,
+  given: RowCommand<N, Thing>,
+): Command {
+  return addRow(parent, ctx, given, async () => {});
+}
+
+/** The same after a question, which `--yes` answers. */
+export function actCommand<N extends RouteName, Thing = undefined>(
+  parent: Command,
+  ctx: CliContext,
+  given: RowCommand<N, Thing> & { readonly question: (target: Target<Thing>) => { what: string; name: string } },
+): Command {
+  return addRow(parent, ctx, given, async (target, options) => {
+    const { what, name } = given.question(target);
+    await confirm(ctx, what, { name, yes: options["yes"] });
+  }).option("-y, --yes", "don't ask");
+}
+
+interface ListCommand<N extends RouteName, Item> extends Omit<RowCommand<N, unknown>, "text"> {
+  readonly items: (answer: Answer<N>) => readonly Item[];
+  /** A heading and its cell, from left to right. */
+  readonly columns: Readonly<Record<string, (item: Item, paint: Paint, all: readonly Item[]) => string>>;
+  /** Stands in for a list without items. */
+  readonly empty: string;
+}
+
+/** Calls the row and prints its items as a table. A row with pages gets `--cursor`. */
+export function listCommand<N extends RouteName, Item>(
+  parent: Command,
+  ctx: CliContext,
+  { items, columns, empty, ...given }: ListCommand<N, Item>,
+): Command {
+  const hasPages = "cursor" in route(given.row).query.shape;
+  const input = (options: Options, words: Words) => {
+    const more: AnyInput | undefined = given.input?.(options, words);
+    const query = { ...more?.query, ...(hasPages && { cursor: options["cursor"] }) };
+    return { ...more, query } as never;
+  };
+  const text = (answer: Answer<N>, paint: Paint) => {
+    const all = items(answer);
+    const rows = all.map((item) => Object.values(columns).map((cell) => cell(item, paint, all)));
+    return table(paint, Object.keys(columns), rows, empty);
+  };
+  const command = rowCommand(parent, ctx, { note: nextPage, ...given, input, text });
+  return hasPages ? command.option("--cursor <cursor>", "go on where a page ended: its next_cursor") : command;
+}
+
+/** How a list goes on behind this page. */
+export function nextPage(answer: unknown): string | undefined {
+  const { next_cursor: cursor } = answer as { next_cursor?: string | null };
+  return typeof cursor === "string" ? `There is more: --cursor ${cursor}` : undefined;
+}
+
+type Ask<Thing> = (target: Target<Thing>, options: Options) => Promise<void>;
+
+function addRow<N extends RouteName, Thing>(
+  parent: Command,
+  ctx: CliContext,
+  given: RowCommand<N, Thing>,
+  ask: Ask<Thing>,
+): Command {
+  const row = route(given.row);
+  const command = addCommand(parent, given);
+  return command.action(async () => {
+    const options = command.opts<Options>();
+    const words = await wordsOf(ctx, command, row.path);
+    const input: AnyInput = given.input?.(options, words) ?? {};
+    const client = await ctx.client();
+    const thing = (await given.find?.(client, command.args[0] ?? "")) as Thing;
+    const target = { words, thing, baseUrl: client.baseUrl };
+    await ask(target, options);
+    const params = { ...paramsOf(row.path, words, thing), ...input.params };
+    const call = () => client.send(row, { ...input, params, signal: ctx.signal }) as Promise<Answer<N>>;
+    const answer = await (given.progress === undefined ? call() : withProgress(ctx, given.progress(target), call));
+    const text = (paint: Paint) => given.text(answer, paint, target);
+    if (answer === undefined) ctx.output.note(text);
+    else ctx.output.result(answer, text);
+    const note = given.note?.(answer);
+    if (note !== undefined) ctx.output.note(() => note);
+  });
+}
+
+async function wordsOf(ctx: CliContext, command: Command, path: string): Promise<Words> {
+  const words = Object.fromEntries(
+    command.registeredArguments.flatMap((argument, index) => {
+      const word = command.args[index];
+      return word === undefined ? [] : [[argument.name(), word] as const];
+    }),
+  );
+  if (!path.includes("/projects/:slug")) return words;
+  return { ...words, slug: await currentProject(ctx, words["slug"]) };
+}
+
+/** A parameter is the word of its name, or the id of what was found. */
+function paramsOf(path: string, words: Words, thing: unknown): Words {
+  const found = thing as { readonly id?: string } | undefined;
+  const names = path.match(/(?<=:)\w+/g) ?? [];
+  return Object.fromEntries(names.map((name) => [name, words[name] ?? found?.[name as "id"] ?? ""]));
+}
