@@ -14,8 +14,8 @@ export interface BodySource {
 export interface ChunkBudget {
   /** Whether a body must wait that has just brought the last of so many chunks in one turn of the event loop. */
   isOverShare(chunks: number): boolean;
-  /** Records chunks that were read in one turn of the event loop; how long their sender must now wait. */
-  spend(chunks: number): number;
+  /** Records chunks that were read in one turn of the event loop, and calls `resume` when their sender may go on. */
+  spend(chunks: number, resume: () => void): void;
 }
 
 /**
@@ -89,7 +89,7 @@ export class BodyRelay {
     if (this.#isOverShare) {
       this.#isOverShare = false;
       this.#hold();
-      setTimeout(() => this.#release(), this.#budget.spend(chunks));
+      this.#budget.spend(chunks, () => this.#release());
     }
     if (this.#receiver?.write(this.#merge() as Buffer) !== false) return;
     this.#hold();

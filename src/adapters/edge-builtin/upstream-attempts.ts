@@ -37,9 +37,7 @@ export class UpstreamAttempts {
     this.target = target;
     target.open += 1;
     this.#route.load.open += 1;
-    const idle = target.takeIdle(idleAtMostMs);
-    if (idle === undefined) this.connectAgain(idleAtMostMs);
-    else this.#user.connected(idle);
+    this.#route.load.start(() => this.#connect(target, idleAtMostMs));
   }
 
   /** Opens a new connection to the present replica. */
@@ -78,6 +76,14 @@ export class UpstreamAttempts {
     this.target.open -= 1;
     this.#route.load.open -= 1;
     this.target = undefined;
+  }
+
+  /** Over an idle connection if there is one. The request may have ended while it waited for its turn. */
+  #connect(target: EdgeTarget, idleAtMostMs: number): void {
+    if (this.target !== target) return;
+    const idle = target.takeIdle(idleAtMostMs);
+    if (idle === undefined) this.connectAgain(idleAtMostMs);
+    else this.#user.connected(idle);
   }
 
   #next(): EdgeTarget | undefined {
