@@ -509,6 +509,8 @@ CREATE TABLE public.project (
     images_limit_bytes bigint,
     root text,
     watch text[],
+    maintenance_since timestamp with time zone,
+    maintenance_message text,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
 );
@@ -1285,7 +1287,7 @@ CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, verif
 
 CREATE TRIGGER route_changed AFTER UPDATE OF suspended_at ON public.organization FOR EACH ROW EXECUTE FUNCTION public.route_of_organization_changed();
 
-CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at, maintenance_since, maintenance_message ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF state, attempt, ready_attempt, host, port ON public.replica FOR EACH ROW EXECUTE FUNCTION public.route_of_replica_changed();
 

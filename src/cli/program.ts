@@ -20,6 +20,7 @@ import { addEnv } from "./commands/env.ts";
 import { addGitCredential } from "./commands/git-credential.ts";
 import { addLogin, addLogout } from "./commands/login.ts";
 import { addLogs } from "./commands/logs.ts";
+import { addMaintenance } from "./commands/maintenance.ts";
 import { addMcp } from "./commands/mcp.ts";
 import { addMetrics } from "./commands/metrics.ts";
 import { addMe } from "./commands/me.ts";
@@ -43,7 +44,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addOverview, addOpen],
-  ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns],
+  ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addRegistries, addTokens, addApprovals, addWebhooks],

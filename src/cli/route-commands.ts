@@ -24,6 +24,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "me.get": "berth whoami",
   "metrics.get": "berth metrics",
   "orgs.list": "berth orgs",
+  "projects.maintenance": "berth maintenance off -p <slug>",
   "projects.get": "berth projects show <slug>",
   "projects.list": "berth projects",
   "projects.undelete": "berth projects undelete <slug>",

@@ -96,8 +96,6 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   ssh: "berth run -it -- bash",
   console: "berth run -it -- bash",
   shell: "berth run -it -- bash",
-  maintenance:
-    "Berth has no maintenance page: `berth projects delete <slug>` takes an application off its hostname, `berth projects undelete <slug>` brings it back.",
   schedule: "berth cron",
   scheduler: "berth cron",
   jobs: "berth cron",

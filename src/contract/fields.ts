@@ -24,16 +24,20 @@ export const slug = z
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "use 1 to 40 lower case letters, digits and inner hyphens")
   .refine((value) => !reservedSlugs.includes(value), "this name is reserved");
 
-/** A name for people. */
-export const name = z
+const line = z
   .string()
   .trim()
   .min(1, "must not be empty")
-  .max(100)
   .regex(
     /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/,
     "must not contain control characters, line separators or marks that change the direction of text",
   );
+
+/** A name for people. */
+export const name = line.max(100);
+
+/** A sentence for people, in one line. */
+export const notice = line.max(300);
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });

@@ -19,6 +19,7 @@ export const attentions = [
   "replicas_missing",
   "database_failed",
   "backup_failed",
+  "maintenance",
   "storage_over_limit",
   "database_over_limit",
   "images_over_limit",

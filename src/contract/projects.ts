@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
-import { id, name, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
+import { id, name, notice, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 export const project = z.object({
@@ -16,6 +16,8 @@ export const project = z.object({
   watch: z.array(z.string()).nullable(),
   health_path: z.string().nullable(),
   replicas: z.number().int(),
+  /** Since when visitors get the maintenance page, and its text (null: the platform's own); null: requests go to the application. */
+  maintenance: z.object({ since: timestamp, message: z.string().nullable() }).nullable(),
   url: z.string(),
   git: z.object({ ssh: z.string(), https: z.string() }),
   created_at: timestamp,
@@ -90,6 +92,28 @@ export const rows = [
     success: [200],
     activity: "project.settings_changed",
     summary: "Change port, health path, root folder and watched paths from the next deploy on; null resets a value",
+  }),
+  row({
+    name: "projects.maintenance",
+    method: "PUT",
+    path: "/v1/projects/:slug/maintenance",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "projects:write",
+    params: slugParam,
+    body: z.strictObject({
+      on: z.boolean(),
+      /** What the page says; a call without it keeps the text of a page that is on. */
+      message: notice.nullable().optional(),
+    }),
+    result: project,
+    success: [200],
+    errors: ["edge_unavailable"],
+    activity: "project.maintenance",
+    waits: true,
+    summary:
+      "Answer visitors with a maintenance page, or end that; the application, deploys and cron jobs go on behind it",
   }),
   row({
     name: "projects.delete",

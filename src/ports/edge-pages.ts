@@ -53,12 +53,22 @@ export const pages = {
   },
   deleted: { status: 503, title: "Not available", text: "This application was deleted.", retryAfterS: 3600 },
   suspended: { status: 503, title: "Not available", text: "This application is suspended.", retryAfterS: 3600 },
+  maintenance: {
+    status: 503,
+    title: "Down for maintenance",
+    text: "This application is down for maintenance. Try again in a few minutes.",
+    retryAfterS: 120,
+  },
   app_timeout: { status: 504, title: "Application timeout", text: "The application did not answer in time." },
 } as const satisfies Record<string, Page>;
 
-/** The fields and body of a page in the form the client prefers, by its `Accept`. Never says where an application runs. */
-export function renderPage(code: PageCode, accept: string): { headers: Record<string, string | number>; body: string } {
-  const page: Page = pages[code];
+/** The fields and body of a page in the form the client prefers, by its `Accept`, with `notice` in the place of its text. Never says where an application runs. */
+export function renderPage(
+  code: PageCode,
+  accept: string,
+  notice?: string,
+): { headers: Record<string, string | number>; body: string } {
+  const page: Page = notice === undefined ? pages[code] : { ...pages[code], text: notice };
   const [type, body] = write(code, page, accept);
   const headers: Record<string, string | number> = {
     "content-type": type,
@@ -83,6 +93,11 @@ function html(page: Page): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${page.title}</title>
 <style>${style}</style></head>
-<body><p class="status">${page.status}</p><h1>${page.title}</h1><p>${page.text}</p></body></html>
+<body><p class="status">${page.status}</p><h1>${page.title}</h1><p>${escapeHtml(page.text)}</p></body></html>
 `;
+}
+
+/** Text in which a browser sees no markup. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -115,6 +115,7 @@ function pages(stage: Stage): void {
     ["empty", 404],
     ["deleted", 503],
     ["suspended", 503],
+    ["maintenance", 503],
     ["serving", 502],
   ];
   for (const [state, status] of cases) {
@@ -129,6 +130,45 @@ function pages(stage: Stage): void {
       assert.match(String(answer.headers["x-berth-error"]), /^[a-z_]+$/);
     });
   }
+
+  test("the page of maintenance says the owner's words in each form, and its answers are not counted", async () => {
+    const notice = `Moving <b>"house"</b> & 100 % back at 5 o'clock \\ ${"é".repeat(200)} 🚧`;
+    const route = {
+      hostname: "down.test",
+      project_id: "prj_down",
+      state: "maintenance",
+      targets: [],
+      ...plain,
+    } as const;
+    await stage.serveRoutes([{ ...route, notice }]);
+    const ask = (accept: string) => stage.ask({ host: "down.test", headers: { accept } });
+    const html = await ask("text/html");
+    assert.ok(html.body.includes(`Moving &#60;b&#62;&#34;house&#34;&#60;/b&#62; &#38; 100 % back`), html.body);
+    assert.match(html.body, /é{200} 🚧<\/p>/);
+    assert.equal((JSON.parse((await ask("application/json")).body) as { error: string }).error, notice);
+    assert.ok((await ask("*/*")).body.includes(notice));
+    assert.deepEqual(
+      [html.status, html.headers["retry-after"], html.headers["x-berth-error"]],
+      [503, "120", "maintenance"],
+    );
+    await stage.serveRoutes([route]);
+    assert.match((await ask("*/*")).body, /down for maintenance/);
+    const usage = await (await stage.edge()).measure();
+    assert.equal(usage.find(({ project_id }) => project_id === "prj_down")?.requests ?? 0, 0);
+  });
+
+  test("a request that is under way when maintenance begins gets its answer", async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = await stage.app(async (_req, res) => (await gate.promise, res.end("done")));
+    await stage.serve({ "busy.test": [slow] });
+    const held = stage.ask({ host: "busy.test" });
+    await stage.until(async () => (await stage.open(slow)) === 1);
+    const state = "maintenance" as const;
+    await stage.serveRoutes([{ hostname: "busy.test", project_id: "prj_busy.test", state, targets: [], ...plain }]);
+    assert.equal((await stage.ask({ host: "busy.test", agent: stage.agentForFailures() })).status, 503);
+    gate.resolve();
+    assert.equal((await held).body, "done");
+  });
 
   test("an application that accepts no connection is a 502 that does not say where it runs", async () => {
     const dead = await stage.deadTarget();

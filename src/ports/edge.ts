@@ -54,6 +54,8 @@ export interface Route {
    * fields. Left out: false.
    */
   readonly is_control?: boolean;
+  /** What the page of `maintenance` says instead of its own sentence: one line of plain text. */
+  readonly notice?: string;
 }
 
 /**
@@ -62,8 +64,11 @@ export interface Route {
  */
 export type RouteHttps = "off" | "on" | "redirect";
 
-/** `serving` routes; the others answer with a page: nothing deployed yet (404), deleted or suspended (503, no-store). */
-export type RouteState = "serving" | "empty" | "deleted" | "suspended";
+/**
+ * `serving` routes; the others answer with a page: nothing deployed yet (404), deleted, suspended or in maintenance (503, no-store). The
+ * answers of `maintenance` are not counted: they say nothing about the application.
+ */
+export type RouteState = "serving" | "empty" | "deleted" | "suspended" | "maintenance";
 
 export interface Target {
   readonly host: string;

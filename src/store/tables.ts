@@ -506,6 +506,8 @@ export interface ProjectTable {
   images_limit_bytes: number | null;
   root: string | null;
   watch: string[] | null;
+  maintenance_since: Timestamp | null;
+  maintenance_message: string | null;
 }
 
 export interface ProjectDatabaseTable {

@@ -57,3 +57,19 @@ test("after pushes that deployed nothing the next change deploys", async () => {
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.equal(await bodyOf("back"), "back two");
 });
+
+test("visitors get the maintenance page from its answer on; deploys and cron jobs go on behind it", async () => {
+  const maintenance = (body: object) => platform.call("PUT", "/v1/projects/back/maintenance", body);
+  assert.equal((await maintenance({ on: true, message: "Back soon" })).status, 200);
+  const { status, body } = await platform.visit("back");
+  assert.deepEqual([status, body.includes("Back soon")], [503, true]);
+  await repository.commit(inFolder("apps/back", nodeApp("back three")));
+  const pushed = await repository.pushTo("back");
+  assert.match(pushed.stderr, /Live at[\s\S]*Visitors get the maintenance page until you run: berth maintenance off/);
+  const { body: jobs } = await platform.call<{ jobs: { name: string }[] }>("GET", "/v1/projects/back/cron");
+  const run = await platform.call("POST", `/v1/projects/back/cron/${jobs.jobs[0]?.name}/run`);
+  assert.equal(run.status, 200, JSON.stringify(run.body));
+  assert.equal((await platform.visit("back")).status, 503);
+  assert.equal((await maintenance({ on: false })).status, 200);
+  assert.equal(await bodyOf("back"), "back three");
+});

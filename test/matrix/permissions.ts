@@ -69,6 +69,14 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ port: 3000 }),
     allowed: 200,
   },
+  "projects.maintenance": {
+    ...ofProject,
+    scope: "projects:write",
+    method: "PUT",
+    path: inProject("/maintenance"),
+    body: () => ({ on: false }),
+    allowed: 200,
+  },
   "projects.delete": {
     ...ofProject,
     scope: "projects:write",

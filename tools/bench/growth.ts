@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { until } from "../../src/kit/until.ts";
-import { awaitEdges } from "../../src/reconcile/edge/await-edges.ts";
+import { awaitEdges } from "../../src/features/deployments/deployments.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { ask } from "../../test/e2e/traffic.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";

@@ -164,15 +164,15 @@ export class EdgeServer {
     // The application's own field replaces it.
     if (route.hsts && isEncrypted(request.socket)) response.setHeader("strict-transport-security", hsts);
     const page = this.#pageFor(route);
-    if (page !== undefined) return route.usage.count(this.#sendPage(request, response, page), 0);
+    if (page !== undefined) return countPage(route, this.#sendPage(request, response, page, route.notice));
     const headers = this.#headers(request, found);
     const { path } = target;
     this.#start(new Exchange({ request, response, route, headers, path, expectsContinue, ...this.#common }));
   }
 
-  #sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode): number {
+  #sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode, notice?: string): number {
     if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
-    return sendPage(request, response, code);
+    return sendPage(request, response, code, notice);
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, early: Buffer): void {
@@ -188,8 +188,8 @@ export class EdgeServer {
     // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
     const page = this.#pageFor(route) ?? (hasBody(request) ? "bad_request" : undefined);
     if (page !== undefined) {
-      route.usage.count(pageStatus(page), 0);
-      return refuse(socket, rawPage(page, accept));
+      countPage(route, pageStatus(page));
+      return refuse(socket, rawPage(page, accept, route.notice));
     }
     const headers = this.#headers(request, found);
     this.#start(new Tunnel({ request, socket, early, route, headers, path: target.path, ...this.#common }));
@@ -304,6 +304,11 @@ function closeListener(server: TcpServer): Promise<void> {
 }
 
 /** Answers over a bare socket and closes it. */
+/** Its owner took an application in maintenance down, so what the page answers says nothing about it. */
+function countPage(route: LiveRoute, status: number): void {
+  if (route.state !== "maintenance") route.usage.count(status, 0);
+}
+
 function refuse(socket: Socket, answer: string): void {
   socket.on("error", () => socket.destroy());
   socket.end(answer);

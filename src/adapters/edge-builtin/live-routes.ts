@@ -10,6 +10,7 @@ export interface LiveRoute {
   readonly https: RouteHttps;
   readonly hsts: boolean;
   readonly isControl: boolean;
+  readonly notice: string | undefined;
   readonly targets: readonly EdgeTarget[];
   readonly usage: ProjectUsage;
   readonly load: ProjectLoad;
@@ -51,6 +52,7 @@ export class LiveRoutes {
         https: route.https,
         hsts: route.hsts,
         isControl: route.is_control ?? false,
+        notice: route.notice,
         targets,
         usage: this.#usage.of(route.project_id),
         load,
@@ -95,7 +97,16 @@ export class LiveRoutes {
   #challengeRoute({ host, port }: Target, named: Set<string>): LiveRoute {
     const targets = [this.#target(host, port, named)];
     const uncounted = { usage: new ProjectUsage(""), load: this.challenge?.load ?? new ProjectLoad() };
-    return { state: "serving", https: "on", hsts: false, isControl: false, targets, turn: 0, ...uncounted };
+    return {
+      state: "serving",
+      https: "on",
+      hsts: false,
+      isControl: false,
+      notice: undefined,
+      targets,
+      turn: 0,
+      ...uncounted,
+    };
   }
 
   #turn(route: Route): number {

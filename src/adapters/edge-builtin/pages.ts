@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
 
 /** Answers with a page in the form the client prefers. Never says where an application runs. */
-export function sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode): number {
-  const { headers, body } = renderPage(code, request.headers.accept ?? "");
+export function sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode, notice?: string): number {
+  const { headers, body } = renderPage(code, request.headers.accept ?? "", notice);
   // With its reason: a refused answer of the application may have left its own.
   response.writeHead(pages[code].status, pages[code].title, headers);
   response.end(body);
@@ -11,8 +11,8 @@ export function sendPage(request: IncomingMessage, response: ServerResponse, cod
 }
 
 /** The same as bytes for a bare socket, after which it is to be closed. */
-export function rawPage(code: PageCode, accept = ""): string {
-  const { headers, body } = renderPage(code, accept);
+export function rawPage(code: PageCode, accept = "", notice?: string): string {
+  const { headers, body } = renderPage(code, accept, notice);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${pages[code].status} ${pages[code].title}\r\n${lines.join("")}connection: close\r\n\r\n${body}`;
 }

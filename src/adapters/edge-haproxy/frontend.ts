@@ -60,7 +60,7 @@ function checks(): string[] {
   ];
 }
 
-/** The host map gives backend, flags, page and project: `b7/RH//prj_…`. */
+/** The host map gives backend, flags, page, project and the notice of a page: `b7/RH//prj_…`. */
 function routing(kind: Listener, settings: HaproxySettings): string[] {
   const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap})`;
   const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
@@ -73,7 +73,7 @@ function routing(kind: Listener, settings: HaproxySettings): string[] {
     `http-request set-var(txn.route) ${lookUp} if !{ var(txn.route) -m found }`,
     ...(kind === "tls" ? [`http-request unset-var(txn.route) if ${hasFlag("P")}`] : []),
     `http-request set-var(txn.page) str(unknown_host) if !{ var(txn.route) -m found } ${noPage}`,
-    `http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if { var(txn.route) -m sub / } !${isOwn(settings)}`,
+    `http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if { var(txn.route) -m sub / } !{ var(txn.route),field(3,/) -m str maintenance } !${isOwn(settings)}`,
     ...(kind === "plain" ? redirect(settings, `${hasFlag("R")} ${noPage} !${isOwn(settings)}`) : []),
     `http-request set-var(txn.page) var(txn.route),field(3,/) if !{ var(txn.route) -m sub // } ${noPage}`,
   ];

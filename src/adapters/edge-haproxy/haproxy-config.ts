@@ -1,7 +1,7 @@
 import { pages, type PageCode } from "../../ports/edge-pages.ts";
 import { frontend } from "./frontend.ts";
 import { adminSocket, bracketed, challengeBackend, usageTable, type HaproxySettings } from "./haproxy-settings.ts";
-import { appPage, forms, pageFile, pageHeaders } from "./page-files.ts";
+import { appPage, forms, noticeFields, noticeFile, pageFile, pageHeaders } from "./page-files.ts";
 import type { PoolServer, RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
 
@@ -56,7 +56,17 @@ function pageBackend(): string {
         `if { var(txn.page) -m str ${code} } { var(txn.accept) -m sub ${accepts} }`,
     ),
   );
-  return section("backend pages from base", rules);
+  return section("backend pages from base", [...notices(), ...rules]);
+}
+
+/** Pages with an application's own words. */
+function notices(): string[] {
+  const { status } = pages.maintenance;
+  return forms.map(
+    ({ form, type, accepts }) =>
+      `http-request return status ${status} content-type "${type}" lf-file ${noticeFile(form)}${pageHeaders("maintenance")} ` +
+      `if { var(txn.page) -m str maintenance } { var(txn.route),field(${noticeFields.text},/),length gt 0 } { var(txn.accept) -m sub ${accepts} }`,
+  );
 }
 
 function usageBackend(): string {

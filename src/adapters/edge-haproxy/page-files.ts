@@ -1,8 +1,8 @@
-import { pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
+import { escapeHtml, pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
 
 /** Every file of pages: name and text. */
 export function pageFiles(): Map<string, string> {
-  const files = new Map<string, string>();
+  const files = new Map(forms.map(({ form, accepts }) => [noticeFile(form), noticeFormat(form, accepts)]));
   for (const code of Object.keys(pages) as PageCode[]) {
     for (const { form, accepts } of forms) files.set(pageFile(code, form), renderPage(code, accepts).body);
     files.set(`pages/${code}.map`, forms.map(({ accepts }) => `${accepts} ${oneLine(code, accepts)}\n`).join(""));
@@ -22,6 +22,29 @@ type Form = (typeof forms)[number]["form"];
 /** Where a page's body is. */
 export function pageFile(code: PageCode, form: Form): string {
   return `pages/${code}.${form}`;
+}
+
+/** Where the body of a page with an application's own notice is, as a format of HAProxy's log. */
+export function noticeFile(form: Form): string {
+  return `pages/notice.${form}`;
+}
+
+/** The fields of a host map's value that hold a notice. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
+export const noticeFields = { html: 5, json: 6, text: 7 } as const;
+
+const place = "NOTICE";
+
+function noticeFormat(form: Form, accepts: string): string {
+  const notice = `%[var(txn.route),field(${noticeFields[form]},/),ub64dec]`;
+  const { body } = renderPage("maintenance", accepts, place);
+  return body.replaceAll("%", "%%").replace(place, notice);
+}
+
+/** A notice as the fields of a host map's value. */
+export function noticeValue(notice: string): string {
+  return [escapeHtml(notice), JSON.stringify(notice).slice(1, -1), notice]
+    .map((text) => Buffer.from(text).toString("base64url"))
+    .join("/");
 }
 
 /** The fields of a page beside its type, as arguments of a rule. */

@@ -1,5 +1,6 @@
 import type { Route, RouteTable, Target } from "../../ports/edge.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
+import { noticeValue } from "./page-files.ts";
 import { bracketed, challengeBackend, hostMap } from "./haproxy-settings.ts";
 
 /** What one HAProxy worker serves: which backend belongs to which project, its servers, and the map from hostname to backend. */
@@ -134,10 +135,11 @@ export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
   return { ...table, routes: table.routes.filter(({ project_id }) => pool.backends.has(project_id)) };
 }
 
-/** What the host map holds for a route: backend, flags, page, project. HAProxy reads the parts with `field(n,/)`. */
+/** What the host map holds for a route: backend, flags, page, project, and the notice of its page. HAProxy reads the parts with `field(n,/)`. */
 function hostValue(route: Route, backend: string): string {
   const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}${route.is_control ? "C" : ""}`;
-  return [backend, flags || "-", pageOf(route) ?? "", route.project_id].join("/");
+  const value = [backend, flags || "-", pageOf(route) ?? "", route.project_id].join("/");
+  return route.notice === undefined ? value : `${value}/${noticeValue(route.notice)}`;
 }
 
 function pageOf(route: Route): PageCode | undefined {

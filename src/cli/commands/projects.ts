@@ -36,7 +36,8 @@ function addList(projects: Command, ctx: CliContext): void {
     items: (answer) => answer.projects,
     columns: {
       PROJECT: (project) => project.slug,
-      STATE: (project, paint) => paintStatus(paint, project.state),
+      STATE: (project, paint) =>
+        project.maintenance === null ? paintStatus(paint, project.state) : paint.yellow("maintenance"),
       DEPLOYMENT: ({ active_deployment: active }) => (active === null ? "none" : `#${active.number}`),
       REPLICAS: (project) => String(project.replicas),
       URL: (project) => project.url,
@@ -70,6 +71,7 @@ function describe(project: Project, paint: Paint): string {
         : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`,
     ],
     ["replicas", String(project.replicas)],
+    ["maintenance", maintenanceText(project)],
     ["port", String(project.port ?? "standard")],
     ["health path", project.health_path ?? "none"],
     ["git over SSH", project.git.ssh],
@@ -77,6 +79,13 @@ function describe(project: Project, paint: Paint): string {
     ["created", relativeTime(project.created_at)],
     ["deleted", project.deleted_at === null ? null : relativeTime(project.deleted_at)],
   ]);
+}
+
+/** Since when visitors get the maintenance page, and what it says; null when they get the application. */
+export function maintenanceText({ maintenance }: Pick<Project, "maintenance">): string | null {
+  if (maintenance === null) return null;
+  const { since, message } = maintenance;
+  return `on, ${relativeTime(since)}${message === null ? "" : `: ${oneLine(message)}`}`;
 }
 
 function addSettings(projects: Command, ctx: CliContext): void {

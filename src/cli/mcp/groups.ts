@@ -22,6 +22,7 @@ export const groups: readonly Group[] = [
       activity: "activity.list",
       create: "projects.create",
       settings: "projects.settings",
+      maintenance: "projects.maintenance",
       remove_files: "disk.remove",
       delete: "projects.delete",
       undelete: "projects.undelete",

@@ -15,6 +15,7 @@ export function standOf(project: OverviewProject): Stand {
   const { state, active_deployment: active, last_deployment: last, replicas } = project;
   if (state === "deleted") return { tone: "off", word: "Deleted" };
   if (last !== null && busy.includes(last.status)) return { tone: "busy", word: "Deploying" };
+  if (project.attention.includes("maintenance")) return { tone: "warn", word: "Maintenance" };
   if (active === null) return last === null ? { tone: "off", word: "Empty" } : { tone: "bad", word: "Failed" };
   if (replicas.ready === 0) return { tone: "bad", word: "Down" };
   if (replicas.ready < replicas.wanted) return { tone: "warn", word: "Degraded" };
@@ -28,6 +29,7 @@ export const attentionTexts: Record<OverviewProject["attention"][number], string
   replicas_missing: "Not all replicas run",
   database_failed: "The database does not run",
   backup_failed: "The last backup failed",
+  maintenance: "Visitors get the maintenance page",
   storage_over_limit: "Storage is over its limit",
   database_over_limit: "The database is over its limit",
   images_over_limit: "Images are over their limit",

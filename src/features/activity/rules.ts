@@ -125,6 +125,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "process.restarted": ({ target }) => `Restart of ${word(target)} requested`,
   "project.scaled": ({ detail }) =>
     `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,
+  "project.maintenance": ({ detail }) => `Maintenance page switched ${detail["on"] === true ? "on" : "off"}`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,

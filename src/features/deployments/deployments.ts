@@ -59,6 +59,7 @@ export {
   type ReplicaRow,
   type WorkloadRow,
 } from "./replicas.ts";
+export { awaitEdges } from "./await-edges.ts";
 export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes } from "./routes.ts";
 export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge, type Confirmed } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";

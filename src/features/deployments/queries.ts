@@ -110,6 +110,8 @@ export interface TakenDeployment {
   readonly project_number: number;
   readonly slug: string;
   readonly hostname: string;
+  /** Visitors get the maintenance page. */
+  readonly in_maintenance: boolean;
   readonly number: number;
   readonly status: "pending" | "starting";
   readonly trigger: DeploymentRow["trigger"];
@@ -146,7 +148,7 @@ export async function takeDeployment(
     update deployment d set status = 'starting', lease_owner = ${owner}, lease_until = ${freshLease}, fence = d.fence + 1
     from chosen, project p, organization o, build b
     where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
-    returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, d.number, d.status, d.trigger,
+    returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, p.maintenance_since is not null as in_maintenance, d.number, d.status, d.trigger,
       d.build_id, d.commit, b.branch, b.old_commit, b.settings, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
       p.deleted_at, o.suspended_at`.execute(db);
   return taken.rows[0];

@@ -27,7 +27,7 @@ export function diagnosis(state: ProjectState, now: Date): readonly Finding[] {
   const rules =
     state.project.state === "deleted"
       ? [deleted]
-      : [crashes, notReady, failedDeployment, failedBuild, nothingDeployed, ...minor];
+      : [inMaintenance, crashes, notReady, failedDeployment, failedBuild, nothingDeployed, ...minor];
   return rules
     .flatMap((rule) => rule(state, now))
     .toSorted((one, other) => severities.indexOf(one.severity) - severities.indexOf(other.severity));
@@ -40,6 +40,18 @@ const deleted: Rule = ({ project: { slug, deleted_at } }) => [
     next: call("projects.undelete", { slug }),
   }),
 ];
+
+const inMaintenance: Rule = ({ project: { slug, maintenance } }) =>
+  maintenance === null
+    ? []
+    : [
+        finding("notice", "maintenance", {
+          advice:
+            "Visitors get the maintenance page, whatever the application does; switch it off when the work is done.",
+          seen: { since: maintenance.since, message: maintenance.message },
+          next: call("projects.maintenance", { slug }),
+        }),
+      ];
 
 const nothingDeployed: Rule = ({ project, builds, deployments }) => {
   const hasFailed = isFailed(builds?.builds[0]) || isFailed(deployments?.deployments[0]);

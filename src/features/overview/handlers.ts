@@ -64,6 +64,7 @@ function attentionOf(row: OverviewRow): (typeof attentions)[number][] {
     replicas_missing: row.active !== null && row.ready < row.replicas,
     database_failed: row.database === "failed",
     backup_failed: row.backup?.status === "failed",
+    maintenance: row.maintenance,
     storage_over_limit: row.storage_over_limit,
     database_over_limit: row.database_over_limit,
     images_over_limit: row.images_over_limit,

@@ -33,7 +33,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
   const at = new Date("2026-01-02T03:04:05.678Z");
   await db.updateTable("deployment").set({ activated_at: at, finished_at: at }).where("id", "=", live).execute();
   await db.updateTable("deployment").set({ finished_at: at }).where("id", "=", failed).execute();
-  await db.updateTable("project").set({ replicas: 2 }).where("id", "=", project.id).execute();
+  await db.updateTable("project").set({ replicas: 2, maintenance_since: at }).where("id", "=", project.id).execute();
   await db
     .insertInto("replica")
     .values({ org_id: org.id, deployment_id: live, ordinal: 0, attempt: 1, state: "running", ready_attempt: 1 })
@@ -88,7 +88,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     storage_bytes: 4096,
     database_bytes: 8192,
     images_bytes: null,
-    attention: ["deploy_failed", "crashing", "replicas_missing", "storage_over_limit"],
+    attention: ["deploy_failed", "crashing", "replicas_missing", "maintenance", "storage_over_limit"],
   });
   assert.equal(totals.alerts, null);
   assert.equal((await overviewOf(org.operator)).totals.alerts, 0);

@@ -25,6 +25,7 @@ export interface OverviewRow {
   readonly storage_bytes: number | null;
   readonly database_bytes: number | null;
   readonly images_bytes: number | null;
+  readonly maintenance: boolean;
   readonly storage_over_limit: boolean;
   readonly database_over_limit: boolean;
   readonly images_over_limit: boolean;
@@ -64,7 +65,7 @@ export async function selectOverview(
     wanted as (
       select t.deployment_id, sum(t.replicas)::integer as replicas from deployment_process t join deployment d on d.id = t.deployment_id
       where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id)
-    select p.id, p.slug, p.name, p.hostname, p.deleted_at, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
+    select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.maintenance_since is not null as maintenance, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
       coalesce(b.status = 'failed', false) as build_failed, c.deployment_id is not null as crashing,
       coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, db.status as database,

@@ -3,6 +3,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
+import { awaitEdges, edgesConfirm } from "../deployments/deployments.ts";
 import { purgeState, requestPurge, runningPurge } from "../purges/purges.ts";
 import { presentProject } from "./projects.ts";
 import * as queries from "./queries.ts";
@@ -34,6 +35,16 @@ export const projects: Handlers<"projects"> = {
     return show(ctx, target);
   },
 
+  async maintenance(ctx, { body }) {
+    const { key, slug: target, maintenance_since } = ctx.project;
+    const isSame = !body.on && maintenance_since === null;
+    ctx.note({ target, detail: { on: body.on }, silent: isSame });
+    if (body.on) await queries.startMaintenance(ctx.tx, key, body.message);
+    else await queries.endMaintenance(ctx.tx, key);
+    const shown = await show(ctx, target);
+    return { outcome: async (signal) => (isSame ? shown : onceServed(ctx, shown, signal)) };
+  },
+
   async delete(ctx, { params, query }) {
     const project = await lock(ctx, params.slug);
     if (query.purge) return purge(ctx, project);
@@ -57,6 +68,8 @@ export const projects: Handlers<"projects"> = {
   },
 };
 
+const edgesWithinMs = 15_000;
+
 type AnyContext = Pick<Context<"projects.get">, "caller" | "platform"> & {
   readonly tx: Db | Tx;
   readonly fail: (code: "not_found") => never;
@@ -74,6 +87,16 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   const found = await queries.selectProject(ctx.tx, org_id, slug);
   const locked = found && (await queries.lockProject(ctx.tx, { org_id, project_id: found.id }));
   return locked ?? ctx.fail("not_found");
+}
+
+/** The answer means that the next request is served by it; an edge that starts later reads the rows before it serves. */
+async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, signal: AbortSignal): Promise<T> {
+  if ((await edgesConfirm(ctx.platform.db, 0, "route_version")) === "no_edge") return shown;
+  if ((await awaitEdges(ctx.platform, { timeoutMs: edgesWithinMs, signal })) !== "behind") return shown;
+  return ctx.fail("edge_unavailable", {
+    error: "The change is stored, but an edge has not confirmed that it serves by it.",
+    hint: "It follows as soon as the edge answers again; `berth status` shows its state.",
+  });
 }
 
 /** Requests the purge in this transaction; the outcome is that the project is gone. */

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
+import { changedRoutes } from "../deployments/deployments.ts";
 import { lockProject } from "./projects.ts";
 
 let api: TestApi;
@@ -121,6 +122,33 @@ test("settings change what is given, null resets, and nothing given changes noth
     { slug: "x" },
   ]) {
     assert.equal((await put(body)).status, 400, JSON.stringify(body));
+  }
+});
+
+test("maintenance has a time and a text, changes the project's routes, and ends without a trace", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "maintained");
+  const id = String((await create(org.member, "shop")).body["id"]);
+  const put = async (body: unknown) => {
+    const { body: answer } = await api.call("PUT", "/v1/projects/shop/maintenance", { token: org.member, body });
+    return answer["maintenance"] as { since: string; message: string | null } | null;
+  };
+  const route = async () => {
+    const { projects } = await changedRoutes(db, null);
+    const [own] = projects.find(({ project_id }) => project_id === id)?.routes ?? [];
+    return { state: own?.state, notice: own?.notice };
+  };
+  const on = await put({ on: true, message: "  Back at five " });
+  assert.equal(on?.message, "Back at five");
+  assert.deepEqual(await route(), { state: "maintenance", notice: "Back at five" });
+  assert.deepEqual(await put({ on: true }), on, "a second call keeps both");
+  assert.equal((await put({ on: true, message: null }))?.message, null);
+  assert.deepEqual(await route(), { state: "maintenance", notice: undefined });
+  assert.equal(await put({ on: false }), null);
+  assert.deepEqual(await route(), { state: "empty", notice: undefined });
+  for (const body of [{}, { on: 1 }, { on: true, message: "two\nlines" }, { on: true, message: "x".repeat(301) }]) {
+    const { status } = await api.call("PUT", "/v1/projects/shop/maintenance", { token: org.member, body });
+    assert.equal(status, 400, JSON.stringify(body));
   }
 });
 

@@ -34,6 +34,8 @@ export function presentProject(
     state: row.deleted_at === null ? "active" : "deleted",
     url: addresses.appUrl(row.hostname),
     git: { ssh: addresses.gitSsh(orgSlug, row.slug), https: addresses.gitHttp(orgSlug, row.slug) },
+    maintenance:
+      row.maintenance_since === null ? null : { since: row.maintenance_since, message: row.maintenance_message },
     active_deployment: presentActive(row),
   };
 }

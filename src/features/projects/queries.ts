@@ -15,6 +15,8 @@ const columns = [
   "project.root",
   "project.watch",
   "project.replicas",
+  "project.maintenance_since",
+  "project.maintenance_message",
   "project.deploy_branch",
   "project.created_at",
   "project.updated_at",
@@ -38,7 +40,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "de
 
 // Written as text, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.root, p.watch, p.replicas, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.root, p.watch, p.replicas, p.maintenance_since, p.maintenance_message, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
 const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
@@ -133,6 +135,32 @@ export async function updateSettings(tx: Tx, orgId: string, id: string, settings
     .set({ ...settings, updated_at: sql`now()` })
     .where("org_id", "=", orgId)
     .where("id", "=", id)
+    .execute();
+}
+
+/** A page that is on already keeps its time, and its text unless another is given. */
+export async function startMaintenance(
+  tx: Tx,
+  { org_id, project_id }: ProjectKey,
+  message?: string | null,
+): Promise<void> {
+  await tx
+    .updateTable("project")
+    .set({
+      maintenance_since: sql`coalesce(maintenance_since, now())`,
+      ...(message === undefined ? {} : { maintenance_message: message }),
+    })
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .execute();
+}
+
+export async function endMaintenance(tx: Tx, { org_id, project_id }: ProjectKey): Promise<void> {
+  await tx
+    .updateTable("project")
+    .set({ maintenance_since: null, maintenance_message: null })
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
     .execute();
 }
 

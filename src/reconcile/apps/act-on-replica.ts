@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { recordCrash } from "../../features/activity/activity.ts";
 import {
+  awaitEdges,
   markCrashed,
   markKept,
   markReady,
@@ -10,7 +11,6 @@ import {
   type WorkloadRow,
 } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
-import { awaitEdges } from "../edge/await-edges.ts";
 import type { Platform } from "../platform.ts";
 import { probeHealth } from "../probe-health.ts";
 import { recordInstance, startReplica } from "../start-replica.ts";

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isCalled } from "../../features/cron/cron.ts";
 import {
+  awaitEdges,
   hasOpenRequests,
   markDraining,
   markStopped,
@@ -8,7 +9,6 @@ import {
   workloadRows,
   type WorkloadRow,
 } from "../../features/deployments/deployments.ts";
-import { awaitEdges } from "../edge/await-edges.ts";
 import type { Platform } from "../platform.ts";
 import { desiredReplicas, isForGood } from "./apps-rules.ts";
 import { outputOf } from "./output-of.ts";

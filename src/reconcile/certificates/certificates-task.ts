@@ -20,13 +20,13 @@ import {
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
+import { awaitEdges } from "../../features/deployments/deployments.ts";
 import type { CertificateIssuer, ChallengePublisher, OrderOutcome } from "../../ports/certificate-issuer.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
-import { awaitEdges } from "../edge/await-edges.ts";
 import { checkName } from "./check-name.ts";
 import { followSuggestions } from "./follow-suggestions.ts";
 

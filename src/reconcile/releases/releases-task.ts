@@ -2,6 +2,7 @@ import { isOfBuild } from "../../contract/states.ts";
 import { interrupted } from "../../features/builds/builds.ts";
 import { importCrons } from "../../features/cron/cron.ts";
 import {
+  awaitEdges,
   activate,
   endSwitch,
   failDeployment,
@@ -21,7 +22,6 @@ import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../s
 import type { Tx } from "../../store/database.ts";
 import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
-import { awaitEdges } from "../edge/await-edges.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
 import { edgeUnavailable, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
@@ -148,6 +148,7 @@ async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promi
 async function announce(release: Release): Promise<void> {
   const { platform, deployment, lease, log } = release;
   log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
+  if (deployment.in_maintenance) log.detail("Visitors get the maintenance page until you run: berth maintenance off");
   await log.flush();
   // A push moves its branch by itself. Whoever sends the next change of an upload's files finds it where it belongs.
   if (deployment.trigger === "upload")

@@ -9,6 +9,7 @@ import { Page, Section } from "../../ui/page.tsx";
 import { fieldProblem, Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
 import { DeleteProject } from "./delete-project.tsx";
+import { Maintenance } from "./maintenance.tsx";
 import { SourceSettings } from "./source-settings.tsx";
 
 export function SettingsPage() {
@@ -18,6 +19,7 @@ export function SettingsPage() {
       {(data) => (
         <Page title="Settings">
           <Overrides key={data.updated_at} project={data} />
+          {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
           <Danger project={data} />
         </Page>

@@ -1,6 +1,8 @@
-import { edgesConfirm, nextRouteVersion, type Confirmed } from "../../features/deployments/deployments.ts";
+import type { Db } from "../../store/database.ts";
 import { createSignal } from "../../store/signal.ts";
-import type { Platform } from "../platform.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import { edgesConfirm, type Confirmed } from "./edges.ts";
+import { nextRouteVersion } from "./routes.ts";
 
 export interface AwaitEdges {
   readonly timeoutMs: number;
@@ -14,7 +16,7 @@ export interface AwaitEdges {
  * own before it reads the rows: one that is not smaller has read them.
  */
 export async function awaitEdges(
-  { db, wakeups }: Pick<Platform, "db" | "wakeups">,
+  { db, wakeups }: { readonly db: Db; readonly wakeups: Pick<Wakeups, "on" | "send"> },
   { timeoutMs, signal, of = "route_version" }: AwaitEdges,
 ): Promise<"confirmed" | "behind" | "no_edge"> {
   const reports = createSignal(wakeups, ["edges"]);
