@@ -36,9 +36,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
       dir: paths.buildEngine,
       parts,
       nodeBin: process.execPath,
-      // All builds share the engine and its control group.
-      memoryBytes: mibToBytes(config.buildMemoryMib) * config.concurrentBuilds,
-      processes: config.buildProcesses * config.concurrentBuilds,
+      ...{ memoryBytes: mibToBytes(config.buildMemoryMib), processes: config.buildProcesses },
       cacheBytes: mibToBytes(config.imageMib),
       ...(config.caFile === null ? {} : { caFile: config.caFile }),
     },
@@ -47,6 +45,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
     privateRegistries: config.privateRegistries,
     packageEnv: packages.env,
     certificates: config.caFile !== null && existsSync(config.caFile) ? readFileSync(config.caFile) : null,
+    diskFloorBytes: mibToBytes(config.diskFloorMib),
     maxSourceBytes: mibToBytes(config.treeMib),
     maxImageBytes: mibToBytes(config.imageMib),
   });

@@ -13,6 +13,8 @@ export interface Builder {
   images(projectId: string): Promise<readonly string[]>;
   /** What a project's images and caches take on disk, in bytes. Reads all of them, so ask rarely. Null when that took too long. */
   diskBytes(projectId: string): Promise<number | null>;
+  /** Whether the disk that keeps images has too little space for a build. */
+  isShortOfSpace(): Promise<boolean>;
   /** Throws away what builds of the project kept for the next one. */
   clearCaches(projectId: string): Promise<void>;
 }

@@ -37,6 +37,11 @@ export interface Runtime {
   removeImage(image: ProjectImage): Promise<void>;
   /** The TCP ports that living instances of a workload listen on, to tell why nobody reaches one; empty when that cannot be seen. */
   listening(workloadId: string): Promise<readonly ListeningPort[]>;
+  /**
+   * Runs the check that an instance's image brings (`HEALTHCHECK` of a Dockerfile) once, inside of the instance and as the application.
+   * Resolves with `none` where the image brings no check.
+   */
+  checkHealth(instance: InstanceKey): Promise<OwnCheck>;
   /** CPU, memory and process counts of living instances. */
   measure(workloadId: string): Promise<readonly InstanceUsage[]>;
   /**
@@ -133,6 +138,11 @@ export interface InstanceExit {
   readonly out_of_memory: boolean;
   readonly at: Date;
 }
+
+export type OwnCheck =
+  | { readonly outcome: "none" | "healthy" }
+  /** `detail` completes a sentence that begins with the check's name. */
+  | { readonly outcome: "failed"; readonly detail: string };
 
 export interface ListeningPort {
   readonly port: number;

@@ -1,12 +1,12 @@
 import { get } from "node:http";
-import type { InstanceAddress } from "../ports/runtime.ts";
+import type { InstanceAddress, InstanceKey, Runtime } from "../ports/runtime.ts";
 
 /** What one request to an application found. */
 export type ProbeResult =
   | { readonly outcome: "healthy" }
   | { readonly outcome: "refused" }
   | { readonly outcome: "timeout" }
-  | { readonly outcome: "broken"; readonly detail: string }
+  | { readonly outcome: "broken" | "check_failed"; readonly detail: string }
   | { readonly outcome: "status"; readonly status: number };
 
 export interface Probe {
@@ -15,6 +15,18 @@ export interface Probe {
   /** Null: any answer below 500 will do. */
   readonly path: string | null;
   readonly timeoutMs: number;
+}
+
+/** Asks the application, and then, unless a health path replaces it, runs the check that its image brings. */
+export async function probeInstance(
+  runtime: Pick<Runtime, "checkHealth">,
+  instance: InstanceKey,
+  probe: Probe,
+): Promise<ProbeResult> {
+  const found = await probeHealth(probe);
+  if (found.outcome !== "healthy" || probe.path !== null) return found;
+  const own = await runtime.checkHealth(instance);
+  return own.outcome === "failed" ? { outcome: "check_failed", detail: own.detail } : found;
 }
 
 /** Asks the application once, over a connection of its own, without following redirects. */

@@ -199,7 +199,7 @@ class WrittenCgroups implements Cgroups {
   async remove(id: string): Promise<void> {
     // A group can be removed only when its last process is reaped, which takes a moment after a kill.
     for (let attempt = 0; attempt < 50; attempt += 1) {
-      if (this.#hierarchies.map((hierarchy) => tryRemove(join(hierarchy.root, id))).every(Boolean)) return;
+      if (this.#hierarchies.map((hierarchy) => tryRemoveTree(join(hierarchy.root, id))).every(Boolean)) return;
       this.kill(id);
       await sleep(20);
     }
@@ -226,11 +226,7 @@ class WrittenCgroups implements Cgroups {
   }
 
   #killMembers(id: string): void {
-    for (const hierarchy of this.#hierarchies) {
-      for (const pid of readText(join(hierarchy.root, id, "cgroup.procs")).split("\n")) {
-        if (pid !== "") tryKill(Number(pid));
-      }
-    }
+    for (const hierarchy of this.#hierarchies) killIn(join(hierarchy.root, id));
   }
 }
 
@@ -271,6 +267,26 @@ function tryRemove(folder: string): boolean {
   } catch {
     return !existsSync(folder);
   }
+}
+
+/** With the groups that a container engine made below it. */
+function tryRemoveTree(folder: string): boolean {
+  if (tryRemove(folder)) return true;
+  for (const name of foldersIn(folder)) tryRemoveTree(join(folder, name));
+  return tryRemove(folder);
+}
+
+function foldersIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  } catch {
+    return [];
+  }
+}
+
+function killIn(folder: string): void {
+  for (const pid of readText(join(folder, "cgroup.procs")).split("\n")) if (pid !== "") tryKill(Number(pid));
+  for (const name of foldersIn(folder)) killIn(join(folder, name));
 }
 
 function tryKill(pid: number): void {

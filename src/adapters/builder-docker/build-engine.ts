@@ -1,6 +1,4 @@
-import { createHash } from "node:crypto";
 import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
 import { start, systemPath } from "../../kit/exec.ts";
@@ -8,10 +6,10 @@ import { runFolder, removeRunFolder } from "../../kit/run-folder.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import { until } from "../../kit/until.ts";
 import { trustedCertificates } from "../../sandbox/certificates.ts";
-import { openCgroups } from "../../sandbox/cgroups.ts";
 import { probeNetwork } from "../../sandbox/probe-network.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import type { SandboxParts } from "../../sandbox/sandbox.ts";
+import { openBuildGroups, type BuildGroups } from "./build-groups.ts";
 import { addressesOf } from "./registry-access.ts";
 
 export interface BuildEngineOptions {
@@ -19,7 +17,7 @@ export interface BuildEngineOptions {
   readonly dir: string;
   readonly parts: SandboxParts;
   readonly nodeBin: string;
-  /** For all builds together. */
+  /** For each build, and for what belongs to none. */
   readonly memoryBytes: number;
   readonly processes: number;
   /** How much of layers and package caches stays between builds. */
@@ -34,8 +32,8 @@ export interface BuildEngine {
   readonly socket: string;
   /** Where its files are. */
   readonly dataRoot: string;
-  /** Processor time of all builds so far; undefined where it cannot be measured. */
-  cpuSeconds(): number | undefined;
+  /** The control groups of its builds. */
+  readonly groups: BuildGroups;
   /** Resolves when it has ended, by itself or by `stop`. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
@@ -44,7 +42,7 @@ export interface BuildEngine {
 /**
  * Starts dockerd for builds alone, in namespaces of its own: what a Dockerfile's `FROM`, `ADD` and `RUN` reach is what a sandbox's
  * commands reach (the internet, not this machine, its other networks or a cloud's metadata), its mounts and processes end with it, and
- * all commands of Dockerfiles together stay in one control group.
+ * the commands of each build stay in a control group.
  */
 export async function startBuildEngine(
   options: BuildEngineOptions,
@@ -59,13 +57,17 @@ export async function startBuildEngine(
   );
   if (found.driver.mode !== "veth") throw new Error(`builds have no network of their own: ${found.reason}`);
   const network = await found.driver.open(engineId, { kind: "egress" });
-  const groups = openCgroups(`berth-builds-${createHash("sha256").update(dir).digest("hex").slice(0, 8)}`);
-  const { memoryBytes, processes } = options;
-  const [groupFile] = groups.open(engineId, { memoryBytes, processes, cpus: availableParallelism() });
+  const groups = openBuildGroups(dir, options);
   const sockets = runFolder(dir);
   const socket = join(sockets, "docker.sock");
-  writeSettings(options, { socket, group: groupFile, resolvers });
-  const child = startIn(options, [parts.setpriv ?? "setpriv", "--pdeathsig", "KILL", ...network.prefix, ...namespaces]);
+  writeSettings(options, { socket, group: groups.parent, resolvers });
+  const child = startIn({ ...options, binDir: groups.binDir }, [
+    parts.setpriv ?? "setpriv",
+    "--pdeathsig",
+    "KILL",
+    ...network.prefix,
+    ...namespaces,
+  ]);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
   const api = openDockerApi(socket);
   const stop = async () => {
@@ -75,15 +77,14 @@ export async function startBuildEngine(
     await ended;
     await found.driver.close(engineId);
     await found.driver.dismantle();
-    await groups.remove(engineId);
-    groups.dismantle();
+    await groups.close();
     removeRunFolder(dir);
   };
   if (!(await answers(api, ended))) {
     await stop();
     throw new Error(`the engine for builds did not start: ${readFileSync(join(dir, "log"), "utf8").slice(-1000)}`);
   }
-  return { api, socket, dataRoot: dataRootOf(dir), ended, stop, cpuSeconds: () => groups.usage(engineId)?.cpuSeconds };
+  return { api, socket, dataRoot: dataRootOf(dir), ended, stop, groups };
 }
 
 const dataRootOf = (dir: string): string => join(dir, "data");
@@ -91,7 +92,10 @@ const engineId = "engine";
 const stopMs = 10_000;
 const namespaces = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
-function startIn({ dir, caFile }: BuildEngineOptions, [file = "", ...args]: readonly string[]) {
+function startIn(
+  { dir, caFile, binDir }: BuildEngineOptions & Pick<BuildGroups, "binDir">,
+  [file = "", ...args]: readonly string[],
+) {
   const certificates = trustedCertificates(dir, caFile);
   const log = openSync(join(dir, "log"), "w", 0o600);
   const script = [join(import.meta.dirname, "build-engine.sh"), join(dir, "resolv.conf")];
@@ -99,7 +103,11 @@ function startIn({ dir, caFile }: BuildEngineOptions, [file = "", ...args]: read
   const child = start(
     { file, args: [...args, "/bin/sh", ...script, "/bin/sh", "-c", 'exec "$@" >&3 2>&3', "sh", ...engine] },
     {
-      env: { PATH: systemPath, HOME: dir, ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }) },
+      env: {
+        PATH: `${binDir}:${systemPath}`,
+        HOME: dir,
+        ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }),
+      },
       fds: [log],
     },
   );
@@ -126,7 +134,7 @@ function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group,
     ...{ "deprecated-key-path": join(dir, "key.json"), hosts: [`unix://${socket}`], "log-level": "warn" },
     ...{ dns: resolvers.addresses, bip: insideBridge, icc: false, "userland-proxy": false },
     "exec-opts": ["native.cgroupdriver=cgroupfs"],
-    ...(group === undefined ? {} : { "cgroup-parent": cgroupParent(group) }),
+    ...(group === undefined ? {} : { "cgroup-parent": group }),
     builder: {
       gc: { enabled: true, defaultKeepStorage: `${Math.round(cacheBytes / 1024 / 1024)}MB` },
       Entitlements: { "network-host": false, "security-insecure": false },
@@ -137,13 +145,6 @@ function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group,
 
 // In the range that only Berth's sandboxes use, so that it hides no network of the operator's.
 const insideBridge = "10.127.255.1/24";
-
-/** The group's path below the mounted hierarchy, which engines want. */
-function cgroupParent(file: string): string {
-  const [, path = ""] =
-    /^\/sys\/fs\/cgroup(?:\/(?:memory|pids|cpu|cpuacct|cpu,cpuacct))?(\/.*)\/cgroup\.procs$/.exec(file) ?? [];
-  return path;
-}
 
 function answers(api: DockerApi, ended: Promise<void>): Promise<true | undefined> {
   const stop = new AbortController();

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { limitTime } from "../../building/time-limit.ts";
@@ -38,6 +38,7 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     build: (request) => build({ options, runEngine, keeper, scopesDir }, request),
     images: async (id) => (await imagesOf(runEngine, id)).map(({ Id }) => Id),
     diskBytes: (id) => diskBytes(runEngine, id),
+    isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
     clearCaches: (id) => forgetCacheScope(scopesDir, id),
     settle: async () => {},
     async close() {
@@ -107,6 +108,20 @@ function imagesOf(api: DockerApi, projectId: string): Promise<readonly ListedIma
   const filters = { label: [`${imageLabels.project}=${projectId}`] };
   return api.call<readonly ListedImage[]>({ path: "/images/json", query: { filters } });
 }
+
+/** False when the engine does not answer: a build then ends with that. */
+async function isShortOfSpace(api: DockerApi, floorBytes: number): Promise<boolean> {
+  const folder = await api.call<{ readonly DockerRootDir: string }>({ path: "/info" }).then(
+    ({ DockerRootDir }) => DockerRootDir,
+    () => undefined,
+  );
+  if (folder === undefined) return false;
+  const { bavail, bsize, files, ffree } = await statfs(folder);
+  return bavail * bsize < floorBytes || (files > 0 && ffree / files < inodesFloor);
+}
+
+// As for the data folder.
+const inodesFloor = 0.02;
 
 /** What only one of its images has, and once what they share with each other or with other projects. */
 async function diskBytes(api: DockerApi, projectId: string): Promise<number> {

@@ -7,20 +7,42 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
+import { drawCases } from "../../../test/support/draw-cases.ts";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { newId } from "../../kit/ids.ts";
 import { until } from "../../kit/until.ts";
 import { attempt, imageOf, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
+import { createDockerBuilder } from "./docker-builder.ts";
 import { layerArchive } from "./layer-archive.ts";
 import { findImage } from "./move-image.ts";
-import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
+import { makeTestDockerBuilder, type FurtherImage, type TestDockerBuilder } from "./test-docker-builder.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+
+/** Sources without a Dockerfile, and what their image says. */
+const applications: Readonly<Record<FurtherImage, { readonly kind: string; readonly files: SourceFiles }>> = {
+  python: {
+    kind: "python",
+    files: {
+      "requirements.txt": "idna==3.10\n",
+      Procfile: "web: python app.py\n",
+      "app.py": 'import idna\nprint("said by", idna.encode("bücher.example").decode())\n',
+    },
+  },
+  golang: {
+    kind: "go",
+    files: {
+      "go.mod": "module example.com/app\n\ngo 1.19\n",
+      "main.go": 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("said by", "xn--bcher-kva.example") }\n',
+    },
+  },
+};
+const languages = drawCases(Object.keys(applications) as FurtherImage[], 1);
 
 describe("Dockerfiles", { skip: withoutDocker }, () => {
   let test: TestDockerBuilder;
   before(async () => {
-    test = await makeTestDockerBuilder();
+    test = await makeTestDockerBuilder({ further: languages });
   });
   after(() => test.close());
 
@@ -134,6 +156,33 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     imageOf((await lines("RUN echo neighbour")).outcome);
   });
 
+  it("each build has the memory that is its own, whatever its neighbours have and its Dockerfile says", async () => {
+    const take = (count: number) => `RUN dd if=/dev/zero of=/dev/null bs=${count}M count=1`;
+    const own = (mib: number) => ({
+      processes: 512,
+      timeoutMs: 600_000,
+      silenceMs: 300_000,
+      memoryBytes: mib * 1024 ** 2,
+    });
+    const [small, large] = await Promise.all([
+      failureOf(lines(take(300), { limits: own(200) })),
+      lines(take(301), { limits: own(500), project_id: newId("prj") }),
+    ]);
+    assert.equal(small.code, "build_out_of_memory");
+    assert.match(small.summary, /a build has 200 MiB/);
+    imageOf(large.outcome);
+    // A command that hides whose it is has the limits of one build, the engine's usual ones.
+    const hidden = lines(`ENV BERTH_CACHE_SCOPE=0123\n${take(1300)}`, { limits: own(4000) });
+    assert.equal((await failureOf(hidden)).code, "build_out_of_memory");
+  });
+
+  it("knows when the disk of the engine that runs images is short of space", async () => {
+    assert.equal(await test.builder.isShortOfSpace(), false);
+    const full = await createDockerBuilder({ ...test.options, diskFloorBytes: Number.MAX_SAFE_INTEGER });
+    assert.equal(await full.isShortOfSpace(), true);
+    await full.close();
+  });
+
   it("an image is given without the layers that are there already, and each that goes is what its digest says", async () => {
     const { api, dir } = test.runEngine;
     const image = await findImage(api, test.images.debian);
@@ -157,6 +206,15 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.equal((await pending).outcome.outcome, "cancelled");
     assert.ok(await until(() => !isRunning("sleep 8642") || undefined, { timeoutMs: guardMs }));
   });
+
+  for (const language of languages)
+    it(`${language}: a source without a Dockerfile is installed, built and started by the image's own command`, async () => {
+      const { kind, files } = applications[language];
+      const image = imageOf((await build(files)).outcome);
+      assert.equal(image.kind, kind);
+      const said = await runIn(test, image.image_ref, ["/bin/sh", "-c", image.web_command ?? "false"]);
+      assert.equal(said.trim(), "said by xn--bcher-kva.example");
+    });
 
   it("a Node.js application without a Dockerfile is installed and built, and what the build left decides how it starts", async () => {
     const files = {

@@ -48,7 +48,7 @@ function stepFailure({ limits }: Judged, { instruction, step, text }: FailedVert
   if (exitCode === killed)
     return new BuildRefused("build_out_of_memory", {
       stage: named.stage,
-      summary: `\`${instruction}\` was killed: builds have ${memory} of memory together.`,
+      summary: `\`${instruction}\` was killed: a build has ${memory} of memory.`,
     });
   const code = classify(named, text);
   const how = `ended with exit code ${exitCode}`;

@@ -88,5 +88,8 @@ function remarkOnImage(log: BuildLog, { Config }: EngineImage, port: number | un
     log.detail(`EXPOSE: requests go to port ${port}, unless the project or berth.json sets another`);
   const check = Config.Healthcheck?.Test ?? [];
   if (check.length > 0 && check[0] !== "NONE")
-    log.detail("HEALTHCHECK is not run: Berth asks the health path of the project, see `berth scale --help`");
+    log.detail("HEALTHCHECK decides when a replica is healthy, unless the project or berth.json sets a health path");
+  const user = (Config.User ?? "").split(":")[0] ?? "";
+  if (!["", "0", "root"].includes(user))
+    log.detail(`USER ${user}: the process runs under a number of the project's own`);
 }

@@ -12,6 +12,7 @@ export interface EngineImage {
   readonly Config: {
     readonly Entrypoint: readonly string[] | null;
     readonly Cmd: readonly string[] | null;
+    readonly User?: string;
     readonly Healthcheck?: { readonly Test?: readonly string[] };
     readonly ExposedPorts?: Readonly<Record<string, unknown>>;
   };

@@ -17,6 +17,8 @@ export interface DockerBuilderOptions {
   readonly packageEnv: Readonly<Record<string, string>>;
   /** Certificates (PEM) that generated steps trust; null: those of the parent image. */
   readonly certificates: Buffer | null;
+  /** With less free space on the disk of the engine that runs images there are no builds. */
+  readonly diskFloorBytes: number;
   readonly maxSourceBytes: number;
   readonly maxImageBytes: number;
 }

@@ -8,6 +8,7 @@ import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { watchBuild } from "./build-watch.ts";
 import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
 import { loginFor } from "./registry-access.ts";
+import { scopeArgument } from "./read-dockerfile.ts";
 import { BuildKitFailed, runBuild } from "./run-build.ts";
 import { createVertexLog } from "./vertex-log.ts";
 
@@ -26,7 +27,8 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   const { request, log, time } = run;
   const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
   const progress = createVertexLog(log, generated?.steps ?? []);
-  const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: engine.cpuSeconds });
+  const group = engine.groups.open(args[scopeArgument] ?? scope, request.limits);
+  const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: group.cpuSeconds });
   const tar = start({
     file: "tar",
     args: ["-C", folder, "--owner=0", "--group=0", "--numeric-owner", "-cf", "-", "."],
@@ -55,6 +57,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   } finally {
     watch.stop();
     tar.kill("SIGKILL");
+    await group.remove();
   }
 }
 

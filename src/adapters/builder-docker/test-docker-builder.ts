@@ -10,25 +10,35 @@ import { createDockerBuilder, type DockerBuilder, type DockerBuilderOptions } fr
 /** A builder with engines of its own, for tests. */
 export interface TestDockerBuilder {
   readonly builder: DockerBuilder;
+  readonly options: DockerBuilderOptions;
   readonly runEngine: TestEngine;
   /** The names of our images, which Dockerfiles of tests start from. */
   readonly images: Readonly<Record<"debian" | "node", string>>;
   close(): Promise<void>;
 }
 
+/** Languages whose parent images only some tests need: each takes a while to make. */
+export type FurtherImage = "python" | "golang";
+
 /** Makes a real builder with two real engines and images of this machine's Debian packages. */
 export async function makeTestDockerBuilder({
   caFile,
+  further = [],
   ...changes
-}: Partial<DockerBuilderOptions> & { readonly caFile?: string } = {}): Promise<TestDockerBuilder> {
+}: Partial<DockerBuilderOptions> & {
+  readonly caFile?: string;
+  readonly further?: readonly FurtherImage[];
+} = {}): Promise<TestDockerBuilder> {
   const runEngine = await startTestEngine();
   const images = {
     debian: await provideImage(runEngine.socket, "debian"),
     node: await provideImage(runEngine.socket, "node"),
   };
+  const made = new Map<FurtherImage, string>();
+  for (const name of further) made.set(name, await provideImage(runEngine.socket, name));
   const root = await mkdtemp(join(tmpdir(), "berth-docker-builder-"));
   const program = (name: string) => findProgram(name);
-  const builder = await createDockerBuilder({
+  const options: DockerBuilderOptions = {
     runSocket: runEngine.socket,
     buildsDir: join(root, "builds"),
     engine: {
@@ -40,17 +50,22 @@ export async function makeTestDockerBuilder({
         ...{ setpriv: program("setpriv"), nft: program("nft"), ip: program("ip") },
       },
     },
-    parents: { node: images.node, python: "python:3.11", go: "golang:1.19", plain: images.debian },
+    parents: {
+      ...{ node: images.node, plain: images.debian },
+      ...{ python: made.get("python") ?? "python:3.11", go: made.get("golang") ?? "golang:1.19" },
+    },
     ...{ sharedImages: [], privateRegistries: [], packageEnv: {}, certificates: null },
+    diskFloorBytes: 1024 ** 2,
     ...{ maxSourceBytes: 256 * 1024 ** 2, maxImageBytes: 1024 ** 3 },
     ...changes,
-  });
+  };
+  const builder = await createDockerBuilder(options);
   const close = async () => {
     await builder.close();
     await runEngine.close();
     await rm(root, { recursive: true, force: true });
   };
-  return { builder, runEngine, images, close };
+  return { builder, options, runEngine, images, close };
 }
 
 function findProgram(name: string): string | null {

@@ -67,6 +67,8 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
     diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
+    // Images lie on the data folder's disk, which the platform watches.
+    isShortOfSpace: async () => false,
     clearCaches: (id) => trash.discard(join(options.cachesDir, id)),
     settle: async () => {
       await upkeep.all();

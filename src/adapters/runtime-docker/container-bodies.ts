@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { certificateVariables } from "../../sandbox/certificates.ts";
 import type { InstanceKey, LocalService, Terminal, Workload } from "../../ports/runtime.ts";
-import type { OpenedImage } from "./image-trees.ts";
+import type { AppTree, OpenedImage } from "./image-trees.ts";
 
 /** By these labels the runtime finds what it made: rows come and go, containers say themselves what they are. */
 export const labels = {
@@ -14,6 +14,7 @@ export const labels = {
   image: "berth.image",
   port: "berth.port",
   started: "berth.started_at",
+  check: "berth.check",
 } as const;
 
 export type ContainerRole = "app" | "network" | "once" | "tree";
@@ -62,8 +63,8 @@ export interface AppContainer {
   readonly labels: Readonly<Record<string, string>>;
   /** The container whose network it shares. */
   readonly network: string;
-  /** The folder with the private layer; null: the application's folder is read-only. */
-  readonly appDir: string | null;
+  /** With the private layer as its folder; null: the application's folder is read-only. */
+  readonly tree: AppTree | null;
   readonly storageDir: string;
   readonly certificates: string | null;
   readonly processors: number;
@@ -86,10 +87,10 @@ export function appBody(app: AppContainer): object {
     User: `${uid}:${uid}`,
     WorkingDir: image.workingDir,
     Env: Object.entries(environment(app)).map(([name, value]) => `${name}=${value}`),
-    Labels: app.labels,
+    Labels: { ...app.labels, ...(image.check === null ? {} : { [labels.check]: JSON.stringify(image.check) }) },
     ...(app.command === null ? {} : { Entrypoint: ["/bin/sh", "-c"], Cmd: [app.command] }),
     ...(app.terminal === undefined ? {} : { Tty: true, OpenStdin: true, StdinOnce: true }),
-    // Berth probes by itself; a probe of the engine's would run as the application.
+    // Berth runs the image's check while it waits for a replica; the engine would run it for as long as the replica lives.
     Healthcheck: { Test: ["NONE"] },
     HostConfig: {
       ...hardened,
@@ -102,7 +103,8 @@ export function appBody(app: AppContainer): object {
       },
       Mounts: [
         bind(app.storageDir, "/storage", workload.storage_access === "read_only"),
-        ...(app.appDir === null ? [] : [bind(app.appDir, image.workingDir, false)]),
+        ...(app.tree === null ? [] : [bind(app.tree.folder, image.workingDir, false)]),
+        ...(app.tree?.passwd ? [bind(app.tree.passwd, "/etc/passwd", true)] : []),
         ...(app.certificates === null ? [] : [bind(app.certificates, certificatesInside, true)]),
       ],
       PidsLimit: workload.limits.processes,
@@ -111,6 +113,7 @@ export function appBody(app: AppContainer): object {
       NanoCpus: Math.round(Math.min(workload.limits.cpus, app.processors) * 1e9),
       LogConfig: { Type: "json-file", Config: { "max-size": `${logFileMib}m`, "max-file": "2" } },
       ...(app.terminal === undefined ? {} : { ConsoleSize: [app.terminal.size.rows, app.terminal.size.columns] }),
+      ...(app.tree?.group ? { GroupAdd: [String(app.tree.group)] } : {}),
       ...(app.ociRuntime === null ? {} : { Runtime: app.ociRuntime }),
     },
   };

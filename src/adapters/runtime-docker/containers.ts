@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
 import { processIds } from "../../kit/processes.ts";
 import { behindWrappers, readProcessTree, type TreeProcess } from "../../kit/process-tree.ts";
@@ -5,6 +6,8 @@ import type { Instance, InstanceExit, InstanceKey } from "../../ports/runtime.ts
 import { labels, type ContainerRole } from "./container-bodies.ts";
 import { OutputLog } from "./output-log.ts";
 import type { DockerContext } from "./settings.ts";
+
+const { signals } = constants;
 
 /** A container as the engine lists it. */
 export interface ListedContainer {
@@ -16,13 +19,19 @@ export interface ListedContainer {
   } | null;
 }
 
-interface ContainerDetails {
+export interface ContainerDetails {
+  readonly Id: string;
   readonly State: {
     readonly Running: boolean;
     readonly Pid: number;
     readonly ExitCode: number;
     readonly OOMKilled: boolean;
     readonly FinishedAt: string;
+  };
+  readonly Config: {
+    readonly Labels: Readonly<Record<string, string>>;
+    /** As the image names it. */
+    readonly StopSignal?: string;
   };
 }
 
@@ -105,27 +114,39 @@ export async function removeContainer(api: DockerApi, idOrName: string): Promise
 }
 
 /**
- * SIGTERM to the application's main process, up to `graceMs`, then SIGKILL to everything in the container. The engine would signal the init
+ * The image's STOPSIGNAL, else SIGTERM, to the application's main process, up to `graceMs`, then SIGKILL to everything in the container. The engine would signal the init
  * process, which passes it on to a shell in front of the application; that would end at once and take the application with it.
  */
 export async function endContainer(api: DockerApi, id: string, graceMs: number): Promise<void> {
   const details = await unlessStatus(readContainer(api, id), 404);
   if (!details?.State.Running) return;
   if (graceMs > 0) {
-    askToEnd(details.State.Pid);
+    askToEnd(details.State.Pid, stopSignal(details.Config.StopSignal));
     if (await hasEnded(api, id, graceMs)) return;
   }
   await unlessStatus(api.call({ method: "POST", path: `/containers/${id}/kill` }), 404, 409);
   if (!(await hasEnded(api, id, 10_000))) throw new Error(`the container ${id.slice(0, 12)} does not end`);
 }
 
-function askToEnd(init: number): void {
+/** The signal that STOPSIGNAL names as Docker reads it: `SIGQUIT`, `quit`, `3` or `SIGRTMIN+3`. */
+export function stopSignal(name = ""): number {
+  const word = name.toUpperCase().replace(/^SIG/, "");
+  const [, base, distance = "0"] = /^(RTMIN|RTMAX)(?:([+-]\d+))?$/.exec(word) ?? [];
+  const number = base === undefined ? Number(word || Number.NaN) : realTime[base as "RTMIN"] + Number(distance);
+  const known = (signals as Readonly<Record<string, number>>)[`SIG${word}`];
+  return known ?? (Number.isInteger(number) && number > 0 && number <= realTime.RTMAX ? number : signals.SIGTERM);
+}
+
+// As programs see them: the C library keeps the first two of the kernel's.
+const realTime = { RTMIN: 34, RTMAX: 64 };
+
+function askToEnd(init: number, signal: number): void {
   const tree = readProcessTree();
   const targets = tree.childrenOf(init).flatMap((main) => behindWrappers(tree, main));
   // Where the container's processes are not this machine's, as with gVisor, its init process passes the signal on.
   for (const pid of targets.length > 0 ? targets.map((target) => target.pid) : [init]) {
     try {
-      process.kill(pid, "SIGTERM");
+      process.kill(pid, signal);
     } catch {
       // It has ended by itself.
     }

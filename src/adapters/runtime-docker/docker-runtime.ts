@@ -14,6 +14,7 @@ import type {
   InstanceUsage,
   ListeningPort,
   OutputChunk,
+  OwnCheck,
   ProjectImage,
   ReplicaStart,
   Runtime,
@@ -40,6 +41,7 @@ import {
 import { describeEngine, readEngineFacts } from "./engine-facts.ts";
 import { commandOf, removeImage } from "./image-trees.ts";
 import { OutputLog } from "./output-log.ts";
+import { runOwnCheck } from "./own-check.ts";
 import { openPrivateFolders } from "./private-folders.ts";
 import { createProjectNetworks } from "./project-networks.ts";
 import { removeStored } from "./remove-stored.ts";
@@ -181,6 +183,11 @@ class Containers implements DockerRuntime {
     const user = users.find((each) => isRunning(each) && each.Labels[labels.project] === image.project_id);
     if (user) throw new Error(`the image is in use by ${keyOf(user).workload_id}`);
     await removeImage(this.#parts, image);
+  }
+
+  async checkHealth(key: InstanceKey): Promise<OwnCheck> {
+    const { api, tag } = this.#parts;
+    return runOwnCheck(api, await readContainer(api, containerName(tag, key)));
   }
 
   async measure(workloadId: string): Promise<readonly InstanceUsage[]> {

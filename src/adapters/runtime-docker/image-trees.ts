@@ -1,12 +1,14 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
-import { chmod, mkdtemp, rename, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
+import { DockerRefused, unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
 import { runOk } from "../../kit/exec.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
 import type { ProjectImage, Workload } from "../../ports/runtime.ts";
+import { accountsOf } from "./accounts.ts";
 import { labels } from "./container-bodies.ts";
+import { checkOf, type ImageCheck, type ImageHealthcheck } from "./own-check.ts";
 import { uidOf, type DockerContext } from "./settings.ts";
 
 export interface OpenedImage {
@@ -16,6 +18,10 @@ export interface OpenedImage {
   readonly workingDir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly volumes: readonly string[];
+  /** The words of its HEALTHCHECK and how long that may take; null when it has none. */
+  readonly check: ImageCheck | null;
+  /** Its USER. */
+  readonly user: string;
 }
 
 interface ImageDetails {
@@ -25,6 +31,9 @@ interface ImageDetails {
     readonly WorkingDir: string;
     readonly Env: readonly string[] | null;
     readonly Volumes: Readonly<Record<string, object>> | null;
+    readonly Healthcheck?: ImageHealthcheck;
+    readonly Shell?: readonly string[];
+    readonly User?: string;
   };
 }
 
@@ -44,6 +53,8 @@ export async function openImage({ api }: DockerContext, workload: ProjectImage):
     workingDir: config.WorkingDir === "" ? "/" : config.WorkingDir,
     env: Object.fromEntries(env) as Record<string, string>,
     volumes: Object.keys(config.Volumes ?? {}),
+    check: checkOf(config.Healthcheck, config.Shell),
+    user: config.User ?? "",
   };
 }
 
@@ -58,6 +69,14 @@ export function commandOf({ manifest }: OpenedImage, { process, image_ref }: Wor
 const treeOf = ({ options }: DockerContext, { project_id, image_ref }: ProjectImage): string =>
   join(options.stateDir, "trees", project_id, image_ref.replace(/^sha256:/, ""));
 
+/** The application's folder, as it was built, and its users. */
+export interface AppTree {
+  readonly folder: string;
+  /** Its /etc/passwd; null where the image has none. */
+  readonly passwd: string | null;
+  readonly group: number | null;
+}
+
 /**
  * The application's folder out of an image, once an image, as the project's user: below it the private layers of its instances lie. The
  * engine's own layers would belong to root, and where they are is the engine's secret. Null where the image has no such folder.
@@ -65,22 +84,32 @@ const treeOf = ({ options }: DockerContext, { project_id, image_ref }: ProjectIm
 export async function appTree(
   context: DockerContext,
   workload: Workload,
-  { workingDir, id }: OpenedImage,
-): Promise<string | null> {
+  { workingDir, id, user }: OpenedImage,
+): Promise<AppTree | null> {
   if (workingDir === "/") return null;
   const tree = treeOf(context, workload);
   await context.runExclusive(tree, async () => {
-    if (!existsSync(tree)) await makeTree(context, tree, { id, workingDir, uid: uidOf(context.options, workload) });
+    const source = { id, workingDir, user, uid: uidOf(context.options, workload) };
+    if (!existsSync(tree)) await makeTree(context, tree, source);
   });
-  return tree;
+  const accounts = await readFile(groupFile(tree), "utf8").catch(() => null);
+  if (accounts === null) return { folder: tree, passwd: null, group: null };
+  return { folder: tree, passwd: passwdFile(tree), group: JSON.parse(accounts) as number | null };
 }
 
-async function makeTree(context: DockerContext, tree: string, source: Omit<Unpacking, "draft">): Promise<void> {
+const passwdFile = (tree: string): string => `${tree}.passwd`;
+const groupFile = (tree: string): string => `${tree}.group`;
+
+async function makeTree(
+  context: DockerContext,
+  tree: string,
+  source: Omit<Unpacking, "draft" | "tree">,
+): Promise<void> {
   const parent = dirname(tree);
   mkdirSync(parent, { recursive: true, mode: 0o711 });
   const draft = await mkdtemp(join(parent, "new-"));
   try {
-    await unpack(context, { ...source, draft });
+    await unpack(context, { ...source, draft, tree });
     await chmod(draft, 0o755);
     await rename(draft, tree);
   } finally {
@@ -92,11 +121,14 @@ interface Unpacking {
   readonly id: string;
   readonly workingDir: string;
   readonly draft: string;
+  readonly tree: string;
   readonly uid: number;
+  readonly user: string;
 }
 
 /** tar runs as the project's user, who then owns every file and can write nowhere else. */
-async function unpack({ api, tag, engine }: DockerContext, { id, workingDir, draft, uid }: Unpacking): Promise<void> {
+async function unpack({ api, tag, engine }: DockerContext, unpacking: Unpacking): Promise<void> {
+  const { id, workingDir, draft, uid } = unpacking;
   const owner = (await engine()).firstUid + uid;
   await runOk({ file: "chown", args: [`${owner}:${owner}`, draft] });
   const body = { Image: id, Cmd: ["-"], Labels: { [labels.runtime]: tag, [labels.role]: "tree" } };
@@ -106,9 +138,20 @@ async function unpack({ api, tag, engine }: DockerContext, { id, workingDir, dra
     const stdin = await api.stream({ path, query: { path: workingDir }, timeoutMs: 0 });
     const args = ["-x", "--no-same-owner", "--strip-components=1", "-f", "-"];
     await runOk({ file: "tar", args }, { cwd: draft, uid: owner, gid: owner, stdin, timeoutMs: 600_000 });
+    await writeAccounts(api, path, unpacking);
   } finally {
     await api.call({ method: "DELETE", path: `/containers/${container}`, query: { force: true, v: true } });
   }
+}
+
+async function writeAccounts(api: DockerApi, path: string, { tree, user, uid }: Unpacking): Promise<void> {
+  const stdin = await unlessStatus(api.stream({ path, query: { path: "/etc/passwd" }, timeoutMs: 0 }), 404);
+  if (stdin === undefined) return;
+  const { stdout } = await runOk({ file: "tar", args: ["-x", "--to-stdout", "-f", "-"] }, { stdin });
+  const { passwd, group } = accountsOf(stdout, user, uid);
+  // `runOk` reads each byte as one character.
+  await writeFile(passwdFile(tree), passwd, { mode: 0o644, encoding: "latin1" });
+  await writeFile(groupFile(tree), JSON.stringify(group));
 }
 
 /** Deletes an image and its tree; throws while a container that runs uses it. */
@@ -121,7 +164,8 @@ export async function removeImage(context: DockerContext, image: ProjectImage): 
     const path = `/images/${image.image_ref}`;
     await unlessStatus(context.api.call({ method: "DELETE", path, query: { force: true } }), 404);
   }
-  rmSync(treeOf(context, image), { recursive: true, force: true });
+  const tree = treeOf(context, image);
+  for (const path of [tree, passwdFile(tree), groupFile(tree)]) rmSync(path, { recursive: true, force: true });
 }
 
 /** The image of the containers that hold networks: nothing but a place to mount the host's programs on. */

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
 import type { OneOffCommand, OneOffResult, Terminal, TerminalSize, Workload } from "../../ports/runtime.ts";
 import { readExit } from "./containers.ts";
+import { readFrames } from "./read-frames.ts";
 import { removeContainers, startContainers, type DockerParts } from "./start-instance.ts";
 
 /** Runs one command of the workload's image to its end, in a container that lives no longer than this process. */
@@ -110,20 +110,4 @@ async function passOutput(api: DockerParts["api"], id: string, onChunk: (chunk: 
     passed -= chunk.length - rest.length;
     if (rest.length > 0) onChunk(rest);
   });
-}
-
-const headBytes = 8;
-
-/** The engine sends what a container wrote in frames: a byte for the stream, three empty ones, the length in four, and the bytes. */
-async function readFrames(output: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<void> {
-  let pending = Buffer.alloc(0);
-  for await (const part of output as AsyncIterable<Buffer>) {
-    pending = Buffer.concat([pending, part]);
-    while (pending.length >= headBytes) {
-      const end = headBytes + pending.readUInt32BE(4);
-      if (pending.length < end) break;
-      onChunk(pending.subarray(headBytes, end));
-      pending = pending.subarray(end);
-    }
-  }
 }

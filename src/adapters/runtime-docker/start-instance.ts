@@ -3,7 +3,7 @@ import { until } from "../../kit/until.ts";
 import type { InstanceKey, Terminal, Workload } from "../../ports/runtime.ts";
 import { appBody, labelsOf, networkBody, type ContainerRole } from "./container-bodies.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
-import { appTree, emptyImage, openImage, type OpenedImage } from "./image-trees.ts";
+import { appTree, emptyImage, openImage, type AppTree, type OpenedImage } from "./image-trees.ts";
 import type { PrivateFolders } from "./private-folders.ts";
 import type { ProjectNetworks } from "./project-networks.ts";
 import { containerName, makeStorage, uidOf, type DockerContext } from "./settings.ts";
@@ -36,14 +36,14 @@ export async function startContainers(parts: DockerParts, run: Run): Promise<Sta
   const image = await openImage(parts, run.workload);
   const command = run.command(image);
   try {
-    const [network, appDir, storageDir, engine] = await Promise.all([
+    const [network, tree, storageDir, engine] = await Promise.all([
       startNetwork(parts, run, name),
       openFolder(parts, run, { name, image }),
       makeStorage(parts, run.workload),
       parts.engine(),
     ]);
     const body = appBody({
-      ...{ workload: run.workload, image, command, network, appDir, storageDir },
+      ...{ workload: run.workload, image, command, network, tree, storageDir },
       uid: uidOf(parts.options, run.workload),
       labels: labelsOf(parts.tag, run.role, run.workload, run.key),
       certificates: parts.certificates,
@@ -68,11 +68,11 @@ async function openFolder(
   parts: DockerParts,
   { workload }: Run,
   { name, image }: { readonly name: string; readonly image: OpenedImage },
-): Promise<string | null> {
+): Promise<AppTree | null> {
   const tree = await appTree(parts, workload, image);
   if (tree === null || !parts.folders.isAvailable) return null;
   const owner = (await parts.engine()).firstUid + uidOf(parts.options, workload);
-  return parts.folders.open(name, tree, owner);
+  return { ...tree, folder: await parts.folders.open(name, tree.folder, owner) };
 }
 
 /** Answers its id once it forwards to the services that the application may need at once. */

@@ -13,6 +13,8 @@ export interface TestContainers extends RuntimeFixture {
   readonly engine: TestEngine;
   readonly runtime: DockerRuntime;
   readonly root: string;
+  /** An image of one server file whose configuration has this besides, such as `User`. */
+  makeConfigured(projectId: string, server: string, config: Readonly<Record<string, unknown>>): Promise<string>;
   reopen(more?: Partial<DockerRuntimeOptions>): Promise<DockerRuntime>;
 }
 
@@ -40,6 +42,12 @@ export async function makeContainers(
     ...{ engine, root, runtime: await open(), reopen: open },
     makeImage: (projectId, files, web_command, processes = {}) =>
       commitImage(engine, { base, projectId, files }, { web_command, processes }),
+    makeConfigured: (projectId, server, config) =>
+      commitImage(
+        engine,
+        { base, projectId, files: { "server.js": server }, config },
+        { web_command: "exec node server.js", processes: {} },
+      ),
     async close() {
       for (const runtime of runtimes.splice(0)) {
         for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
@@ -56,12 +64,13 @@ interface Source {
   readonly base: string;
   readonly projectId: string;
   readonly files: Readonly<Record<string, string>>;
+  readonly config?: Readonly<Record<string, unknown>>;
 }
 
 /** The files as root's in /app, as a Dockerfile's COPY leaves them. */
 async function commitImage(
   { api }: TestEngine,
-  { base, projectId, files }: Source,
+  { base, projectId, files, config: more = {} }: Source,
   commands: Pick<ContainerManifest, "web_command" | "processes">,
 ): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "berth-image-"));
@@ -76,7 +85,7 @@ async function commitImage(
     rmSync(tar);
     const manifest = { format: 1, kind: "node", uses_own_command: false, release_command: null, ...commands };
     const labels = { [imageLabels.project]: projectId, [imageLabels.manifest]: JSON.stringify(manifest) };
-    const config = { WorkingDir: "/app", Env: ["PATH=/usr/local/bin:/bin:/usr/bin"], Labels: labels };
+    const config = { WorkingDir: "/app", Env: ["PATH=/usr/local/bin:/bin:/usr/bin"], Labels: labels, ...more };
     const { Id: id } = await api.call<{ Id: string }>({
       ...{ method: "POST", path: "/commit", query: { container }, body: config },
     });

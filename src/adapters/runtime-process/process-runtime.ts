@@ -7,6 +7,7 @@ import type {
   ListeningPort,
   MissingPart,
   OutputChunk,
+  OwnCheck,
   ProjectImage,
   ReplicaStart,
   Runtime,
@@ -189,6 +190,11 @@ class SandboxedProcesses implements ProcessRuntime {
     // An application may have closed its folders to its own user.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
     await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
+  }
+
+  /** A release folder brings no check. */
+  async checkHealth(): Promise<OwnCheck> {
+    return { outcome: "none" };
   }
 
   async limitStorage({ project_id, project_number }: StorageOwner, bytes: number): Promise<number | null> {

@@ -12,7 +12,7 @@ import {
 } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Platform } from "../platform.ts";
-import { probeHealth } from "../probe-health.ts";
+import { probeInstance } from "../probe-health.ts";
 import { recordInstance, startReplica } from "../start-replica.ts";
 import { workloadOf } from "../workload.ts";
 import { crashOf, type ReplicaAction } from "./apps-rules.ts";
@@ -78,14 +78,15 @@ async function admit(replica: Replica, instance: Instance, signal: AbortSignal):
 
 /** A running replica gets traffic as soon as it answers as its health check demands. */
 async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance, signal: AbortSignal): Promise<void> {
-  const { platform, workload } = replica;
+  const { platform, workload, ordinal } = replica;
   if (address === null) return;
   const timeoutMs = Math.min(platform.settings.health.timeoutMs, probeTimeoutMs);
   const probe = { address, hostname: workload.hostname, path: workload.health_path, timeoutMs };
   const endMs = performance.now() + healthyWithinMs;
   for (let pauseMs = firstPauseMs; performance.now() < endMs; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
     if (signal.aborted) return;
-    if ((await probeHealth(probe)).outcome === "healthy") {
+    const key = { workload_id: workload.id, ordinal, attempt };
+    if ((await probeInstance(platform.ports.runtime, key, probe)).outcome === "healthy") {
       await markReady(platform.db, { ...keyOf(replica), attempt });
       return platform.wakeups.send(platform.db, "edge");
     }

@@ -38,11 +38,13 @@ const failed: BuildOutcome = {
 function taskWith(
   build: (request: BuildRequest) => Promise<BuildOutcome>,
   files: Readonly<Record<string, string>> = {},
+  isShortOfSpace = async () => false,
 ) {
   const { db, vault, wakeups, clock } = api.platform;
   const { appUrl } = api.platform.addresses;
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
-  const builder: Pick<Builder, "build"> = {
+  const builder: Pick<Builder, "build" | "isShortOfSpace"> = {
+    isShortOfSpace,
     build: (request) => {
       request.onLine("-----> Building");
       return build(request);
@@ -141,6 +143,23 @@ for (const origin of ["push", "redeploy"] as const) {
     assert.deepEqual([await outcomeOf(id), builds], [["failed", "build_failed"], 1]);
   });
 }
+
+test("a short disk of images refuses a build before it begins, and ends one that runs", async () => {
+  const refused = await queued({ origin: "redeploy" });
+  const notBuilt = () => assert.fail("it was built");
+  const full = taskWith(notBuilt, {}, async () => true);
+  await full.run(never);
+  await full.settle?.();
+  assert.deepEqual(await outcomeOf(refused), ["failed", "storage_full"]);
+  const ended = await queued({ origin: "redeploy" });
+  let looks = 0;
+  const untilAborted = ({ signal }: BuildRequest) =>
+    new Promise<BuildOutcome>((resolve) => signal.addEventListener("abort", () => resolve({ outcome: "cancelled" })));
+  const filling = taskWith(untilAborted, {}, async () => (looks += 1) > 1);
+  await filling.run(never);
+  await filling.settle?.();
+  assert.deepEqual(await outcomeOf(ended), ["failed", "storage_full"]);
+});
 
 test("a redeploy whose control plane ended is built once more, and not a third time", async () => {
   const lost = { origin: "redeploy", status: "running", lease_owner: "dead" } as const;

@@ -11,7 +11,7 @@ type Project = { readonly org_id: string; readonly project_id: string };
  */
 export async function whyNoRoom(platform: Platform, { org_id, project_id }: Project): Promise<Failure | undefined> {
   const { db, ports, settings } = platform;
-  if ((await ports.dataDisk.observe()).is_short) return storageFull;
+  if (await isShort(ports)) return storageFull;
   const { use, limits } = await diskUseOf(db, { org_id, project_id }, settings.disk);
   if ((use.images_bytes ?? 0) <= limits.images_bytes) return undefined;
   await ports.builder.clearCaches(project_id);
@@ -21,13 +21,17 @@ export async function whyNoRoom(platform: Platform, { org_id, project_id }: Proj
   return { stage: "build", code: "disk_limit_reached", summary: error, hint, log_tail: [] };
 }
 
+async function isShort({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">): Promise<boolean> {
+  return (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
+}
+
 /** A signal that also aborts when the disk gets short of space, which `isShort` tells apart from the reasons of `signal`. */
 export function abortWhenShort(platform: Platform, signal: AbortSignal) {
   const short = new AbortController();
   const linked = linkSignals(signal, short.signal);
   const timer = setInterval(() => {
-    platform.ports.dataDisk.observe().then(
-      ({ is_short }) => is_short && short.abort(new Error("the disk is short of space")),
+    isShort(platform.ports).then(
+      (found) => found && short.abort(new Error("the disk is short of space")),
       () => {},
     );
   }, 1000);

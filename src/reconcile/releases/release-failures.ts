@@ -17,6 +17,8 @@ const releaseFailures = {
     "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
   health_check_broken:
     "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
+  image_check_failed:
+    "Make the Dockerfile's HEALTHCHECK succeed as the project's user and with the port in PORT, or set a health path, which replaces it: `berth projects settings --health-path /healthz`.",
   project_deleted: "Undelete the project and deploy again.",
   org_suspended: "The platform's operator can enable the organization; then deploy again.",
   edge_unavailable: "Push again when the platform's status shows a running edge; ask its operator if that takes long.",
@@ -99,6 +101,12 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
         "health",
         "health_check_broken",
         `GET ${asked} broke off (${last.detail}) for ${seconds} s.`,
+      );
+    case "check_failed":
+      return releaseFailure(
+        "health",
+        "image_check_failed",
+        `The HEALTHCHECK of the image failed for ${seconds} s; the last one ${last.detail}`,
       );
     case "refused":
     case "healthy":

@@ -11,7 +11,7 @@ import {
 import type { Failure } from "../../ports/failure.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import type { BuildLog } from "../build-log.ts";
-import { probeHealth, type ProbeResult } from "../probe-health.ts";
+import { probeInstance, type ProbeResult } from "../probe-health.ts";
 import { startReplica } from "../start-replica.ts";
 import { workloadOf } from "../workload.ts";
 import { exitFailure, notServed, probeFailure, releaseFailure, whereItListens } from "./release-failures.ts";
@@ -166,12 +166,14 @@ async function probeReplica({ platform, deployment }: Release, replica: Released
 }
 
 async function probeWeb(
-  { settings }: Release["platform"],
-  { hostname, health_path: path }: Release["deployment"],
-  { host, port }: Released,
+  { settings, ports }: Release["platform"],
+  { id: deployment_id, hostname, health_path: path }: Release["deployment"],
+  { process, host, port, ordinal, attempt }: Released,
 ): Promise<ProbeResult> {
   if (host === null || port === null) return { outcome: "refused" };
-  return probeHealth({ address: { host, port }, hostname, path, timeoutMs: settings.health.timeoutMs });
+  const key = { workload_id: workloadId({ deployment_id, process }), ordinal, attempt };
+  const probe = { address: { host, port }, hostname, path, timeoutMs: settings.health.timeoutMs };
+  return probeInstance(ports.runtime, key, probe);
 }
 
 function steadyResult({ settings }: Release["platform"], { state, since_ms }: Released): ProbeResult {

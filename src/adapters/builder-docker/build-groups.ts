@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { delimiter, join } from "node:path";
+import { systemPath } from "../../kit/exec.ts";
+import { openCgroups } from "../../sandbox/cgroups.ts";
+import type { BuildLimits } from "../../ports/builder.ts";
+
+type Limits = Pick<BuildLimits, "memoryBytes" | "processes">;
+
+/** The control groups of an engine's builds. */
+export interface BuildGroups {
+  /** For the engine's settings; undefined where this machine has no control groups. */
+  readonly parent: string | undefined;
+  /** Goes before all other folders of the engine's PATH. */
+  readonly binDir: string;
+  /** The group of the build whose commands know the word `scope`. */
+  open(scope: string, limits: Limits): BuildGroup;
+  close(): Promise<void>;
+}
+
+export interface BuildGroup {
+  /** Processor time of the build's commands so far; undefined where it cannot be measured. */
+  cpuSeconds(): number | undefined;
+  remove(): Promise<void>;
+}
+
+/**
+ * BuildKit runs every command of every build in one control group and has no limits for a single build. It starts them by the program `runc`
+ * of its PATH: ours moves each into the group of its build, which it knows by the build argument that no other project's build knows.
+ * Commands without it share a group with the limits of one build.
+ */
+export function openBuildGroups(dir: string, limits: Limits): BuildGroups {
+  const groups = openCgroups(`berth-builds-${tagOf(dir).slice(0, 8)}`);
+  const places = join(dir, "groups");
+  const binDir = join(dir, "bin");
+  rmSync(places, { recursive: true, force: true });
+  for (const folder of [places, binDir]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const inGroup = ({ memoryBytes, processes }: Limits) => ({ memoryBytes, processes, cpus: availableParallelism() });
+  const [file] = groups.open(others, inGroup(limits));
+  const parent = file === undefined ? undefined : parentOf(file);
+  writeWrapper(binDir, { places, parent });
+  const used = new Set<string>();
+  return {
+    parent: parent === undefined ? undefined : `${parent}/${others}`,
+    binDir,
+    open(scope, own) {
+      const place = join(places, tagOf(scope).slice(0, 16));
+      // Few names, used again: runc leaves an empty folder of each in hierarchies that have no limits.
+      const name = freeName(used);
+      used.add(name);
+      groups.open(name, inGroup(own));
+      writeFileSync(place, name);
+      return {
+        cpuSeconds: () => groups.usage(name)?.cpuSeconds,
+        async remove() {
+          rmSync(place, { force: true });
+          await groups.remove(name);
+          used.delete(name);
+        },
+      };
+    },
+    async close() {
+      for (const name of [...used, others]) await groups.remove(name);
+      groups.dismantle();
+    },
+  };
+}
+
+const others = "others";
+const tagOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+function freeName(used: ReadonlySet<string>): string {
+  for (let number = 1; ; number += 1) if (!used.has(`build-${number}`)) return `build-${number}`;
+}
+
+/** The path of the groups' parent below the mounted hierarchy, which engines want. */
+function parentOf(file: string): string {
+  const [, path = ""] =
+    /^\/sys\/fs\/cgroup(?:\/(?:memory|pids|cpu|cpuacct|cpu,cpuacct))?(\/.*)\/[^/]+\/cgroup\.procs$/.exec(file) ?? [];
+  return path;
+}
+
+function writeWrapper(binDir: string, { places, parent }: { places: string; parent: string | undefined }): void {
+  const wrapper = join(binDir, "runc");
+  rmSync(wrapper, { force: true });
+  const folders = [
+    ...(process.env["PATH"] ?? "").split(delimiter),
+    ...systemPath.split(delimiter),
+    "/usr/sbin",
+    "/sbin",
+  ];
+  const runc = folders.map((folder) => join(folder, "runc")).find((path) => existsSync(path));
+  if (runc === undefined || parent === undefined) return;
+  const words = [join(import.meta.dirname, "runc.sh"), runc, places, parent, others];
+  writeFileSync(wrapper, `#!/bin/sh\nexec /bin/sh ${words.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  chmodSync(wrapper, 0o700);
+}

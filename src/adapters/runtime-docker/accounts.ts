@@ -1,0 +1,23 @@
+/** The users of an image, as its instances find them. */
+export interface Accounts {
+  /** The text of /etc/passwd. */
+  readonly passwd: string;
+  /** The group of the image's USER, whose files the application may read as that user could; null: none, or root's. */
+  readonly group: number | null;
+}
+
+/**
+ * The users of an image (`passwd`) with the project's user among them: under the name that USER gives, else as `app`. Without a name
+ * for it, `whoami`, Node's `os.userInfo()` and Python's `getpass.getuser()` fail.
+ */
+export function accountsOf(passwd: string, user: string, uid: number): Accounts {
+  const lines = passwd.split("\n").filter((line) => line.split(":").length >= 7);
+  const [who = "", group = ""] = user.split(":");
+  const fields = lines.map((line) => line.split(":")).find(([name, , number]) => name === who || number === who);
+  const isRoot = who === "" || who === "0" || fields?.[2] === "0";
+  const name = isRoot ? "app" : (fields?.[0] ?? (/^\d+$/.test(who) ? "app" : who));
+  const gid = /^\d+$/.test(group) ? Number(group) : Number(fields?.[3] ?? 0);
+  const own = [name, "x", uid, uid, "", "/home/app", fields?.[6] || "/bin/sh"].join(":");
+  const others = lines.filter((line) => !line.startsWith(`${name}:`));
+  return { passwd: `${[...others, own].join("\n")}\n`, group: isRoot || gid === 0 ? null : gid };
+}

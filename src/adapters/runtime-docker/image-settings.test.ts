@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { eventually, guardMs } from "../../../test/support/eventually.ts";
+import { readProcessFile } from "../../kit/processes.ts";
+import { readProcessTree } from "../../kit/process-tree.ts";
+import { until } from "../../kit/until.ts";
+import type { Instance, InstanceKey, Workload } from "../../ports/runtime.ts";
+import { accountsOf } from "./accounts.ts";
+import { stopSignal } from "./containers.ts";
+import { checkOf } from "./own-check.ts";
+import { makeContainers, type TestContainers } from "./test-containers.ts";
+
+const server = `
+const fs = require("node:fs");
+for (const name of ["SIGTERM", "SIGQUIT"]) process.on(name, () => { console.log("got " + name); process.exit(0); });
+require("node:http").createServer((request, response) => {
+  if (request.url === "/well") fs.writeFileSync("/tmp/well", "");
+  response.end(require("node:os").userInfo().username + " " + process.getuid() + " " + process.getgroups());
+}).listen(Number(process.env.PORT));`;
+
+describe("what an image says of itself", { skip: withoutDocker }, () => {
+  const project = { project_id: "prj_settings", project_number: 931 };
+  let fixture: TestContainers;
+  let count = 0;
+  before(async () => (fixture = await makeContainers()));
+  after(() => fixture.close());
+
+  async function start(config: Readonly<Record<string, unknown>>): Promise<Instance> {
+    const image_ref = await fixture.makeConfigured(project.project_id, server, config);
+    const limits = { memoryBytes: 128 * 1024 * 1024, processes: 48, cpus: 1 };
+    const id = `dep_settings${(count += 1)}`;
+    const workload: Workload = {
+      ...{ id, ...project, process: "web", image_ref, port: 3000, env: {}, limits, reach: [], storage_access: "open" },
+    };
+    const instance = await fixture.runtime.start(workload, { ordinal: 0, attempt: 1 });
+    assert.ok(await until(() => ask(instance).catch(() => undefined), { timeoutMs: guardMs }));
+    return instance;
+  }
+  const ask = ({ address }: Instance, path = "/") =>
+    fetch(`http://${address?.host}:${address?.port}${path}`).then((found) => found.text());
+  const check = (key: InstanceKey) => fixture.runtime.checkHealth(key);
+
+  it("HEALTHCHECK runs in the container, and what it says is in the outcome", async () => {
+    const Test = ["CMD-SHELL", "test -e /tmp/well || { echo not  well; exit 3; }"];
+    const instance = await start({ Healthcheck: { Test } });
+    assert.deepEqual(await check(instance), { outcome: "failed", detail: "ended with exit code 3: not well" });
+    await ask(instance, "/well");
+    assert.deepEqual(await check(instance), { outcome: "healthy" });
+    await fixture.runtime.stop(instance.workload_id, 1000);
+    assert.equal((await check(instance)).outcome, "failed");
+    const none = await start({});
+    assert.deepEqual(await check(none), { outcome: "none" });
+  });
+
+  it("a HEALTHCHECK that takes longer than it says is ended with what it started", async () => {
+    const words = ["CMD", "sh", "-c", "sleep 98765 & wait"];
+    const instance = await start({ Healthcheck: { Test: words, Timeout: 300e6 } });
+    assert.deepEqual(await check(instance), { outcome: "failed", detail: "did not end within 0.3 s" });
+    const sleeps = () =>
+      readProcessTree()
+        .descendantsOf(1)
+        .filter(({ name }) => name === "sleep");
+    const own = () => sleeps().filter(({ pid }) => commandLine(pid).includes("98765"));
+    await eventually(() => own().length === 0, "the check's processes end");
+  });
+
+  it("STOPSIGNAL is what ends the application", async () => {
+    for (const [StopSignal, words] of [
+      ["SIGQUIT", "got SIGQUIT"],
+      ["", "got SIGTERM"],
+    ] as const) {
+      const instance = await start({ StopSignal });
+      await fixture.runtime.stop(instance.workload_id, guardMs);
+      assert.deepEqual((await fixture.runtime.readOutput(instance, null)).lines, [words]);
+    }
+  });
+
+  it("the project's user has the name of USER and reads what that user's group may", async () => {
+    const [name, uid, groups] = (await ask(await start({ User: "1234:5678" }))).split(" ");
+    assert.deepEqual([name, uid], ["app", "20931"]);
+    assert.ok(groups?.split(",").includes("5678"), groups);
+    assert.match(await ask(await start({ User: "root" })), /^app 20931 (?:20931)?$/);
+  });
+});
+
+it("the names of signals are read as Docker reads them; what is none is SIGTERM", () => {
+  const read = ["SIGQUIT", "quit", "3", "SIGRTMIN+3", "RTMAX-1", "", "SIGNONSENSE", "4711"].map((name) =>
+    stopSignal(name),
+  );
+  assert.deepEqual(read, [3, 3, 3, 37, 63, 15, 15, 15]);
+});
+
+it("HEALTHCHECK is a line for the image's shell or a list of words; NONE is none", () => {
+  const timeoutMs = 30_000;
+  assert.deepEqual(checkOf({ Test: ["CMD-SHELL", "a b"] }), { words: ["/bin/sh", "-c", "a b"], timeoutMs });
+  assert.deepEqual(checkOf({ Test: ["CMD-SHELL", "a"], Timeout: 1e9 }, ["/bin/bash", "-c"]), {
+    ...{ words: ["/bin/bash", "-c", "a"], timeoutMs: 1000 },
+  });
+  assert.deepEqual(checkOf({ Test: ["CMD", "a", "b"] }), { words: ["a", "b"], timeoutMs });
+  for (const none of [undefined, {}, { Test: ["NONE"] }, { Test: [] }]) assert.equal(checkOf(none), null);
+});
+
+it("the project's user takes the name and the group of the image's USER, and is `app` where that is root", () => {
+  const passwd = "root:x:0:0:root:/root:/bin/sh\nnode:x:1000:1001::/home/node:/bin/bash\n";
+  const root = "root:x:0:0:root:/root:/bin/sh\n";
+  const node = `${root}node:x:20001:20001::/home/app:/bin/bash\n`;
+  for (const user of ["node", "1000", "node:staff"])
+    assert.deepEqual(accountsOf(passwd, user, 20_001), { passwd: node, group: 1001 }, user);
+  for (const user of ["", "root", "0:0"])
+    assert.deepEqual(accountsOf(passwd, user, 20_001), {
+      ...{ passwd: `${passwd}app:x:20001:20001::/home/app:/bin/sh\n`, group: null },
+    });
+  assert.equal(accountsOf("", "4000:0", 20_001).passwd, "app:x:20001:20001::/home/app:/bin/sh\n");
+});
+
+function commandLine(pid: number): string {
+  return readProcessFile(pid, "cmdline");
+}

@@ -1,0 +1,89 @@
+import type { DockerApi } from "../../kit/docker-api.ts";
+import { readProcessTree } from "../../kit/process-tree.ts";
+import type { OwnCheck } from "../../ports/runtime.ts";
+import { labels } from "./container-bodies.ts";
+import type { ContainerDetails } from "./containers.ts";
+import { readFrames } from "./read-frames.ts";
+
+/** The HEALTHCHECK of an image as the engine keeps it. */
+export interface ImageHealthcheck {
+  /** `CMD` and words, `CMD-SHELL` and a line, or `NONE`. */
+  readonly Test?: readonly string[];
+  /** In nanoseconds; 0: the engine's default. */
+  readonly Timeout?: number;
+}
+
+export interface ImageCheck {
+  readonly words: readonly string[];
+  readonly timeoutMs: number;
+}
+
+/** What a HEALTHCHECK runs, and for how long at most; null when there is nothing to run. */
+export function checkOf(check: ImageHealthcheck | undefined, shell: readonly string[] = []): ImageCheck | null {
+  const [kind, ...words] = check?.Test ?? [];
+  if (words.length === 0 || (kind !== "CMD" && kind !== "CMD-SHELL")) return null;
+  const wholeMs = Math.ceil((check?.Timeout ?? 0) / 1e6);
+  return {
+    words: kind === "CMD" ? words : [...(shell.length > 0 ? shell : ["/bin/sh", "-c"]), ...words],
+    timeoutMs: wholeMs > 0 ? Math.min(wholeMs, longestMs) : longestMs,
+  };
+}
+
+// Docker's default.
+const longestMs = 30_000;
+const endEveryMs = 250;
+const keptBytes = 400;
+const keptChunks = 20;
+
+/** Runs the check of a container's image inside of it, with its user and limits, and ends it when it takes too long. */
+export async function runOwnCheck(api: DockerApi, container: ContainerDetails): Promise<OwnCheck> {
+  const written = container.Config.Labels[labels.check];
+  if (written === undefined) return { outcome: "none" };
+  if (!container.State.Running) return { outcome: "failed", detail: "was not run: the application has ended" };
+  const { words, timeoutMs } = JSON.parse(written) as ImageCheck;
+  const { Id: id } = await api.call<{ Id: string }>({
+    ...{ method: "POST", path: `/containers/${container.Id}/exec` },
+    body: { AttachStdout: true, AttachStderr: true, Cmd: words },
+  });
+  const output: Buffer[] = [];
+  let isLate = false;
+  // Again and again: on a busy machine the command may start after its time is over.
+  const end = () => {
+    isLate = true;
+    timer = setTimeout(end, endEveryMs);
+    void endCheck(api, id);
+  };
+  let timer = setTimeout(end, timeoutMs);
+  try {
+    const answer = await api.stream({ method: "POST", path: `/exec/${id}/start`, body: { Detach: false, Tty: false } });
+    await readFrames(answer, (chunk) => void (output.length < keptChunks && output.push(chunk.subarray(0, keptBytes))));
+  } finally {
+    clearTimeout(timer);
+  }
+  const { ExitCode: code } = await api.call<ExecDetails>({ path: `/exec/${id}/json` });
+  if (code === 0 && !isLate) return { outcome: "healthy" };
+  const how = isLate ? `did not end within ${timeoutMs / 1000} s` : `ended with exit code ${code}`;
+  const said = Buffer.concat(output).toString("utf8").trim().replaceAll(/\s+/g, " ").slice(0, keptBytes);
+  return { outcome: "failed", detail: said === "" ? how : `${how}: ${said}` };
+}
+
+interface ExecDetails {
+  readonly ExitCode: number | null;
+  /** As this machine counts it. */
+  readonly Pid: number;
+}
+
+/** The engine has no call that ends a command which it runs in a container. */
+async function endCheck(api: DockerApi, id: string): Promise<void> {
+  const { Pid: pid } = await api.call<ExecDetails>({ path: `/exec/${id}/json` }).catch(() => ({ Pid: 0 }));
+  if (pid <= 0) return;
+  const begun = readProcessTree().descendantsOf(pid);
+  // The command first: it would go on without what it waits for.
+  for (const each of [pid, ...begun.map((child) => child.pid)]) {
+    try {
+      process.kill(each, "SIGKILL");
+    } catch {
+      // It has ended already.
+    }
+  }
+}
