@@ -101,7 +101,7 @@ export async function importMinimalImage(api: DockerApi, changes: readonly strin
       method: "POST",
       path: "/images/create",
       query: { fromSrc: "-", changes: ["ENV PATH=/usr/local/bin:/bin:/usr/bin", ...changes].join("\n") },
-      body: createReadStream(tar),
+      ...{ body: createReadStream(tar), timeoutMs: guardMs },
     });
     await rm(tar);
     return answer.status;

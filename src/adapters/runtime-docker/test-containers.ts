@@ -81,13 +81,19 @@ async function commitImage(
     const create = { method: "POST", path: "/containers/create", body: { Image: base, Cmd: ["-"] } } as const;
     const { Id: container } = await api.call<{ Id: string }>(create);
     const body = createReadStream(tar);
-    await api.call({ method: "PUT", path: `/containers/${container}/archive`, query: { path: "/app" }, body });
+    await api.call({
+      method: "PUT",
+      path: `/containers/${container}/archive`,
+      query: { path: "/app" },
+      body,
+      timeoutMs: 0,
+    });
     rmSync(tar);
     const manifest = { format: 1, kind: "node", uses_own_command: false, release_command: null, ...commands };
     const labels = { [imageLabels.project]: projectId, [imageLabels.manifest]: JSON.stringify(manifest) };
     const config = { WorkingDir: "/app", Env: ["PATH=/usr/local/bin:/bin:/usr/bin"], Labels: labels, ...more };
     const { Id: id } = await api.call<{ Id: string }>({
-      ...{ method: "POST", path: "/commit", query: { container }, body: config },
+      ...{ method: "POST", path: "/commit", query: { container }, body: config, timeoutMs: 0 },
     });
     await api.call({ method: "DELETE", path: `/containers/${container}` });
     return id;
