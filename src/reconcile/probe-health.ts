@@ -17,18 +17,6 @@ export interface Probe {
   readonly timeoutMs: number;
 }
 
-/** Asks the application, and then, unless a health path replaces it, runs the check that its image brings. */
-export async function probeInstance(
-  runtime: Pick<Runtime, "checkHealth">,
-  instance: InstanceKey,
-  probe: Probe,
-): Promise<ProbeResult> {
-  const found = await probeHealth(probe);
-  if (found.outcome !== "healthy" || probe.path !== null) return found;
-  const own = await runtime.checkHealth(instance);
-  return own.outcome === "failed" ? { outcome: "check_failed", detail: own.detail } : found;
-}
-
 /** Asks the application once, over a connection of its own, without following redirects. */
 export function probeHealth(probe: Probe): Promise<ProbeResult> {
   return new Promise((resolve) => {
@@ -55,6 +43,18 @@ export function probeHealth(probe: Probe): Promise<ProbeResult> {
       end(unreachable ? { outcome: "refused" } : { outcome: "broken", detail: error.code ?? error.message });
     });
   });
+}
+
+/** Asks the application, and then, unless a health path replaces it, runs the check that its image brings. */
+export async function probeInstance(
+  runtime: Pick<Runtime, "checkHealth">,
+  instance: InstanceKey,
+  probe: Probe,
+): Promise<ProbeResult> {
+  const found = await probeHealth(probe);
+  if (found.outcome !== "healthy" || probe.path !== null) return found;
+  const own = await runtime.checkHealth(instance);
+  return own.outcome === "failed" ? { outcome: "check_failed", detail: own.detail } : found;
 }
 
 /** With a health path 200 to 399 is healthy; without one anything below 500. */

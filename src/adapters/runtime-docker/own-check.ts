@@ -18,17 +18,6 @@ export interface ImageCheck {
   readonly timeoutMs: number;
 }
 
-/** What a HEALTHCHECK runs, and for how long at most; null when there is nothing to run. */
-export function checkOf(check: ImageHealthcheck | undefined, shell: readonly string[] = []): ImageCheck | null {
-  const [kind, ...words] = check?.Test ?? [];
-  if (words.length === 0 || (kind !== "CMD" && kind !== "CMD-SHELL")) return null;
-  const wholeMs = Math.ceil((check?.Timeout ?? 0) / 1e6);
-  return {
-    words: kind === "CMD" ? words : [...(shell.length > 0 ? shell : ["/bin/sh", "-c"]), ...words],
-    timeoutMs: wholeMs > 0 ? Math.min(wholeMs, longestMs) : longestMs,
-  };
-}
-
 // Docker's default.
 const longestMs = 30_000;
 const endEveryMs = 250;
@@ -65,6 +54,17 @@ export async function runOwnCheck(api: DockerApi, container: ContainerDetails): 
   const how = isLate ? `did not end within ${timeoutMs / 1000} s` : `ended with exit code ${code}`;
   const said = Buffer.concat(output).toString("utf8").trim().replaceAll(/\s+/g, " ").slice(0, keptBytes);
   return { outcome: "failed", detail: said === "" ? how : `${how}: ${said}` };
+}
+
+/** What a HEALTHCHECK runs, and for how long at most; null when there is nothing to run. */
+export function checkOf(check: ImageHealthcheck | undefined, shell: readonly string[] = []): ImageCheck | null {
+  const [kind, ...words] = check?.Test ?? [];
+  if (words.length === 0 || (kind !== "CMD" && kind !== "CMD-SHELL")) return null;
+  const wholeMs = Math.ceil((check?.Timeout ?? 0) / 1e6);
+  return {
+    words: kind === "CMD" ? words : [...(shell.length > 0 ? shell : ["/bin/sh", "-c"]), ...words],
+    timeoutMs: wholeMs > 0 ? Math.min(wholeMs, longestMs) : longestMs,
+  };
 }
 
 interface ExecDetails {
