@@ -1,4 +1,14 @@
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, mkdirSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  mkdirSync,
+} from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,6 +19,7 @@ import { until } from "../../src/kit/until.ts";
 import { freePort } from "../support/free-port.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
 import { guardMs } from "../support/eventually.ts";
+import { keepNpmCode, lendNpmCode } from "../support/npm-code.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -68,6 +79,9 @@ export async function layGround(settings: Record<string, string> = {}, given?: s
 export async function startPlatform(settings: Record<string, string> = {}, place: Place = {}): Promise<TestPlatform> {
   const { dataDir, api, ports, env } = await layGround(settings, place.dataDir);
   const edge = ports.edge;
+  const toolsDir = join(dataDir, "toolchain", "builds");
+  // An ordinary user's folders are its own, and a folder that is not there is the platform's to make.
+  if (place.uid === undefined && existsSync(dataDir)) lendNpmCode(toolsDir);
   const bootHere = (changed = {}) =>
     boot({ ...env, ...changed }, api, place).catch((error: unknown) => abandon(dataDir, error));
   let process = await bootHere();
@@ -92,6 +106,7 @@ export async function startPlatform(settings: Record<string, string> = {}, place
       // What a killed control plane left behind is ended by one that finds it again.
       if (process.isOver()) process = await bootHere();
       await process.end("SIGINT");
+      if (place.uid === undefined) keepNpmCode(toolsDir);
       killProcesses(processesNaming(dataDir));
       // What has just ended may still be writing.
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });

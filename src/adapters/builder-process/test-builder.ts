@@ -2,6 +2,8 @@ import { existsSync, realpathSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { keepNpmCode, lendNpmCode } from "../../../test/support/npm-code.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 import { run, systemPath } from "../../kit/exec.ts";
 import { createSandbox } from "../../sandbox/sandbox.ts";
 import { until } from "../../kit/until.ts";
@@ -39,9 +41,11 @@ export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = 
     ...(caFile === undefined ? {} : { caFile }),
   });
   const options = { ...(await testOptions(root)), sandbox, ...changes };
+  lendNpmCode(options.toolsDir);
   const builder = await createProcessBuilder(options);
   const close = async () => {
     await builder.settle();
+    keepNpmCode(options.toolsDir);
     await sandbox.dismantle();
     await rm(root, { recursive: true, force: true });
   };
@@ -94,7 +98,7 @@ export async function visit(test: TestBuilder, image: Image, path = "/"): Promis
   const ended = run(ready.command, { ...ready.options, signal: stop.signal });
   try {
     const answer = await until(() => ask(`http://${ready.address?.host}:${ready.address?.port}${path}`), {
-      timeoutMs: 20_000,
+      timeoutMs: guardMs,
     });
     if (answer) return answer;
     stop.abort();
@@ -121,7 +125,7 @@ async function isRegistryReachable(): Promise<boolean> {
     HOME: tmpdir(),
     ...(caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile }),
   };
-  const result = await run({ file: npm, args: ["view", "is-number", "version"] }, { env, timeoutMs: 20_000 });
+  const result = await run({ file: npm, args: ["view", "is-number", "version"] }, { env, timeoutMs: guardMs });
   return result.exitCode === 0;
 }
 

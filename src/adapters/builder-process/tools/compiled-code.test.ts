@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { attempt } from "../../../ports/builder.suite.ts";
 import { makeTestBuilder, type TestBuilder } from "../test-builder.ts";
@@ -15,6 +16,8 @@ before(async () => (test = await makeTestBuilder()));
 after(() => test.close());
 
 it("gives npm's code, compiled by the platform alone, to every build after the first, and lets none change it", async () => {
+  // Other tests have lent theirs.
+  await rm(join(test.options.toolsDir, "compiled-code"), { recursive: true, force: true });
   await attempt(test.builder, files);
   await test.builder.settle();
   const { lines } = await attempt(test.builder, files);
