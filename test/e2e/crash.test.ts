@@ -53,7 +53,7 @@ for (const edge of drawEdges(random)) {
     });
     after(() => platform?.destroy());
 
-    for (const instant of drawCases(instants, 4, random)) {
+    for (const instant of drawCases(instants, 3, random)) {
       test(`killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`, async (t) => {
         const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
         await app.commit(appWith(instant.traits ?? {}));

@@ -76,7 +76,7 @@ describe("applications that their frameworks' own scaffolders make", { concurren
     for (const { dir } of made) rmSync(dir, { recursive: true, force: true });
   });
 
-  for (const scaffold of drawCases([...scaffolds, flask], 2)) {
+  for (const scaffold of drawCases([...scaffolds, flask], 1)) {
     const isPython = scaffold === flask;
     it(`${scaffold.slug} (${scaffold.command?.[0] ?? "its quickstart, from PyPI"})`, async (t) => {
       const reason = isPython ? await withoutPypi() : withoutNpm;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
+import { drawCases } from "../../../test/support/draw-cases.ts";
 import { attempt, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import type { BuilderFailureCode } from "../../detection/failures.ts";
@@ -81,7 +82,8 @@ const mistakes: readonly Mistake[] = [
   {
     code: "build_script_failed",
     when: "a Go program does not compile",
-    files: { "go.mod": "module x\n", "main.go": "package main\nfunc main() { nothing }\n" },
+    // Go reports it before it compiles its own runtime.
+    files: { "go.mod": "module x\n", "main.go": 'package main\nimport "nothing"\nfunc main() { nothing.Do() }\n' },
     says: /nothing/,
   },
   {
@@ -233,7 +235,7 @@ describe("every mistake has its code, its sentence and what to do", () => {
   });
   after(() => plain.close());
 
-  for (const mistake of mistakes) {
+  for (const mistake of drawCases(mistakes, 16)) {
     it(
       `${mistake.code}: ${mistake.when}`,
       { skip: mistake.needsRegistry === true ? withoutRegistry : false },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { access, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { drawCases } from "../../../test/support/draw-cases.ts";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import type { Image } from "../../ports/builder.ts";
 import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "./test-builder.ts";
@@ -59,101 +60,104 @@ const has = (path: string) =>
   );
 
 describe("Node applications", { skip: withoutRegistry }, () => {
-  it("are installed from the lock file and run", async () => {
-    const image = imageOf((await attempt(test.builder, nodeApp)).outcome);
-    assert.equal(image.web_command, "node app.js");
-    assert.deepEqual(await visit(test, image), { status: 200, text: `${process.version} true` });
-  });
+  const rules: Readonly<Record<string, () => Promise<void>>> = {
+    "are installed from the lock file and run": async () => {
+      const image = imageOf((await attempt(test.builder, nodeApp)).outcome);
+      assert.equal(image.web_command, "node app.js");
+      assert.deepEqual(await visit(test, image), { status: 200, text: `${process.version} true` });
+    },
 
-  it("are not installed again when only the source changed", async () => {
-    await attempt(test.builder, nodeApp);
-    const { outcome, lines } = await attempt(test.builder, { ...nodeApp, "app.js": `/* changed */${server}` });
-    assert.ok(
-      lines.some((line) => line.includes("nothing changed")),
-      lines.join("\n"),
-    );
-    assert.ok(!lines.some((line) => line.includes("npm ci")));
-    assert.equal((await visit(test, imageOf(outcome))).status, 200);
-  });
+    "are not installed again when only the source changed": async () => {
+      await attempt(test.builder, nodeApp);
+      const { outcome, lines } = await attempt(test.builder, { ...nodeApp, "app.js": `/* changed */${server}` });
+      assert.ok(
+        lines.some((line) => line.includes("nothing changed")),
+        lines.join("\n"),
+      );
+      assert.ok(!lines.some((line) => line.includes("npm ci")));
+      assert.equal((await visit(test, imageOf(outcome))).status, 200);
+    },
 
-  it("give the same image whether dependencies were installed or taken from an earlier build", async () => {
-    const first = imageOf((await attempt(test.builder, nodeApp, { project_id: "prj_same" })).outcome);
-    const second = imageOf((await attempt(test.builder, nodeApp, { project_id: "prj_same" })).outcome);
-    assert.equal(second.image_ref, first.image_ref);
-    assert.equal(second.size_bytes, first.size_bytes);
-  });
+    "give the same image whether dependencies were installed or taken from an earlier build": async () => {
+      const first = imageOf((await attempt(test.builder, nodeApp, { project_id: "prj_same" })).outcome);
+      const second = imageOf((await attempt(test.builder, nodeApp, { project_id: "prj_same" })).outcome);
+      assert.equal(second.image_ref, first.image_ref);
+      assert.equal(second.size_bytes, first.size_bytes);
+    },
 
-  it("have development dependencies for their build but not in the image, at the first build and later", async () => {
-    for (const comment of ["1", "2", "3"]) {
-      const { outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": comment });
-      const image = imageOf(outcome);
-      assert.equal((await visit(test, image)).text, "built");
-      assert.equal(await has(join(contentOf(image), "node_modules/is-number")), false);
-    }
-  });
+    "have development dependencies for their build but not in the image, at the first build and later": async () => {
+      for (const comment of ["1", "2", "3"]) {
+        const { outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": comment });
+        const image = imageOf(outcome);
+        assert.equal((await visit(test, image)).text, "built");
+        assert.equal(await has(join(contentOf(image), "node_modules/is-number")), false);
+      }
+    },
 
-  it("have all their dependencies again after a build that removed one", async () => {
-    const build = `require("is-number"); require("fs").rmSync("node_modules/is-number", { recursive: true });`;
-    const files = { ...serverOfBuilt, "build.js": `${build}\n${serverOfBuilt["build.js"]}` };
-    for (const comment of ["1", "2", "3"])
-      imageOf((await attempt(test.builder, { ...files, "note.txt": comment })).outcome);
-  });
+    "have all their dependencies again after a build that removed one": async () => {
+      const build = `require("is-number"); require("fs").rmSync("node_modules/is-number", { recursive: true });`;
+      const files = { ...serverOfBuilt, "build.js": `${build}\n${serverOfBuilt["build.js"]}` };
+      for (const comment of ["1", "2", "3"])
+        imageOf((await attempt(test.builder, { ...files, "note.txt": comment })).outcome);
+    },
 
-  it("find their dependencies as they were installed, whatever an earlier build wrote into them", async () => {
-    const build = `const file = "node_modules/is-number/index.js"; console.log("size", require("fs").statSync(file).size); require("fs").appendFileSync(file, "// more");`;
-    const files = { ...serverOfBuilt, "build.js": `${build}\n${serverOfBuilt["build.js"]}` };
-    const sizes: (string | undefined)[] = [];
-    for (const comment of ["1", "2", "3"]) {
-      const { lines } = await attempt(test.builder, { ...files, "note.txt": comment }, { project_id: "prj_written" });
-      sizes.push(lines.find((line) => /size \d+/.test(line)));
-      if (comment === "3")
-        assert.ok(
-          lines.some((line) => line.includes("nothing changed")),
-          lines.join("\n"),
-        );
-    }
-    assert.ok(sizes[0] !== undefined);
-    assert.deepEqual(sizes, [sizes[0], sizes[0], sizes[0]]);
-  });
+    "find their dependencies as they were installed, whatever an earlier build wrote into them": async () => {
+      const build = `const file = "node_modules/is-number/index.js"; console.log("size", require("fs").statSync(file).size); require("fs").appendFileSync(file, "// more");`;
+      const files = { ...serverOfBuilt, "build.js": `${build}\n${serverOfBuilt["build.js"]}` };
+      const sizes: (string | undefined)[] = [];
+      for (const comment of ["1", "2", "3"]) {
+        const { lines } = await attempt(test.builder, { ...files, "note.txt": comment }, { project_id: "prj_written" });
+        sizes.push(lines.find((line) => /size \d+/.test(line)));
+        if (comment === "3")
+          assert.ok(
+            lines.some((line) => line.includes("nothing changed")),
+            lines.join("\n"),
+          );
+      }
+      assert.ok(sizes[0] !== undefined);
+      assert.deepEqual(sizes, [sizes[0], sizes[0], sizes[0]]);
+    },
 
-  it("keep the caches of their build tools from build to build, and out of the image", async () => {
-    await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
-    const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });
-    assert.ok(
-      lines.some((line) => line.includes("cache: kept")),
-      lines.join("\n"),
-    );
-    assert.equal(await has(join(contentOf(imageOf(outcome)), "node_modules/.cache")), false);
-  });
+    "keep the caches of their build tools from build to build, and out of the image": async () => {
+      await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
+      const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });
+      assert.ok(
+        lines.some((line) => line.includes("cache: kept")),
+        lines.join("\n"),
+      );
+      assert.equal(await has(join(contentOf(imageOf(outcome)), "node_modules/.cache")), false);
+    },
 
-  it("that only build a site are served as static files, with index.html for unknown pages", async () => {
-    const image = imageOf((await attempt(test.builder, builtApp)).outcome);
-    assert.equal(image.kind, "static");
-    assert.deepEqual(await readdir(contentOf(image)), ["site", "static-server.mjs"]);
-    assert.deepEqual(await visit(test, image, "/some/page"), { status: 200, text: "built" });
-  });
+    "that only build a site are served as static files, with index.html for unknown pages": async () => {
+      const image = imageOf((await attempt(test.builder, builtApp)).outcome);
+      assert.equal(image.kind, "static");
+      assert.deepEqual(await readdir(contentOf(image)), ["site", "static-server.mjs"]);
+      assert.deepEqual(await visit(test, image, "/some/page"), { status: 200, text: "built" });
+    },
 
-  it("may be started by npm, which is there at run time", async () => {
-    const files = { ...nodeApp, Procfile: "web: npm start --silent" };
-    assert.equal((await visit(test, imageOf((await attempt(test.builder, files)).outcome))).status, 200);
-  });
+    "may be started by npm, which is there at run time": async () => {
+      const files = { ...nodeApp, Procfile: "web: npm start --silent" };
+      assert.equal((await visit(test, imageOf((await attempt(test.builder, files)).outcome))).status, 200);
+    },
 
-  it("without a lock file are installed all the same, with a note", async () => {
-    const { "package-lock.json": _, ...files } = nodeApp;
-    const { outcome, lines } = await attempt(test.builder, files);
-    assert.equal(outcome.outcome, "built");
-    assert.ok(lines.some((line) => line.includes("No lock file")));
-  });
+    "without a lock file are installed all the same, with a note": async () => {
+      const { "package-lock.json": _, ...files } = nodeApp;
+      const { outcome, lines } = await attempt(test.builder, files);
+      assert.equal(outcome.outcome, "built");
+      assert.ok(lines.some((line) => line.includes("No lock file")));
+    },
 
-  it("that declare no dependency need no install", async () => {
-    const files = {
-      "package.json": "{}",
-      "server.js": `require("http").createServer((q, s) => s.end("bare")).listen(process.env.PORT)`,
-    };
-    const { outcome, lines } = await attempt(test.builder, files);
-    assert.ok(!lines.some((line) => line.includes("Installing")));
-    assert.equal((await visit(test, imageOf(outcome))).text, "bare");
-  });
+    "that declare no dependency need no install": async () => {
+      const files = {
+        "package.json": "{}",
+        "server.js": `require("http").createServer((q, s) => s.end("bare")).listen(process.env.PORT)`,
+      };
+      const { outcome, lines } = await attempt(test.builder, files);
+      assert.ok(!lines.some((line) => line.includes("Installing")));
+      assert.equal((await visit(test, imageOf(outcome))).text, "bare");
+    },
+  };
+  for (const [name, rule] of drawCases(Object.entries(rules), 5)) it(name, rule);
 });
 
 describe("Python applications", { skip: withoutRegistry }, () => {
