@@ -18,6 +18,8 @@ export interface AuthenticatorOptions {
   readonly log: Log;
   readonly find: (text: string) => Promise<Authenticated | undefined>;
   readonly recordUse: (tokenId: string) => Promise<void>;
+  /** Milliseconds since 1970; left out, this machine's. */
+  readonly now?: () => number;
 }
 
 interface Remembered {
@@ -35,6 +37,7 @@ const useEveryMs = 60_000;
 /** Remembers tokens by their SHA-256. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const memory = new LRUCache<string, Remembered>({ max: mostTokens });
+  const now = options.now ?? Date.now;
   let generation = 0;
   const forget = () => {
     generation += 1;
@@ -45,7 +48,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const startedIn = generation;
     const found = await options.find(text);
     if (found === undefined) return undefined;
-    const fresh = remember(found);
+    const fresh = remember(found, now());
     // A change that arrived meanwhile may be newer than what was found.
     if (startedIn === generation) memory.set(key, fresh);
     return fresh;
@@ -54,7 +57,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     async authenticate(text) {
       const key = hash("sha256", text, "base64");
       const known = memory.get(key);
-      const nowMs = Date.now();
+      const nowMs = now();
       const age = options.wakeups.isListening() ? maxAgeMs.listening : maxAgeMs.deaf;
       const entry = known && nowMs - known.fetchedAtMs < age ? known : await look(text, key);
       if (entry === undefined || entry.expiresAtMs <= nowMs) return undefined;
@@ -66,10 +69,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 }
 
-function remember(found: Authenticated): Remembered {
+function remember(found: Authenticated, fetchedAtMs: number): Remembered {
   return {
     found,
-    fetchedAtMs: Date.now(),
+    fetchedAtMs,
     expiresAtMs: found.expires_at === null ? Infinity : Date.parse(found.expires_at),
     usedAtMs: found.last_used_at === null ? 0 : Date.parse(found.last_used_at),
   };
