@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { nodeEnv } from "../support/node-process.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
@@ -20,7 +21,7 @@ let calls = 0;
 before(async () => {
   platform = await startPlatform();
   home = mkdtempSync(join(tmpdir(), "berth-agent-"));
-  const env = { PATH: systemPath, HOME: home, BERTH_URL: platform.api, BERTH_TOKEN: platform.token };
+  const env = { ...nodeEnv, HOME: home, BERTH_URL: platform.api, BERTH_TOKEN: platform.token };
   agent = new Client({ name: "agent", version: "1" });
   await agent.connect(
     new StdioClientTransport({ command: process.execPath, args: [main, "mcp"], env, stderr: "ignore" }),

@@ -24,7 +24,7 @@ describe("local PostgreSQL instances of an ordinary user", { skip: missingPart |
       const env = { PATH: "/usr/bin:/bin", BERTH_TEST_PLAIN: plain };
       const result = await run(
         { file: node, args: ["--test", ...files] },
-        { uid: nobody, gid: nobody, env, timeoutMs: guardMs },
+        { uid: nobody, gid: nobody, env, timeoutMs: 2 * guardMs },
       );
       assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
     });

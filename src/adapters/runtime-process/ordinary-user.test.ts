@@ -48,7 +48,7 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
   };
   const runTests = async (command: Command, expected: Record<string, string> = {}) => {
     const env = { PATH: systemPath, HOME: home, TMPDIR: home, ...expected };
-    const result = await run(command, { env, timeoutMs: guardMs });
+    const result = await run(command, { env, timeoutMs: 2 * guardMs });
     assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
     assert.deepEqual(leftOver(), []);
   };
