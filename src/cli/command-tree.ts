@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { CommanderError, type Command } from "commander";
 import { usageError } from "./failures.ts";
 import { nearest } from "./nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
@@ -16,6 +16,7 @@ export interface CommandText {
 /** Adds a command, with its examples in its help. */
 export function addCommand(parent: Command, text: CommandText): Command {
   const command = parent.command(text.usage, { isDefault: text.isDefault ?? false }).description(text.summary);
+  nameInErrors(command);
   if (text.alias !== undefined) command.alias(text.alias);
   if (text.isDefault === true) refuseUnknownVerbs(parent, command);
   return command.addHelpText("after", `\nExamples:\n${text.examples.map((line) => `  $ ${line}`).join("\n")}`);
@@ -24,8 +25,28 @@ export function addCommand(parent: Command, text: CommandText): Command {
 /** Adds a group: a noun whose commands are verbs. */
 export function addGroup(program: Command, name: string, summary: string, alias?: string): Command {
   const group = program.command(name).description(summary);
+  nameInErrors(group);
   return alias === undefined ? group : group.alias(alias);
 }
+
+/** A wrong command line, with how the command that found it is used. */
+export class CommandLineFault extends CommanderError {
+  readonly usage: string;
+  constructor({ exitCode, code, message }: CommanderError, command: Command) {
+    super(exitCode, code, message);
+    const path = pathOf(command);
+    this.usage = `Usage: berth ${path} ${command.usage()}. \`berth ${path} --help\` says more.`;
+  }
+}
+
+function nameInErrors(command: Command): void {
+  command.exitOverride((fault) => {
+    throw new CommandLineFault(fault, command);
+  });
+}
+
+const pathOf = (command: Command): string =>
+  command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 
 // A group hands words that it doesn't know to its default command, which would only say "too many arguments".
 function refuseUnknownVerbs(group: Command, standard: Command): void {

@@ -35,6 +35,7 @@ test("create adds the git remote, says the next step, and later commands know th
   const { exitCode, stdout } = await user.berth(["create", "demo", "--ssh"], { cwd });
   assert.equal(exitCode, 0);
   assert.match(stdout, /git push berth trunk/);
+  assert.match(stdout, /compare the host key's fingerprint .*: SHA256:hostkey\n/);
   assert.equal(await git(user, cwd, ["remote", "get-url", "berth"]), project.git.ssh);
   assert.equal((await user.berth(["projects", "show"], { cwd })).exitCode, 0);
   assert.deepEqual(platform.seen.at(-1)?.params, { slug: "demo" });

@@ -165,3 +165,19 @@ test("cancel ends the newest build, and deploy says after Ctrl-C how", async () 
   assert.equal(exitCode, 130);
   assert.match(stderr, new RegExp(`The deployment goes on[^]*berth cancel ${build.id}`));
 });
+
+test("rollback names the variables that it changed and says that the repository holds the newer commits", async () => {
+  await using platform = await startScriptedPlatform({
+    "deployments.rollback": () => ({
+      status: "rolled_back",
+      deployment: sampleDeployment({ number: 13, trigger: "rollback" }),
+      changed_variables: ["COLOUR", "SHAPE"],
+    }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stdout, stderr } = await user.berth(["rollback", "#12", "-p", "demo"]);
+  assert.deepEqual([exitCode, platform.seen.at(-1)?.body], [0, { deployment: 12 }], stderr);
+  assert.match(stdout, /deployment #13 of demo/);
+  assert.match(stderr, /changed these variables: COLOUR, SHAPE/);
+  assert.match(stderr, /still holds the newer commits/);
+});

@@ -49,6 +49,18 @@ test("--wait ends with the deployment that the change leads to, and with its fai
   assert.match(stderr, /Deployment #5 failed in the stage boot/);
 });
 
+test("restore names the deployment whose value comes back, and never shows the value", async () => {
+  await using platform = await startScriptedPlatform(sets);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const restored = await user.berth(["env", "restore", "API_KEY", "--from", "#12", "-p", "demo"]);
+  assert.equal(restored.exitCode, 0, restored.stderr);
+  assert.match(restored.stdout + restored.stderr, /API_KEY has the value of deployment #12 again/);
+  const [sent] = platform.seen.filter(({ name }) => name === "env.set");
+  assert.deepEqual([sent?.params["key"], sent?.body], ["API_KEY", { from_deployment: 12 }]);
+  const wrong = await user.berth(["env", "restore", "API_KEY", "--from", "last", "-p", "demo"]);
+  assert.equal(wrong.exitCode, 2);
+});
+
 test("no error ever repeats a value", async () => {
   await using platform = await startScriptedPlatform({ "env.set": () => new Refusal("project_deleted") });
   await using user = await cliUser({ url: platform.url, token: goodToken });

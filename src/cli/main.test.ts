@@ -103,6 +103,13 @@ test("wrong usage is exit code 2, with the command that was meant", async () => 
     [["api", "projects.lst"], /Did you mean projects\.list\?/],
     [["scale", "nine", "-p", "demo"], /whole number from 1 to 8/],
     [["logs"], /Which project\?/],
+    [
+      ["webhooks", "add", "chat", "https://example.org/"],
+      /Usage: berth webhooks add \[options\] <url>\. `berth webhooks add --help`/,
+    ],
+    [["-p", "logs", "env", "restore"], /Usage: berth env restore \[options\] <key>/],
+    [["env", "--colour"], /`berth env list --help`/],
+    [["create"], /Usage: berth create \[options\] <slug>/],
   ];
   for (const [args, expected] of cases) {
     const { exitCode, stderr } = await user.berth(args, { env: { BERTH_TOKEN: goodToken } });

@@ -1,4 +1,5 @@
 import { CommanderError } from "commander";
+import { CommandLineFault } from "./command-tree.ts";
 import { createContext, type CliContext, type Environment } from "./context.ts";
 import { ApplicationExit, CliError, exitCodeOf, exitCodes, usageError } from "./failures.ts";
 import { ownCommandHint } from "./own-command.ts";
@@ -49,7 +50,7 @@ function fromCommander(
     /[.!?]$/.test(text) ? text : `${text}.`,
     ownCommandHint(unknownWords(fault, args, nouns), nouns) ??
       suggestion?.replace(/^\((.*)\)$/, "$1") ??
-      "`berth --help` lists the commands.",
+      (fault instanceof CommandLineFault ? fault.usage : "`berth --help` lists the commands."),
   );
 }
 

@@ -19,6 +19,7 @@ export const rows = [
       token: apiToken.omit({ last_used_at: true }),
       platform: z.object({
         version: z.string(),
+        ssh_host_key: z.string(),
         runtime: z.string(),
         network: z.string(),
         isolation: z.array(z.string()),

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { raiseRouteVersion } from "../features/deployments/deployments.ts";
+import type { HandlerPlatform } from "../features/context.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
@@ -85,7 +86,11 @@ export async function startPlatform(
     git.port > 0 ? { host: config.listen, port: git.port } : null,
   );
   const api = createHttpServer({
-    platform: handlerPlatform(config, { ...platform, db: requests.db }, admits),
+    platform: handlerPlatform(
+      config,
+      { ...platform, db: requests.db },
+      { admitsCode: admits, sshHostKey: git.fingerprint },
+    ),
     log,
     checks: readinessChecks(platform, reconcilers, git),
     hostnames: [hostname(), ...config.hosts],
@@ -180,10 +185,10 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
   });
 }
 
-function handlerPlatform(config: Config, platform: Platform, admitsCode: CodeAdmission) {
+function handlerPlatform(config: Config, platform: Platform, more: Pick<HandlerPlatform, "admitsCode" | "sshHostKey">) {
   return {
     ...platform,
-    admitsCode,
+    ...more,
     addresses: addressesOf(config, platform.httpsNames),
     version: packageJson.version,
     limits: pushLimitsOf(config),

@@ -57,6 +57,8 @@ export interface HandlerPlatform {
   readonly terminals: Terminals;
   readonly domains: DomainSettings;
   readonly version: string;
+  /** The fingerprint of the SSH host key, as a client shows it. */
+  readonly sshHostKey: string;
   /** Whether this machine may run the code of an organization. */
   readonly admitsCode: (organization: { readonly slug: string }) => boolean;
   /** What this installation limits otherwise than the contract says. */

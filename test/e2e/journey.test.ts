@@ -96,7 +96,18 @@ for (const edge of drawEdges(seededRandom())) {
       await eventually(async () => (await platform.visit("demo")).status === 503, "the deleted project answers 503");
       assert.match(String((await platform.visit("demo")).headers["cache-control"]), /no-store/);
       assert.equal((await platform.call("POST", "/v1/projects/demo/undelete")).status, 200);
-      await eventually(async () => (await platform.visit("demo")).status === 200, "the restored project answers 200");
+      const statuses = new Set<number>();
+      const serves = async () => {
+        const { status } = await platform.visit("demo");
+        statuses.add(status);
+        return status === 200;
+      };
+      await eventually(serves, "the restored project answers 200");
+      assert.deepEqual(
+        [...statuses].filter((status) => status !== 503),
+        [200],
+        "no request goes to a stopped replica",
+      );
       assert.equal(await active(), before);
     });
 

@@ -74,7 +74,14 @@ export function sampleMe(): Result<"me.get"> {
     role: "owner",
     platform_admin: true,
     token: { id: "tok_1", name: "first", prefix: "berth_o_", created_at: at, expires_at: null, ...rights },
-    platform: { version: "0.1.0", runtime: "process", network: "private", isolation: ["user", "pid"], missing: [] },
+    platform: {
+      version: "0.1.0",
+      ssh_host_key: "SHA256:hostkey",
+      runtime: "process",
+      network: "private",
+      isolation: ["user", "pid"],
+      missing: [],
+    },
   };
 }
 

@@ -117,6 +117,7 @@ async function makeWorld(
       gitHttp: (org, slug) => `http://git.test/git/${org}/${slug}.git`,
     },
     version: "0.0.0-test",
+    sshHostKey: "SHA256:test",
     admitsCode: () => true,
     terminals: createTerminals(),
   };

@@ -31,11 +31,20 @@ export function addCreate(program: Command, ctx: CliContext): void {
       const name = options.remote === false ? remoteName : options.remote;
       const remote = options.remote === false ? undefined : await addRemote(ctx.environment, url, name);
       const knowsPassword = !ssh && remote !== undefined && (await answerForGit(ctx.environment, url));
+      const hostKey = ssh ? [await hostKeyText(client)] : [];
       const steps = await nextSteps(ctx, client, { name, url, remote, ssh, knowsPassword });
       ctx.output.result(project, () =>
-        [created(project), remoteText(remote, name, url), ...steps].filter((line) => line !== "").join("\n"),
+        [created(project), remoteText(remote, name, url), ...hostKey, ...steps]
+          .filter((line) => line !== "")
+          .join("\n"),
       );
     });
+}
+
+/** The first push over SSH asks for it. */
+async function hostKeyText(client: Client): Promise<string> {
+  const { platform } = await client.call("me.get");
+  return `At the first push, compare the host key's fingerprint that SSH shows: ${platform.ssh_host_key}`;
 }
 
 /** The remote under the address of the login: git then asks for the password of just that address, whatever other name the platform has. */

@@ -18,6 +18,7 @@ export function addMe(program: Command, ctx: CliContext): void {
         ["role", me.platform_admin ? `${me.role}, platform admin` : me.role],
         ["token", `${oneLine(token.name)} (${token.prefix}…), expires ${relativeTime(token.expires_at)}`],
         ["scopes", token.scopes.join(" ")],
+        ["SSH host key", platform.ssh_host_key],
         ["runtime", `${platform.runtime}, network: ${platform.network}`],
         ["isolation", platform.isolation.join(", ") || "none"],
         ...platform.missing.map(

@@ -15,8 +15,8 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
     ...(options.projects ? [entry.project ?? "-"] : []),
     oneLine(entry.actor.name, 30),
     /failed|crashed|out_of_memory|lost|not_served/.test(entry.action)
-      ? paint.red(oneLine(entry.summary, 100))
-      : oneLine(entry.summary, 100),
+      ? paint.red(oneLine(entry.summary, 160))
+      : oneLine(entry.summary, 160),
   ]);
   return table(paint, ["WHEN", ...(options.projects ? ["PROJECT"] : []), "WHO", "WHAT"], rows, "Nothing happened yet.");
 }

@@ -105,11 +105,21 @@ test("a rollback is told with who asked for it", async () => {
   const asked = { action: "deployment.rollback_requested", target: id, actor_token_id: "tok_1", actor_name: "Ada" };
   await db
     .insertInto("activity")
-    .values({ ...owner, ...asked, id: newId("evt"), detail: "{}", created_at: at })
+    .values({
+      ...owner,
+      ...asked,
+      id: newId("evt"),
+      detail: JSON.stringify({ number: 2, branch: "trunk", changed_variables: ["COLOUR", "SHAPE"] }),
+      created_at: at,
+    })
     .execute();
   const { entries } = await read(`/v1/projects/${project.slug}/timeline?kind=deployment`);
   const live = entries.find((entry) => entry.action === "deployment.activated");
   assert.deepEqual(live?.actor, { type: "token", name: "Ada", token_id: "tok_1" });
+  assert.equal(
+    entries.find((entry) => entry.action === asked.action)?.summary,
+    "Rollback requested; it is deployment 2; trunk still holds the newer commits; changed variables: COLOUR, SHAPE",
+  );
 });
 
 test("pages follow each other without a gap or a repetition, also among entries of one moment", async () => {

@@ -99,12 +99,19 @@ const named = (detail: EntryRow["detail"]) => (typeof detail["name"] === "string
 const because = ({ detail }: Telling) => (typeof detail["reason"] === "string" ? `: ${detail["reason"]}` : "");
 const short = (commit: unknown) => word(commit).slice(0, 8);
 
+/** What a rollback leaves in the repository, and which of the project's variables it changes. */
+function branchAndVariables({ branch, changed_variables: changed }: EntryRow["detail"]): string {
+  const kept = typeof branch === "string" ? `; ${branch} still holds the newer commits` : "";
+  return Array.isArray(changed) && changed.length > 0 ? `${kept}; changed variables: ${changed.join(", ")}` : kept;
+}
+
 /** The sentences of actions that need more than their own words. */
 const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.activated": (row) => `${deploymentName(row)} went live`,
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
   "deployment.requested": ({ detail }) => `Redeploy of ${short(detail["commit"])} requested`,
-  "deployment.rollback_requested": ({ detail }) => `Rollback requested; it is deployment ${word(detail["number"])}`,
+  "deployment.rollback_requested": ({ detail }) =>
+    `Rollback requested; it is deployment ${word(detail["number"])}${branchAndVariables(detail)}`,
   "build.cancelled": ({ detail }) => `Build ${word(detail["number"])} cancelled`,
   "build.failed": (row) =>
     `Build ${word(row.detail["number"])} of ${short(row.detail["commit"])} failed${because(row)}`,

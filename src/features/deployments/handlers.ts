@@ -53,7 +53,8 @@ export const deployments: Handlers<"deployments"> = {
         return ctx.fail("nothing_to_roll_back", textOfNothing(body.deployment));
       case "made": {
         const changed_variables = [...(made.changed_variables ?? [])];
-        ctx.note({ target: made.id, detail: { number: made.number, changed_variables } });
+        const branch = ctx.project.deploy_branch ?? "main";
+        ctx.note({ target: made.id, detail: { number: made.number, branch, changed_variables } });
         const outcome = async (signal: AbortSignal) => ({
           status: "rolled_back" as const,
           deployment: await deploymentOutcome(ctx, made.id, { signal, unhealthy: "previous_unhealthy" }),

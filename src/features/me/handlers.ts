@@ -16,6 +16,7 @@ export const me: Handlers<"me"> = {
       token,
       platform: {
         version: platform.version,
+        ssh_host_key: platform.sshHostKey,
         runtime: runtime.name,
         network,
         isolation: [...isolation],

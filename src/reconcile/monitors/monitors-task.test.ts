@@ -12,6 +12,7 @@ import { readyReplica } from "../../../test/support/fixtures.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
+import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
@@ -145,6 +146,18 @@ async function messages(): Promise<string[]> {
   return rows.map(
     ({ id, sealed_message }) => openMessage(vault, { id, sealed_message: sealed_message as Buffer }).subject,
   );
+}
+
+/** A database that its rows call ready; nothing runs. Gives its id. */
+async function readyDatabase({ org_id, project_id, slug }: CronProject, ready_at: Date): Promise<string> {
+  const sealed_password = vault.seal(project_id, "database_password", "very secret");
+  const id = `dbs_${slug}`;
+  const names = { role_name: "role_x", database_name: "name_x" };
+  await database.db
+    .insertInto("project_database")
+    .values({ id, org_id, project_id, ...names, status: "ready", ready_at, sealed_password })
+    .execute();
+  return id;
 }
 
 const full = { settings: { disk: { warnPercent: 0, failPercent: 0 } } };
@@ -289,28 +302,38 @@ describe("monitors", () => {
   test("a database that does not answer is an alert with its project's name and nothing else of it", async () => {
     const { db } = database;
     const project = await deployedProject({ db, vault });
-    const sealed_password = vault.seal(project.project_id, "database_password", "very secret");
-    const id = `dbs_${project.slug}`;
-    const { org_id, project_id } = project;
-    await db
-      .insertInto("project_database")
-      .values({
-        id,
-        org_id,
-        project_id,
-        role_name: "role_x",
-        database_name: "name_x",
-        status: "ready",
-        ready_at: new Date(),
-        sealed_password,
-      })
-      .execute();
+    const id = await readyDatabase(project, new Date());
     await look(monitor());
     await pass(2);
     await look(monitor());
     const [alert] = await alerts("databases");
     assert.equal(alert?.subject, await nameOf(project));
     assert.doesNotMatch(JSON.stringify(alert), /secret|role_x|name_x/);
+    await db.deleteFrom("project_database").where("id", "=", id).execute();
+  });
+
+  test("only a backup that was completed and is still kept counts as one", async () => {
+    const { db } = database;
+    const project = await deployedProject({ db, vault });
+    const { org_id, project_id } = project;
+    const id = await readyDatabase(project, new Date(Date.now() - 100 * 3_600_000));
+    const insert = (more: { status: "completed" | "failed" | "running"; expired_at?: Date }) =>
+      db
+        .insertInto("backup")
+        .values({ id: newId("bak"), org_id, project_id, origin: "manual", ...more })
+        .execute();
+    await insert({ status: "failed" });
+    await insert({ status: "running" });
+    await insert({ status: "completed", expired_at: new Date() });
+    await look(monitor());
+    const found = await check("backups", await nameOf(project));
+    assert.equal(found?.status, "fail");
+    assert.match(found?.detail ?? "", /^It has no backup after/);
+    await insert({ status: "completed" });
+    await look(monitor());
+    assert.equal(await check("backups", await nameOf(project)), undefined);
+    assert.match((await check("backups"))?.detail ?? "", /^1 of 1 database has a backup/);
+    await db.deleteFrom("backup").where("project_id", "=", project_id).execute();
     await db.deleteFrom("project_database").where("id", "=", id).execute();
   });
 
