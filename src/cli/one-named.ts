@@ -20,7 +20,7 @@ export function oneNamed<Thing>(
   const hint = `\`${list}\` lists them.`;
   if (more.length > 0)
     throw new CliError("conflict", "ambiguous", {
-      message: secret === true ? `Several ${noun}s are called that.` : `Several ${noun}s are called "${given}".`,
+      message: secret === true ? `Several ${noun}s have that name.` : `Several ${noun}s have the name "${given}".`,
       hint: `Use the id: ${hint}`,
     });
   if (found === undefined)

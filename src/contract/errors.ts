@@ -147,8 +147,8 @@ export const errors = {
   restart_failed: {
     status: 502,
     retry: "after_change",
-    meaning: "What was started anew is not healthy; what ran before goes on.",
-    hint: "The project's log holds its last words.",
+    meaning: "The restarted processes are not healthy; the ones before them keep serving.",
+    hint: "The application's last log lines say why.",
     next: "logs.list",
   },
   unavailable: {

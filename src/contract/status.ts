@@ -38,6 +38,6 @@ export const rows = [
       checks: z.array(checkResult),
     }),
     success: [200],
-    summary: "How the platform is: every check with its status, since when, and what helps",
+    summary: "Show every check of the platform with its status, since when, and what helps",
   }),
 ] as const;

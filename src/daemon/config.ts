@@ -70,9 +70,12 @@ export const settings = {
   mailTo: list(
     "BERTH_MAIL_TO",
     (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? undefined : "is not an e-mail address"),
-    "Their receivers: whoever gets these mails may approve requests.",
+    "Their recipients. Everyone who gets these mails can approve requests.",
   ),
-  webhookUrl: optionalText("BERTH_WEBHOOK_URL", "Where messages to the operator are sent by POST, signed."),
+  webhookUrl: optionalText(
+    "BERTH_WEBHOOK_URL",
+    "The address that receives messages to the operator, by signed POST requests.",
+  ),
   webhookSecret: optionalText("BERTH_WEBHOOK_SECRET", "The key of that signature."),
   outgoingNetworks: list(
     "BERTH_OUTGOING_NETWORKS",
@@ -236,12 +239,12 @@ export const settings = {
     [1, 100_000],
     "Runs that are kept of each cron job, the newest ones.",
   ),
-  monitorSeconds: wholeNumber("BERTH_MONITOR_SECONDS", 15, [1, 60], "How often the platform looks at itself."),
+  monitorSeconds: wholeNumber("BERTH_MONITOR_SECONDS", 15, [1, 60], "How often the platform runs its checks."),
   alertPauseMinutes: wholeNumber(
     "BERTH_ALERT_PAUSE_MINUTES",
     15,
     [0, 1440],
-    "An alert that comes back within this time after it was resolved is told only when it is over.",
+    "An alert that comes back within this time after it was resolved is sent only after this time.",
   ),
   ...diskSettings,
   memoryWarnPercent: wholeNumber(

@@ -15,11 +15,7 @@ export const runtimeSettings = {
   nodeImage: text("BERTH_NODE_IMAGE", "node:24-bookworm-slim", "Parent of images for Node.js and static sites."),
   pythonImage: text("BERTH_PYTHON_IMAGE", "python:3.13-slim-bookworm", "The same for Python."),
   goImage: text("BERTH_GO_IMAGE", "golang:1.25-bookworm", "The same for builds of Go."),
-  plainImage: text(
-    "BERTH_PLAIN_IMAGE",
-    "debian:bookworm-slim",
-    "The same for programs that need nothing beside themselves.",
-  ),
+  plainImage: text("BERTH_PLAIN_IMAGE", "debian:bookworm-slim", "The same for static binaries."),
   sharedImages: list(
     "BERTH_SHARED_IMAGES",
     (value) => (/^[\w./:@-]+$/.test(value) ? undefined : "is not the name of an image"),

@@ -51,7 +51,7 @@ export const builderFailures = {
   },
   parent_image_unavailable: {
     stage: "build",
-    summary: "An image that the Dockerfile starts from could not be had.",
+    summary: "A base image of the Dockerfile could not be pulled.",
     hint: "Check the name and the tag after `FROM`, and that the machine reaches the registry. Images of other projects cannot be used.",
   },
   image_platform_mismatch: {
@@ -86,7 +86,7 @@ export const builderFailures = {
   },
   python_missing: {
     stage: "detect",
-    summary: "This machine has no Python that can make a virtual environment.",
+    summary: "This machine has no Python that can create a virtual environment.",
     hint: "The operator installs it, on Debian and Ubuntu with `apt-get install python3 python3-venv`.",
   },
   python_version_unavailable: {

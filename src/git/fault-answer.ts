@@ -2,8 +2,8 @@ import { outageOf } from "../kit/outage.ts";
 
 const sentences = {
   disk_full: "The platform's disk is full (storage_full). Its operator has to make room.",
-  disk_read_only: "The platform cannot write to its disk. Its operator has to mend that.",
-  away: "Berth's database is away; nothing was changed, try again in a minute.",
+  disk_read_only: "The platform cannot write to its disk. Its operator has to repair it.",
+  away: "Berth's database does not answer. Nothing was changed; try again in a minute.",
 };
 
 /** What git's client reads and which HTTP status it gets when a request ended with this error. */

@@ -116,7 +116,7 @@ async function connect(
 function unsupported(req: IncomingMessage, request: Call): string | null {
   const encoding = header(req, "content-encoding");
   if (encoding !== undefined && !/^(?:x-)?gzip$/.test(encoding))
-    return "Only gzip is understood as a content encoding.\n";
+    return "The only content encoding supported is gzip.\n";
   const expected = `application/x-${request.service}-request`;
   return request.kind === "call" && header(req, "content-type") !== expected
     ? `Expected content type ${expected}.\n`

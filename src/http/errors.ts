@@ -25,7 +25,7 @@ export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
 const outageRefusals = {
   disk_full: new Refused("storage_full"),
   disk_read_only: new Refused("unavailable", {
-    error: "The platform cannot write to its disk; its operator has to mend that.",
+    error: "The platform cannot write to its disk; its operator has to repair it.",
   }),
   away: new Refused("unavailable"),
 };

@@ -27,7 +27,7 @@ export const pages = {
     title: "Request header fields too large",
     text: "The request's header is larger than 32 KiB.",
   },
-  not_implemented: { status: 501, title: "Not implemented", text: "Only the transfer coding 'chunked' is understood." },
+  not_implemented: { status: 501, title: "Not implemented", text: "The only transfer coding supported is 'chunked'." },
   app_not_running: {
     status: 502,
     title: "Application not running",

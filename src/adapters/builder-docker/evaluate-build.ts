@@ -35,7 +35,7 @@ export function evaluateBuild(judged: Judged): BuildRefused {
 
 const isPull =
   /failed to (?:do request|resolve|authorize|fetch)|pull access denied|manifest unknown|not found|unauthorized|no such host|access.*denied/i;
-const pullText = "An image that the Dockerfile starts from could not be had";
+const pullText = "A base image of the Dockerfile could not be pulled";
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 

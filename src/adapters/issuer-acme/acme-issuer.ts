@@ -75,7 +75,7 @@ async function placeOrder(
     const tooLong = new AbortController();
     try {
       const late = sleep(orderTimeoutMs, undefined, { signal: tooLong.signal, ref: false }).then((): never => {
-        throw new Error("The order took too long.");
+        throw new Error("The certificate order took too long.");
       });
       return await Promise.race([perform(options, order, challenges, observed), late]);
     } catch (error) {

@@ -44,7 +44,7 @@ export async function startServer(plan: StartPlan): Promise<void> {
     // A zombie keeps its pid until somebody reaps it, and shared memory lives as long as its last user.
     await sleep(150 * 2 ** attempt);
   }
-  throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it says nothing"}`);
+  throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it gave no reason"}`);
 }
 
 /** The server could not have its port on 127.0.0.1, because something else listens there. */

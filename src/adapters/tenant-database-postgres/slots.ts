@@ -40,7 +40,9 @@ function turn(queue: Queue, waitMs: number): Promise<void> {
     };
     const timer = setTimeout(() => {
       queue.waiting.splice(queue.waiting.indexOf(called), 1);
-      reject(new Stopped({ outcome: "unavailable", problem: "Too many requests look into this database at once." }));
+      reject(
+        new Stopped({ outcome: "unavailable", problem: "Too many requests read this database at the same time." }),
+      );
     }, waitMs);
     queue.waiting.push(called);
   });

@@ -47,7 +47,7 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   "3F000": nameless,
   "42883": nameless,
   "42704": nameless,
-  "42501": () => conflict("The database's own permissions or row security refuse it."),
+  "42501": () => conflict("The database's permissions or row-level security refuse it."),
   "0A000": () => conflict("PostgreSQL cannot do this with a table of this kind or with such rules."),
   "25006": () => conflict("Reading this runs a function that writes, which the browser does not let it."),
   "44000": () => conflict("The row does not fit the view's check option."),

@@ -32,7 +32,7 @@ export function addDiagnosis(program: Command, ctx: CliContext): void {
 
 function describe(paint: Paint, slug: string, { findings, log, unread }: Diagnosis): string {
   const parts = findings.map((finding) => describeFinding(paint, finding));
-  if (findings.length === 0) parts.push(`Nothing is wrong with ${slug} that can be seen from here.`);
+  if (findings.length === 0) parts.push(`No problem was found with ${slug}.`);
   const tail = log.lines.slice(-tailLines).map(({ text }) => terminalText(text, { colours: false }));
   if (findings.length > 0 && tail.length > 0) {
     const whose = log.source === "build" ? "The newest build's last lines:" : "The application's last lines:";

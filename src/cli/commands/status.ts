@@ -12,7 +12,7 @@ import { counted } from "../../kit/counted.ts";
 export function addStatus(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "status",
-    summary: "Show how the platform is; exit code 9 when a check fails (for its operator)",
+    summary: "Show the platform's checks; exit code 9 when one fails (platform admins only)",
     examples: ["berth status", "berth status --bad", "berth status --json"],
   })
     .option("--bad", "only what is not ok")

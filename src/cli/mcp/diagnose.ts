@@ -37,7 +37,7 @@ export async function diagnose(session: Session, slug: string | undefined): Prom
 
 function verdict(findings: readonly Finding[]): string {
   const [first] = findings;
-  if (first === undefined) return "Nothing is wrong that can be seen from here.";
+  if (first === undefined) return "No problem was found.";
   const next = first.next === null ? undefined : toolCallFor(first.next);
   const step = next === undefined ? "" : ` Call ${next.tool} with ${JSON.stringify(next.arguments)}.`;
   const others = findings.length === 1 ? "" : ` ${findings.length - 1} more below.`;

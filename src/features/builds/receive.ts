@@ -137,7 +137,7 @@ async function inspectStored(receiving: Receiving, push: Push, deployed: PushedR
 }
 
 const tooMany = {
-  summary: "The push has more branches and tags than can be looked into at once.",
+  summary: "The push has too many branches and tags.",
   hint: "Push them in parts.",
 };
 

@@ -31,7 +31,7 @@ const openings: Readonly<Record<Refused["reason"], string>> = {
     "The certificate authority does not accept the platform's account any more; the next attempt registers a new one.",
   publish: "The proof for the certificate authority could not be published:",
   challenge: "The certificate authority could not verify the name.",
-  caa: "A CAA record forbids this certificate authority to issue for the name.",
+  caa: "A CAA record forbids this certificate authority to issue certificates for the name.",
   rejected: "The certificate authority refused the order.",
 };
 

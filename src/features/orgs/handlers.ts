@@ -61,7 +61,7 @@ export const orgs: Handlers<"orgs"> = {
     const organization = await lock(ctx, params.slug);
     if (organization.id === ctx.caller.org_id)
       return ctx.fail("conflict", {
-        error: "This is your own organization: with it disabled, no token of yours could enable it again.",
+        error: "This is your own organization. If you suspended it, none of your tokens could enable it again.",
       });
     return change(ctx, organization, true);
   },

@@ -114,7 +114,7 @@ async function restartType(ctx: Context<"processes.restart">, type: Type) {
       if (crashed > 0)
         return ctx.fail("restart_failed", {
           error: `The process ${process} ended while it started; it is started again with a growing pause.`,
-          hint: "Read `berth logs`: it holds the process's last words. Its other replicas go on as they were.",
+          hint: "`berth logs` shows the process's last lines. Its other replicas keep running.",
         });
       return pending === 0 ? { status: "restarted" as const, deployment: null } : undefined;
     });

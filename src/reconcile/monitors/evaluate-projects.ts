@@ -205,7 +205,7 @@ export function evaluateCrashes(seen: readonly Crashes[]): readonly Finding[] {
         subject,
         status: "fail",
         detail,
-        hint: "`berth logs` shows its last words; `berth rollback` brings the deployment before it back.",
+        hint: "`berth logs` shows its last lines; `berth rollback` brings the deployment before it back.",
       };
     });
   return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });

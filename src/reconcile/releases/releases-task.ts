@@ -170,7 +170,7 @@ async function explain(release: Release, judged: Failure): Promise<Failure> {
   const words = isOfApp ? await lastWords(release).catch((error: unknown) => unheard(release, error)) : log.tail();
   const failure = explainFailure(judged, { words, hasDatabase: workload.env["DATABASE_URL"] !== undefined });
   if (isOfApp && words.length > 0) {
-    log.step("The application's last words");
+    log.step("The application's last log lines");
     for (const line of words.slice(-20)) log.detail(line);
   }
   log.problem(failure.summary);
@@ -197,7 +197,7 @@ async function lastWords({ platform, deployment, workload, processes }: Release)
 
 /** The explanation goes without them: that they could not be stored is no reason for another outcome. */
 function unheard({ platform, deployment }: Release, error: unknown): string[] {
-  platform.log.error({ err: error, deployment: deployment.id }, "an application's last words could not be read");
+  platform.log.error({ err: error, deployment: deployment.id }, "an application's last log lines could not be read");
   return [];
 }
 

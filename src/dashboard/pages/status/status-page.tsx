@@ -15,7 +15,7 @@ const order = ["fail", "unknown", "warn", "ok"];
 export function StatusPage() {
   const status = useCall("status.get", {}, { refetchInterval: 15_000 });
   return (
-    <Page title="Status" lead="What the platform watches of itself.">
+    <Page title="Status" lead="The platform's own checks.">
       <Alerts />
       <View of={status}>
         {(data) => (
