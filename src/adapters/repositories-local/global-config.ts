@@ -33,6 +33,7 @@ const text = `[core]
 /** Writes the configuration to `file`, replacing what an older version wrote, in one step. */
 export async function writeGlobalConfig(file: string): Promise<void> {
   const draft = `${file}.${randomBytes(4).toString("hex")}`;
-  await writeFile(draft, text, { mode: 0o600 });
+  // git runs as a user of its own, and passes over a file that it may not read.
+  await writeFile(draft, text, { mode: 0o644 });
   await rename(draft, file);
 }

@@ -8,6 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { testConfinement, testGitUid } from "../../../test/support/git-servers.ts";
 import { runOk, start, systemPath } from "../../kit/exec.ts";
+import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Confinement } from "../../sandbox/confine.ts";
 import { repositoriesSuite, type RepositoriesSubject } from "../../ports/repositories.suite.ts";
@@ -65,6 +66,30 @@ test("sweep removes old quarantines, old locks and half made repositories, and n
   assert.deepEqual((await readdir(join(repository, "objects"))).sort(), ["info", "pack", "tmp_objdir-incoming-new"]);
   assert.deepEqual(await readdir(join(repository, "refs", "heads")), []);
   assert.deepEqual(warnings, [], "git tidies the repository");
+});
+
+test("sweep packs a repository that many pushes have left in small packs", async () => {
+  const repositories = await createLocalRepositories({
+    dir: join(root, "packed"),
+    confinement: await testConfinement(),
+    log: silentLog,
+  });
+  const repository = await repositories.ensure("prj_packed");
+  const packs = async () =>
+    (await readdir(join(repository, "objects", "pack"))).filter((name) => name.endsWith(".pack"));
+  // One more than `gc.autoPackLimit`.
+  const pushes = Array.from({ length: 41 }, (_, index) => `${index}`);
+  const refs: string[] = [];
+  await mapWithConcurrency(pushes, 4, async (name) => {
+    const blob = await git(repository, ["hash-object", "-w", "--stdin"], { input: name });
+    await git(repository, ["pack-objects", "--quiet", "objects/pack/pack"], { input: `${blob}\n` });
+    refs.push(`create refs/tags/${name} ${blob}\n`);
+  });
+  await git(repository, ["update-ref", "--stdin"], { input: refs.join("") });
+  await runOk({ file: "chown", args: ["-R", `--reference=${repository}`, repository] });
+  assert.equal((await packs()).length, 41);
+  await repositories.sweep();
+  assert.equal((await packs()).length, 1);
 });
 
 test(
