@@ -29,9 +29,9 @@ export const pages = {
   },
   not_implemented: { status: 501, title: "Not implemented", text: "The only transfer coding supported is 'chunked'." },
   app_not_running: {
-    status: 502,
+    status: 503,
     title: "Application not running",
-    text: "The application has no running instance.",
+    text: "The application has no running instance: it is starting, or it has ended.",
     retryAfterS: 5,
   },
   app_unreachable: {

@@ -116,7 +116,7 @@ function pages(stage: Stage): void {
     ["deleted", 503],
     ["suspended", 503],
     ["maintenance", 503],
-    ["serving", 502],
+    ["serving", 503],
   ];
   for (const [state, status] of cases) {
     test(`a host that is ${state === "serving" ? "without a running instance" : (state ?? "unknown")} is answered with ${status}`, async () => {
