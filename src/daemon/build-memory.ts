@@ -1,6 +1,8 @@
 const mib = 1024 * 1024;
 
-/** Half of the machine's memory, so that a build of the usual size fits beside its neighbours. */
-export function buildMemoryMibOf(machineBytes: number): number {
-  return Math.min(8192, Math.max(2048, Math.floor(machineBytes / 2 / mib)));
+/** Half of the machine's memory, or of the control group's limit, so that a build of the usual size fits beside its neighbours. */
+export function buildMemoryMibOf(machineBytes: number, limitBytes = 0): number {
+  // Without a limit Node.js says 0, or 2^64 in a control group of version 2.
+  const bytes = limitBytes === 0 ? machineBytes : Math.min(machineBytes, limitBytes);
+  return Math.min(8192, Math.max(2048, Math.floor(bytes / 2 / mib)));
 }

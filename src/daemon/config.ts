@@ -160,7 +160,7 @@ export const settings = {
   buildMemoryMib: {
     ...wholeNumber(
       "BERTH_BUILD_MEMORY_MIB",
-      buildMemoryMibOf(process.constrainedMemory() || totalmem()),
+      buildMemoryMibOf(totalmem(), process.constrainedMemory()),
       [64, 1_048_576],
       "Memory of one build; when unset half of the machine's, at least 2048 and at most 8192. Node.js gets three quarters of it as its heap.",
     ),

@@ -22,6 +22,11 @@ test("a build gets half of the machine's memory, at least 2 and at most 8 GiB", 
     [1, 12, 64].map((size) => buildMemoryMibOf(size * gib)),
     [2048, 6144, 8192],
   );
+  const [none, noneInVersion2, container] = [0, 2 ** 64, 8 * gib];
+  assert.deepEqual(
+    [none, noneInVersion2, container].map((limit) => buildMemoryMibOf(12 * gib, limit)),
+    [6144, 6144, 4096],
+  );
 });
 
 test("each limit follows its setting", () => {

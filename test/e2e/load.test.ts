@@ -58,6 +58,21 @@ for (const edge of drawEdges(seededRandom())) {
       assert.ok(neighbour.answered() > 10);
       assert.equal(await neighbour.close(), 1000);
     });
+
+    test("a build that leaves a file of 12 TiB says so, and no request of its neighbours fails", async (t) => {
+      const traffic = startTraffic(platform.edgePort, ["calm", "still"], 50);
+      await apps.get("hasty")?.commit({
+        "package.json": JSON.stringify({ name: "huge", private: true, scripts: { build: "truncate -s 12T big" } }),
+      });
+      const pushed = await apps.get("hasty")?.push();
+      assert.notEqual(pushed?.exitCode, 0);
+      assert.match(pushed?.stderr ?? "", /left files of more than \d+ MiB/);
+      assert.match(pushed?.stderr ?? "", /No traffic was switched/);
+      await push("hasty");
+      const answers = await traffic.stop();
+      t.diagnostic(`${answers.length} requests`);
+      assert.deepEqual(failures(answers, (body) => /^(calm|still) /.test(body)).slice(0, 5), []);
+    });
   });
 }
 

@@ -10,6 +10,7 @@ import { measureDeploys } from "./deploy.ts";
 import { measureFairness } from "./fairness.ts";
 import { measureGitPush } from "./git.ts";
 import { measureGrowth } from "./growth.ts";
+import { measureHugeBuild } from "./huge-build.ts";
 import { measureMemory } from "./memory.ts";
 import { formatRow, type BenchRow } from "./row.ts";
 
@@ -31,6 +32,7 @@ const benches: readonly Bench[] = [
   { name: "cron", measure: measureCron },
   { name: "data", lacks: dataBenchLacks, measure: measureData },
   { name: "fairness", measure: measureFairness },
+  { name: "huge-build", measure: measureHugeBuild },
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "growth", measure: measureGrowth },
   { name: "git", measure: async () => [await measureGitPush()] },
