@@ -93,7 +93,10 @@ test("a word that names several things or none is refused, without repeating wha
     list: "berth tokens",
   };
   assert.equal(oneNamed(things, "2", naming), things[1]);
-  assert.throws(() => oneNamed(things, "ci", naming), { code: "ambiguous", message: /Several tokens have the name "ci"/ });
+  assert.throws(() => oneNamed(things, "ci", naming), {
+    code: "ambiguous",
+    message: /Several tokens have the name "ci"/,
+  });
   assert.throws(() => oneNamed(things, "s3cret", { ...naming, secret: true }), {
     code: "not_found",
     message: "There is no such token.",
