@@ -7,6 +7,8 @@ import { countersOfProject } from "./usage.ts";
 
 // One tenant's open requests shall not use up what the machine gives to all of them.
 const maxOpenPerProject = 1000;
+// Connections of a project with more requests a second than this are never idle for as long as a replica keeps them.
+const restingBelowPerSecond = 5;
 // Without it HAProxy reserves memory for as many connections as the user's hard limit allows, which may be a billion.
 const maxDescriptors = 200_000;
 
@@ -81,8 +83,9 @@ function projectDefaults(): string {
     "retries 2",
     "option redispatch 1",
     "retry-on conn-failure empty-response",
-    // RFC 9110 §9.2.2: others must not be sent twice.
-    "http-request disable-l7-retry if !{ method GET HEAD OPTIONS PUT DELETE }",
+    // RFC 9110 §9.2.2: others must not be sent twice. HAProxy copies its whole buffer for each request that it may repeat, a quarter of its
+    // time. Without another replica only a kept connection can need that, which the replica closes after seconds without a request.
+    `http-request disable-l7-retry if !{ method GET HEAD OPTIONS PUT DELETE } or { nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} }`,
     `http-request return ${appPage("app_busy")} if { be_conn gt ${maxOpenPerProject} }`,
     // 503 says here that no replica took the connection. The frontend makes 502 of it and of 500.
     `http-error status 503 ${appPage("app_unreachable", false)}`,
