@@ -14,10 +14,10 @@ export interface Answer {
 }
 
 /** An edge: its port for plain HTTP, or the one for HTTPS with the certificates that visitors trust. */
-type EdgeAddress = number | { readonly port: number; readonly ca: readonly string[] };
+export type EdgeAddress = number | { readonly port: number; readonly ca: readonly string[] };
 
 /** Of a project, or a whole hostname as it stands. */
-const hostnameOf = (slug: string) => (slug.includes(".") ? slug : `${slug}.localhost`);
+export const hostnameOf = (slug: string) => (slug.includes(".") ? slug : `${slug}.localhost`);
 
 function secureOptions(edge: EdgeAddress, servername: string) {
   return typeof edge === "number" ? {} : { servername, ca: [...edge.ca] };
@@ -71,11 +71,11 @@ export function startTraffic(edge: EdgeAddress, slugs: readonly string[], perSec
 }
 
 /** Sends one request after the other, each taking `ms`, until it is stopped; then the last one is waited for. */
-export function startSlowRequests(edgePort: number, slug: string, ms: number): Traffic {
+export function startSlowRequests(edge: EdgeAddress, slug: string, ms: number): Traffic {
   const answers: Answer[] = [];
   let running = true;
   const done = (async () => {
-    while (running) answers.push(await ask(edgePort, slug, `/slow?ms=${ms}`));
+    while (running) answers.push(await ask(edge, slug, `/slow?ms=${ms}`));
   })();
   return {
     count: () => answers.length,
