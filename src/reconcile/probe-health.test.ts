@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer as createTcp, type AddressInfo, type Server } from "node:net";
 import { createServer } from "node:http";
 import { after, test } from "node:test";
+import { guardMs } from "../../test/support/eventually.ts";
 import { probeHealth } from "./probe-health.ts";
 import { exitFailure, probeFailure, releaseCommandFailure } from "./releases/release-failures.ts";
 
@@ -22,8 +23,8 @@ const answering = (status: number) =>
       response.writeHead(request.url === "/ok" ? 200 : status, { location: "/ok" }).end(),
     ),
   );
-const ask = (address: { host: string; port: number }, path: string | null) =>
-  probeHealth({ address, hostname: "demo.localhost", path, timeoutMs: 300 });
+const ask = (address: { host: string; port: number }, path: string | null, timeoutMs = guardMs) =>
+  probeHealth({ address, hostname: "demo.localhost", path, timeoutMs });
 
 test("without a health path anything below 500 is healthy", async () => {
   for (const status of [200, 302, 404, 499])
@@ -40,7 +41,7 @@ test("with a health path only 200 to 399 is healthy, and redirects are not follo
 
 test("nobody listening, no answer and no HTTP are told apart", async () => {
   const silent = await listening(createTcp(() => {}));
-  assert.deepEqual(await ask(silent, null), { outcome: "timeout" });
+  assert.deepEqual(await ask(silent, null, 300), { outcome: "timeout" });
   const closing = await listening(createTcp((socket) => socket.destroy()));
   assert.equal((await ask(closing, null)).outcome, "broken");
   const gone = await listening(createTcp());

@@ -8,6 +8,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { nodeEnv } from "../support/node-process.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { guardMs } from "../support/eventually.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -37,7 +38,7 @@ after(async () => {
 /** A call of a tool as an agent makes it; answers with its structured result. */
 async function tool(name: string, given: Record<string, unknown>): Promise<Record<string, unknown>> {
   calls += 1;
-  const answer = await agent.callTool({ name, arguments: given }, undefined, { timeout: 180_000 });
+  const answer = await agent.callTool({ name, arguments: given }, undefined, { timeout: guardMs });
   assert.ok(answer.isError !== true, JSON.stringify(answer.content));
   const { result } = answer.structuredContent as { result?: Record<string, unknown> };
   return result ?? {};

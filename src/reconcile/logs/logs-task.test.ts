@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { guardMs } from "../../../test/support/eventually.ts";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
@@ -77,7 +78,7 @@ function machine() {
       next = work;
     },
     reads: () => reads,
-    run: () => task.run(AbortSignal.timeout(60_000)),
+    run: () => task.run(AbortSignal.timeout(guardMs)),
     log: async (of: CronProject) =>
       (await logStore.readRuntime(of.project_id, { limit: 100 })).lines.map(({ text }) => text),
   };
