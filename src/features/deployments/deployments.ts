@@ -61,7 +61,7 @@ export {
 } from "./replicas.ts";
 export { awaitEdges } from "./await-edges.ts";
 export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes } from "./routes.ts";
-export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge, type Confirmed } from "./edges.ts";
+export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
 /** What dependencies a deployment needs of the world. */
