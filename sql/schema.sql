@@ -584,6 +584,14 @@ CREATE TABLE public.domain_claim (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.earlier_name (
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    slug text NOT NULL,
+    hostname text NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.edge (
     id text NOT NULL,
     machine text NOT NULL,
@@ -998,6 +1006,12 @@ ALTER TABLE ONLY public.domain
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.earlier_name
+    ADD CONSTRAINT earlier_name_hostname_key UNIQUE (hostname);
+
+ALTER TABLE ONLY public.earlier_name
+    ADD CONSTRAINT earlier_name_pkey PRIMARY KEY (org_id, slug);
+
 ALTER TABLE ONLY public.edge_counter
     ADD CONSTRAINT edge_counter_pkey PRIMARY KEY (counter, project_id);
 
@@ -1207,6 +1221,8 @@ CREATE INDEX domain_of_project ON public.domain USING btree (org_id, project_id,
 
 CREATE INDEX domain_served ON public.domain USING btree (project_id) WHERE (verified_at IS NOT NULL);
 
+CREATE INDEX earlier_name_of_project ON public.earlier_name USING btree (project_id);
+
 CREATE INDEX edge_counter_seen ON public.edge_counter USING btree (seen_at);
 
 CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
@@ -1284,6 +1300,8 @@ CREATE TRIGGER change_noted AFTER UPDATE OF state, ready_attempt ON public.repli
 CREATE TRIGGER route_changed AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.route_of_deployment_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, verified_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
+
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE ON public.earlier_name FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
 CREATE TRIGGER route_changed AFTER UPDATE OF suspended_at ON public.organization FOR EACH ROW EXECUTE FUNCTION public.route_of_organization_changed();
 
@@ -1396,6 +1414,12 @@ ALTER TABLE ONLY public.domain
 
 ALTER TABLE ONLY public.domain
     ADD CONSTRAINT domain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.earlier_name
+    ADD CONSTRAINT earlier_name_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.earlier_name
+    ADD CONSTRAINT earlier_name_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.edge_counter
     ADD CONSTRAINT edge_counter_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;

@@ -121,3 +121,21 @@ test("--remote adds a remote of another name beside the first, which stays as it
   assert.equal(await git("remote", "get-url", "berth"), first);
   assert.match(await git("remote", "get-url", "front"), /front\.git/);
 });
+
+test("rename leads the folder's git remote to the new name, and another project's remote stays", async () => {
+  const renamed = sampleProject({
+    slug: "shop",
+    earlier_names: [{ slug: "demo", url: "http://demo.localhost:8080", until: "2026-02-01T03:04:05.678Z" }],
+  });
+  await using platform = await startScriptedPlatform({ ...script, "projects.rename": () => renamed });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const cwd = await repository(user);
+  const url = () => git(user, cwd, ["remote", "get-url", "berth"]);
+  await git(user, cwd, ["remote", "add", "berth", "ssh://git@127.0.0.1:2222/main/demo.git"]);
+  assert.equal((await user.berth(["rename", "x", "-p", "other"], { cwd })).exitCode, 0);
+  assert.match(await url(), /\/main\/demo\.git$/);
+  const { stdout } = await user.berth(["rename", "shop"], { cwd });
+  assert.deepEqual(platform.seen.at(-1)?.params, { slug: "demo" });
+  assert.match(await url(), /\/main\/shop\.git$/);
+  assert.match(stdout, /demo\.localhost:8080 answers until 2026-02-01/);
+});

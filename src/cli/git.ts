@@ -23,6 +23,11 @@ export async function addRemote(environment: Environment, url: string, remote = 
   return added?.ok === true ? { outcome: "added" } : { outcome: "failed", text: added?.text ?? "" };
 }
 
+/** Leads a remote elsewhere; false when that failed. */
+export async function setRemoteUrl(environment: Environment, url: string, remote = remoteName): Promise<boolean> {
+  return (await git(environment, ["remote", "set-url", "--", remote, url]))?.ok === true;
+}
+
 export type RemoteOutcome =
   | { readonly outcome: "no_git" | "no_repository" | "added" }
   | { readonly outcome: "already_there" | "other_url"; readonly url: string }

@@ -31,6 +31,7 @@ import { addPlatform } from "./commands/platform.ts";
 import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
 import { addRegistries } from "./commands/registries.ts";
+import { addRename } from "./commands/rename.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addSelfDescription } from "./commands/self-description.ts";
 import { addSshKeys } from "./commands/ssh-keys.ts";
@@ -43,7 +44,7 @@ import type { CliContext, GlobalOptions } from "./context.ts";
 type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
-  ["Projects:", addCreate, addProjects, addOverview, addOpen],
+  ["Projects:", addCreate, addProjects, addRename, addOverview, addOpen],
   ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],

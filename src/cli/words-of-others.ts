@@ -9,6 +9,7 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   "apps info": "berth projects show",
   "apps list": "berth projects",
   "apps open": "berth open",
+  "apps rename": "berth rename <new-slug>",
   "apps restart": "berth restart",
   list: "berth projects",
   ls: "berth projects",

@@ -24,6 +24,8 @@ export const limits = {
   command_characters: 8192,
   domains_per_project: 100,
   replicas: 8,
+  earlier_names_per_project: 5,
+  earlier_name_days: 30,
   webhooks_per_organization: 10,
   webhook_events_per_hour: 600,
   webhook_deliveries_listed: 50,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
 import { id, name, notice, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 export const project = z.object({
@@ -19,6 +20,8 @@ export const project = z.object({
   /** Since when visitors get the maintenance page, and its text (null: the platform's own); null: requests go to the application. */
   maintenance: z.object({ since: timestamp, message: z.string().nullable() }).nullable(),
   url: z.string(),
+  /** Names that the project had: they answer until then, and lead to it. */
+  earlier_names: z.array(z.object({ slug: z.string(), url: z.string(), until: timestamp })),
   git: z.object({ ssh: z.string(), https: z.string() }),
   created_at: timestamp,
   updated_at: timestamp,
@@ -92,6 +95,22 @@ export const rows = [
     success: [200],
     activity: "project.settings_changed",
     summary: "Change port, health path, root folder and watched paths from the next deploy on; null resets a value",
+  }),
+  row({
+    name: "projects.rename",
+    method: "POST",
+    path: "/v1/projects/:slug/rename",
+    names: "project",
+    living: true,
+    access: "owner",
+    scope: "projects:write",
+    params: slugParam,
+    body: z.strictObject({ slug }),
+    result: project,
+    success: [200],
+    errors: ["slug_taken", "conflict"],
+    activity: "project.renamed",
+    summary: `Give a project another slug and hostname; the earlier ones lead to it for ${limits.earlier_name_days} more days`,
   }),
   row({
     name: "projects.maintenance",

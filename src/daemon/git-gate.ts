@@ -4,7 +4,7 @@ import { keysByFingerprint } from "../features/ssh-keys/ssh-keys.ts";
 import { authenticate, recordUse } from "../features/tokens/tokens.ts";
 import type { Scope } from "../contract/access.ts";
 import type { CodeAdmission } from "./foreign-code.ts";
-import type { GitAccess, GitCaller, GitGate, GitPath, ProjectLookup, PushRequest } from "../git/gate.ts";
+import type { GitAccess, GitCaller, GitGate, GitPath, GitProject, ProjectLookup, PushRequest } from "../git/gate.ts";
 
 /** What a git access demands of a token, and of a key that a token registered. */
 const scopeOf: Record<GitAccess, Scope> = { read: "projects:read", write: "deployments:write" };
@@ -57,6 +57,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
     },
     async receive(push, onLine) {
       const { project, caller, refs, quarantine, signal } = push;
+      if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
       const wanted = {
         org_id: project.organization_id,
         project_id: project.id,
@@ -100,7 +101,15 @@ async function lookUp(
       reason: "The platform's disk is full (storage_full). Its operator has to make room.",
     };
   const { id, slug, deploy_branch } = project;
-  return { outcome: "found", project: { id, slug, deploy_branch, organization_id: caller.organization_id } };
+  const called = slug === path.project_slug ? {} : { called: path.project_slug };
+  return { outcome: "found", project: { id, slug, deploy_branch, organization_id: caller.organization_id, ...called } };
+}
+
+function renamed({ slug }: GitProject, called: string): string[] {
+  return [
+    `-----> The project ${called} is called ${slug} now`,
+    `       Change ${called}.git into ${slug}.git in the remote's URL: git remote set-url berth <URL>`,
+  ];
 }
 
 /**

@@ -47,6 +47,8 @@ export interface GitProject {
   readonly id: string;
   readonly organization_id: string;
   readonly slug: string;
+  /** The earlier name by which the caller asked for it; left out where it is the present one. */
+  readonly called?: string;
   /** Name of the branch that deploys, without `refs/heads/`; null before the first push. */
   readonly deploy_branch: string | null;
 }

@@ -44,6 +44,7 @@ export interface Tables {
   disk_use: DiskUseTable;
   domain: DomainTable;
   domain_claim: DomainClaimTable;
+  earlier_name: EarlierNameTable;
   edge: EdgeTable;
   edge_counter: EdgeCounterTable;
   idempotency_key: IdempotencyKeyTable;
@@ -370,6 +371,14 @@ export interface DomainClaimTable {
   held_at: Timestamp | null;
   verified_at: Timestamp | null;
   created_at: Generated<Timestamp>;
+}
+
+export interface EarlierNameTable {
+  org_id: string;
+  project_id: string;
+  slug: string;
+  hostname: string;
+  expires_at: Timestamp;
 }
 
 export interface EdgeTable {

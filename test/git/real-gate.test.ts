@@ -180,3 +180,12 @@ test("a tag of something else than a commit is stored", async () => {
   const pushed = await push("key", "v1");
   assert.equal(pushed.exitCode, 0, pushed.stderr);
 });
+
+test("a push to a project's earlier path arrives, and says the present one", async () => {
+  const { push } = await projectOf("former");
+  const renamed = await api.call("POST", "/v1/projects/former/rename", { token: org.owner, body: { slug: "latter" } });
+  assert.equal(renamed.status, 200, renamed.text);
+  const pushed = await push("main:refs/heads/other");
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /The project former is called latter now[\s\S]*former\.git into latter\.git/);
+});

@@ -69,6 +69,15 @@ export const permissions: Readonly<Record<string, Permission>> = {
     body: () => ({ port: 3000 }),
     allowed: 200,
   },
+  "projects.rename": {
+    ...ofProject,
+    access: "owner",
+    scope: "projects:write",
+    method: "POST",
+    path: inProject("/rename"),
+    body: ({ project: { slug } }) => ({ slug }),
+    allowed: 200,
+  },
   "projects.maintenance": {
     ...ofProject,
     scope: "projects:write",

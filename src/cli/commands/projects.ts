@@ -64,6 +64,7 @@ function describe(project: Project, paint: Paint): string {
     ["name", oneLine(project.name)],
     ["state", paintStatus(paint, project.state)],
     ["url", project.url],
+    ["earlier", project.earlier_names.map(({ url, until }) => `${url} until ${until.slice(0, 10)}`).join(", ") || null],
     [
       "deployment",
       active === null

@@ -133,6 +133,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "project.scaled": ({ detail }) =>
     `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,
   "project.maintenance": ({ detail }) => `Maintenance page switched ${detail["on"] === true ? "on" : "off"}`,
+  "project.renamed": ({ target, detail }) => `Renamed from ${word(detail["from"])} to ${word(target)}`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,

@@ -14,7 +14,10 @@ export interface WantedName {
 export async function hostnamesOfProjects(db: Db, defaults: boolean): Promise<readonly string[]> {
   const { rows } = await sql<{ hostname: string }>`
     select d.hostname from domain d join project p on p.id = d.project_id where p.deleted_at is null
-    union select hostname from project where ${defaults} and deleted_at is null and purged_at is null`.execute(db);
+    union select hostname from project where ${defaults} and deleted_at is null and purged_at is null
+    union select e.hostname from earlier_name e join project p on p.id = e.project_id where ${defaults} and p.deleted_at is null`.execute(
+    db,
+  );
   return rows.map(({ hostname }) => hostname);
 }
 

@@ -34,8 +34,9 @@ export async function changedRoutes(db: Db, since: string | null): Promise<Route
         case when p.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'
           when p.maintenance_since is not null then 'maintenance'
           when p.deployment_id is null then 'empty' else 'serving' end as state, p.maintenance_message,
-        (select jsonb_agg(m.hostname order by m.hostname) from domain m where m.project_id = c.project_id and p.hostname is not null
-          and m.verified_at is not null) as domains,
+        (select jsonb_agg(m.hostname order by m.hostname) from (
+          select hostname from domain where project_id = c.project_id and verified_at is not null
+          union all select hostname from earlier_name where project_id = c.project_id) m where p.hostname is not null) as domains,
         (select jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal) from replica r
           where r.deployment_id = p.deployment_id and r.process = 'web' and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < p.replicas) as targets
       from changed c left join lateral (

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
@@ -33,6 +34,17 @@ export const projects: Handlers<"projects"> = {
     ctx.note({ target, detail: { changed }, silent: changed.length === 0 });
     if (changed.length > 0) await queries.updateSettings(ctx.tx, org_id, id, given(body));
     return show(ctx, target);
+  },
+
+  async rename(ctx, { body }) {
+    const { key, slug: from } = ctx.project;
+    if (from === body.slug) return show(ctx, from);
+    const { is_first } = await queries.lockProjectLimit(ctx.tx, key.org_id);
+    const hostname = await nameFor(ctx, body.slug, is_first);
+    await queries.renameProject(ctx.tx, key, { slug: body.slug, hostname }, limits.earlier_name_days);
+    ctx.note({ target: body.slug, detail: { from } });
+    for (const topic of ["apps", "edge"] as const) await ctx.platform.wakeups.send(ctx.tx, topic, key.project_id);
+    return show(ctx, body.slug);
   },
 
   async maintenance(ctx, { body }) {
@@ -89,6 +101,23 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   return locked ?? ctx.fail("not_found");
 }
 
+/** The hostname for a new slug of `ctx.project`: the one that it had with it, when it had it lately. */
+async function nameFor(ctx: Context<"projects.rename">, slug: string, isFirst: boolean): Promise<string> {
+  const { tx, project, platform } = ctx;
+  const former = await queries.takeBackName(tx, project.key, slug);
+  if (former !== undefined) return former;
+  const other = await queries.selectProject(tx, project.org_id, slug);
+  if (other !== undefined) return ctx.fail("slug_taken", textOfTaken(other, slug));
+  if ((await queries.countEarlierNames(tx, project.key)) >= limits.earlier_names_per_project)
+    return ctx.fail("conflict", {
+      error: `The project has ${limits.earlier_names_per_project} earlier names that still lead to it.`,
+      hint: "Give it one of those again, or wait until the oldest has expired.",
+    });
+  for (const hostname of hostnamesFor(slug, platform.addresses.appsDomain, isFirst))
+    if (!(await queries.isHostnameTaken(tx, hostname))) return hostname;
+  throw new Error("no hostname was free for a renamed project");
+}
+
 /** The answer means that the next request is served by it; an edge that starts later reads the rows before it serves. */
 async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, signal: AbortSignal): Promise<T> {
   if ((await edgesConfirm(ctx.platform.db, 0, "route_version")) === "no_edge") return shown;
@@ -126,11 +155,14 @@ async function insert(
   const { tx, caller, platform } = ctx;
   const id = newId("prj", ctx.now.getTime());
   const sealed_cron_secret = platform.vault.seal(id, "cron_secret", randomBytes(32).toString("base64url"));
+  const known = await queries.selectProject(tx, caller.org_id, body.slug);
+  if (known !== undefined) return ctx.fail("slug_taken", textOfTaken(known, body.slug));
   for (const hostname of hostnames) {
+    if (await queries.isHostnameTaken(tx, hostname)) continue;
     if (await queries.insertProject(tx, { ...body, id, org_id: caller.org_id, hostname, sealed_cron_secret }))
       return id;
     const other = await queries.selectProject(tx, caller.org_id, body.slug);
-    if (other !== undefined) return ctx.fail("slug_taken", textOfTaken(other));
+    if (other !== undefined) return ctx.fail("slug_taken", textOfTaken(other, body.slug));
   }
   throw new Error("no hostname was free for a new project");
 }
@@ -148,7 +180,12 @@ function given(body: { readonly [K in keyof queries.ProjectSettings]?: queries.P
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as queries.ProjectSettings;
 }
 
-function textOfTaken({ slug, deleted_at }: queries.ProjectRow): RefusalText {
+function textOfTaken({ slug, deleted_at }: queries.ProjectRow, wanted: string): RefusalText {
+  if (slug !== wanted)
+    return {
+      error: `${wanted} was the slug of ${slug}, and still leads to it.`,
+      hint: "Choose another slug, or wait until the earlier name has expired.",
+    };
   if (deleted_at === null) return { error: `Your organization already has a project ${slug}.` };
   return {
     error: `A deleted project of your organization has the slug ${slug}.`,

@@ -5,7 +5,8 @@ import { testApi, testOrganization, type TestApi } from "../../../test/support/t
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { changedRoutes } from "../deployments/deployments.ts";
-import { lockProject } from "./projects.ts";
+import { deleteExpiredNames, lockProject } from "./projects.ts";
+import { isHostnameTaken } from "./queries.ts";
 
 let api: TestApi;
 before(async () => {
@@ -123,6 +124,64 @@ test("settings change what is given, null resets, and nothing given changes noth
   ]) {
     assert.equal((await put(body)).status, 400, JSON.stringify(body));
   }
+});
+
+test("a renamed project answers under both names, which no other project gets until the earlier one expires", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "renaming");
+  const id = String((await create(org.member, "before")).body["id"]);
+  const rename = (slug: string, to: string) =>
+    api.call("POST", `/v1/projects/${slug}/rename`, { token: org.owner, body: { slug: to } });
+  const get = (slug: string) => api.call("GET", `/v1/projects/${slug}`, { token: org.member });
+  const hostnames = async () => {
+    const { projects } = await changedRoutes(db, null);
+    return projects
+      .find(({ project_id }) => project_id === id)
+      ?.routes.map(({ hostname }) => hostname)
+      .toSorted();
+  };
+  const [first] = (await hostnames()) ?? [];
+  const renamed = await rename("before", "after");
+  assert.deepEqual([renamed.status, renamed.body["slug"]], [200, "after"], renamed.text);
+  assert.match(String((renamed.body["git"] as { ssh: string }).ssh), /\/renaming\/after\.git$/);
+  const [earlier] = renamed.body["earlier_names"] as { slug: string; url: string }[];
+  assert.deepEqual([earlier?.slug, earlier?.url], ["before", `http://${first}:8080`]);
+  const both = (await hostnames()) ?? [];
+  assert.ok(both.length === 2 && both.includes(String(first)) && both.some((name) => name.startsWith("after")));
+  assert.deepEqual([(await get("before")).body["id"], (await get("before")).body["slug"]], [id, "after"]);
+  const taken = await create(org.member, "before");
+  assert.deepEqual([taken.status, taken.body["code"]], [409, "slug_taken"], taken.text);
+  await create(org.member, "third");
+  for (const to of ["before", "after"])
+    assert.equal((await rename("third", to)).body["code"], "slug_taken", `${to} is another project's`);
+
+  const back = await rename("after", "before");
+  assert.deepEqual([back.body["slug"], back.body["url"]], ["before", `http://${first}:8080`]);
+  for (const to of ["n1", "n2", "n3", "n4"]) assert.equal((await rename("before", to)).status, 200, to);
+  assert.equal((await rename("before", "n5")).body["code"], "conflict");
+
+  await db
+    .updateTable("earlier_name")
+    .set({ expires_at: new Date(0) })
+    .where("project_id", "=", id)
+    .execute();
+  assert.ok((await deleteExpiredNames(db)) >= 5);
+  assert.equal((await hostnames())?.length, 1);
+  assert.equal((await get("before")).status, 404);
+  assert.equal((await create(org.member, "before")).status, 201);
+});
+
+test("an earlier hostname is no other organization's", async () => {
+  const { db } = api.database;
+  const owner = await testOrganization(db, "hosting");
+  await create(owner.member, "host");
+  const { body } = await api.call("POST", "/v1/projects/host/rename", { token: owner.owner, body: { slug: "moved" } });
+  const [earlier] = body["earlier_names"] as { url: string }[];
+  const hostname = new URL(String(earlier?.url)).hostname;
+  await db.transaction().execute(async (tx) => {
+    assert.equal(await isHostnameTaken(tx, hostname), true);
+    assert.equal(await isHostnameTaken(tx, `free-${hostname}`), false);
+  });
 });
 
 test("maintenance has a time and a text, changes the project's routes, and ends without a trace", async () => {

@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
-export { lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
+export { deleteExpiredNames, lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
 
 /** The caller's project of this slug, deleted or not. One of another organization is as missing as one that never was. */
 export async function findProject(
@@ -33,6 +33,10 @@ export function presentProject(
     ...row,
     state: row.deleted_at === null ? "active" : "deleted",
     url: addresses.appUrl(row.hostname),
+    earlier_names: row.earlier_names.map(({ slug, hostname, until }) => ({
+      ...{ slug, until },
+      url: addresses.appUrl(hostname),
+    })),
     git: { ssh: addresses.gitSsh(orgSlug, row.slug), https: addresses.gitHttp(orgSlug, row.slug) },
     maintenance:
       row.maintenance_since === null ? null : { since: row.maintenance_since, message: row.maintenance_message },

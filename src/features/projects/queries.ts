@@ -29,6 +29,13 @@ export type ProjectRow = Pick<
   (typeof columns)[number] extends `project.${infer C}` ? C & keyof ProjectTable : never
 >;
 
+/** A name that a project had, until it expires. */
+export interface EarlierName {
+  readonly slug: string;
+  readonly hostname: string;
+  readonly until: string;
+}
+
 /** A project with its active deployment. */
 export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "deploy_branch"> {
   readonly active_id: string | null;
@@ -36,15 +43,22 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "de
   readonly active_status: DeploymentStatus | null;
   readonly active_commit: string | null;
   readonly active_activated_at: string | null;
+  readonly earlier_names: readonly EarlierName[];
 }
 
 // Written as text, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
   select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.root, p.watch, p.replicas, p.maintenance_since, p.maintenance_message, p.created_at, p.updated_at, p.deleted_at,
-    d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at
+    d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
+    (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
+      to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
+      from earlier_name e where e.project_id = p.id) as earlier_names
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
-const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
-const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
+// An earlier name leads to its project. A project in being never has the earlier name of another.
+const present =
+  "coalesce((select n.slug from earlier_name e join project n on n.id = e.project_id where e.org_id = $1 and e.slug = $2), $2)";
+const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = ${present} and purged_at is null`;
+const shownBySlug = `${shown} where p.org_id = $1 and p.slug = ${present} and p.purged_at is null`;
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null) order by p.id desc`;
 
 /** The project with its active deployment. */
@@ -120,6 +134,70 @@ export async function insertProject(tx: Tx, project: NewProject): Promise<boolea
     .onConflict((on) => on.doNothing())
     .executeTakeFirst();
   return done.numInsertedOrUpdatedRows === 1n;
+}
+
+/**
+ * Whether a hostname is an earlier or a present one of a project. Whoever asks before a commit gives the hostname away is the only one who
+ * does so at that time.
+ */
+export async function isHostnameTaken(tx: Tx, hostname: string): Promise<boolean> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${"hostname " + hostname}, 0))`.execute(tx);
+  const { rows } = await sql`
+    select from earlier_name where hostname = ${hostname}
+    union all select from project where hostname = ${hostname} and purged_at is null`.execute(tx);
+  return rows.length > 0;
+}
+
+export interface GivenName {
+  readonly slug: string;
+  readonly hostname: string;
+}
+
+/** Keeps the project's present name as an earlier one, and gives it another. */
+export async function renameProject(tx: Tx, { org_id, project_id }: ProjectKey, name: GivenName, days: number) {
+  await sql`
+    insert into earlier_name (org_id, project_id, slug, hostname, expires_at)
+    select org_id, id, slug, hostname, now() + make_interval(days => ${days}) from project where org_id = ${org_id} and id = ${project_id}`.execute(
+    tx,
+  );
+  await tx
+    .updateTable("project")
+    .set({ ...name, updated_at: sql`now()` })
+    .where("org_id", "=", org_id)
+    .where("id", "=", project_id)
+    .execute();
+}
+
+/** The hostname of an earlier name of the project, which it then no longer is. */
+export async function takeBackName(
+  tx: Tx,
+  { org_id, project_id }: ProjectKey,
+  slug: string,
+): Promise<string | undefined> {
+  const row = await tx
+    .deleteFrom("earlier_name")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("slug", "=", slug)
+    .returning("hostname")
+    .executeTakeFirst();
+  return row?.hostname;
+}
+
+export async function countEarlierNames(tx: Tx, { org_id, project_id }: ProjectKey): Promise<number> {
+  const row = await tx
+    .selectFrom("earlier_name")
+    .select(sql<number>`count(*)::integer`.as("count"))
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  return row.count;
+}
+
+/** Frees names whose time is over. */
+export async function deleteExpiredNames(db: Db): Promise<number> {
+  const done = await sql`delete from earlier_name where expires_at <= now()`.execute(db);
+  return Number(done.numAffectedRows ?? 0);
 }
 
 export interface ProjectSettings {

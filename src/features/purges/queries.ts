@@ -148,6 +148,7 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
  * backup and the purge itself stay for an audit.
  */
 const emptiedTables = [
+  "earlier_name",
   "process_setting",
   "run",
   "database_tunnel",

@@ -4,6 +4,7 @@ import {
   deleteOldBuilds,
   deleteOldDeployments,
 } from "../../features/activity/activity.ts";
+import { deleteExpiredNames } from "../../features/projects/projects.ts";
 import { deleteOldRuns } from "../../features/runs/runs.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
@@ -19,12 +20,13 @@ export function retentionTask({ db, ports, settings }: Platform): Task {
     topics: [],
     async run() {
       await deleteOldChanges(db);
+      const names = await deleteExpiredNames(db);
       const rows = await deleteOldActivity(db, settings.history);
       const deployments = await deleteOldDeployments(db, settings.history);
       const builds = await deleteOldBuilds(db, settings.history);
       const runs = await deleteOldRuns(db, settings.history.days);
       await ports.logStore.removeBuilds([...builds, ...runs]);
-      const deleted = rows + deployments + builds.length + runs.length;
+      const deleted = names + rows + deployments + builds.length + runs.length;
       return { detail: `${deleted} old rows deleted`, ...(deleted > 0 ? { againMs: soonMs } : {}) };
     },
   };
