@@ -4,7 +4,7 @@ import { remoteName, remoteUrl, slugOfRemote } from "./git.ts";
 
 /** The project that is meant: the argument, `--project`, BERTH_PROJECT, else the one that the folder's git remote names. */
 export async function currentProject(ctx: CliContext, given?: string): Promise<string> {
-  const slug = given ?? (await findProject(ctx));
+  const slug = given ?? (await namedProject(ctx));
   if (slug !== undefined) return slug;
   throw usageError(
     "Which project?",
@@ -12,8 +12,8 @@ export async function currentProject(ctx: CliContext, given?: string): Promise<s
   );
 }
 
-/** The same, undefined when nothing names a project. */
-async function findProject(ctx: CliContext): Promise<string | undefined> {
+/** The project that is meant, undefined when nothing names one. */
+export async function namedProject(ctx: CliContext): Promise<string | undefined> {
   const named = ctx.options.project ?? ctx.environment.project;
   if (named !== undefined) return named;
   const url = await remoteUrl(ctx.environment);

@@ -97,3 +97,19 @@ test("after an error in the middle, the keys that were set are named", async () 
   assert.equal(exitCode, 5);
   assert.match(stderr, /Set before the error: A\./);
 });
+
+test("export prints names alone, and import sets what has a value and names what has none", async () => {
+  const variable = { value: "••••••••", updated_at: null } as const;
+  const variables = [
+    { ...variable, key: "API_KEY", system: false },
+    { ...variable, key: "PORT", system: true },
+  ];
+  await using platform = await startScriptedPlatform({ ...sets, "env.list": () => ({ variables }) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  assert.equal((await user.berth(["env", "export", "-p", "demo"])).stdout, "API_KEY=\n");
+  const stdin = "API_KEY=\nGREETING=hello\nNEW=\n";
+  const { exitCode, stderr } = await user.berth(["env", "import", "-", "-p", "demo"], { stdin });
+  assert.equal(exitCode, 0, stderr);
+  assert.match(stderr, /Without a value, here and in the project: NEW\./);
+  assert.deepEqual(written(platform.seen.filter(({ name }) => name === "env.set")), [["GREETING", "hello"]]);
+});

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
+import { sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
 import type { Result } from "../contract/routes.ts";
 
@@ -136,4 +137,43 @@ test("platform shows the totals, and of each machine what it has and what takes 
   assert.match(stdout, /memory +1\.0 GiB requested, 8\.0 GiB available/);
   assert.match(stdout, /data +databases 1\.0 MiB\n/);
   assert.match(stdout, /main\/shop +25 ms +100/);
+});
+
+test("of a project it shows what runs and what needs attention; --platform asks for the platform", async () => {
+  const { id, slug, name, url } = sampleProject();
+  const deployment = { id: "dep_1", number: 4, status: "active", commit: "c".repeat(40), at } as const;
+  const overview: Result<"overview.get">["projects"][number] = {
+    ...{ id, slug, name, url, state: "active", active_deployment: deployment, last_deployment: deployment },
+    ...{ replicas: { ready: 1, wanted: 2 }, last_hour: { requests: 12, errors: 3 }, database: "ready" },
+    ...{ last_backup: null, storage_bytes: null, database_bytes: null, images_bytes: null, attention: ["crashing"] },
+  };
+  const sums = { projects: 1, serving: 1, needing_attention: 1, requests_last_hour: 12, errors_last_hour: 3 };
+  const totals = { ...sums, storage_bytes: 0, database_bytes: 0, images_bytes: 0, approvals_pending: 0, alerts: null };
+  const replica = {
+    replica: 0,
+    deployment: 4,
+    state: "up",
+    since: at,
+    restarts: 3,
+    memory_bytes: null,
+    cpus: null,
+  } as const;
+  await using platform = await startScriptedPlatform({
+    "projects.get": () => sampleProject({ maintenance: { since: at, message: "Back soon" } }),
+    "overview.get": () => ({
+      organization: { slug: "main", name: "Main", max_projects: 10 },
+      totals,
+      projects: [overview],
+    }),
+    "processes.list": () => ({
+      processes: [{ type: "web", command: "node .", replicas: 2, overlap: true, running: [replica] }],
+    }),
+    "status.get": () => sampleStatus("ok"),
+  });
+  await using user = await cliUser(login(platform.url));
+  const { exitCode, stdout, stderr } = await user.berth(["status", "-p", slug]);
+  assert.equal(exitCode, 0, stderr);
+  for (const shown of [/#4, live/, /crashing/, /Back soon/, /web +1\/2 +3/, /12 requests, 3 errors/])
+    assert.match(stdout, shown);
+  assert.match((await user.berth(["status", "-p", slug, "--platform"])).stdout, /The platform: ok/);
 });

@@ -44,7 +44,7 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   unset: "berth env unset KEY",
   secret: "berth env",
   secrets: "berth env",
-  "secrets import": "berth env set --from-file -",
+  "secrets import": "berth env import -",
   "secrets set": "berth env set KEY=VALUE",
   "secrets unset": "berth env unset KEY",
   vars: "berth env",

@@ -12,15 +12,53 @@ import { watchVariables } from "../outcomes.ts";
 import { confirm } from "../prompts.ts";
 import { withProgress } from "../render/progress.ts";
 import { relativeTime } from "../render/text.ts";
-import { listCommand } from "../row-commands.ts";
+import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** `berth env`: the variables of a project. No text printed here ever contains a value. */
 export function addEnv(program: Command, ctx: CliContext): void {
   const env = addGroup(program, "env", "List, set, restore and remove environment variables");
   addList(env, ctx);
   addSet(env, ctx);
+  addImport(env, ctx);
+  addExport(env, ctx);
   addRestore(env, ctx);
   addUnset(env, ctx);
+}
+
+function addExport(env: Command, ctx: CliContext): void {
+  rowCommand(env, ctx, {
+    row: "env.list",
+    usage: "export",
+    summary: "Print the names of your variables as lines KEY=, to fill in and import elsewhere; values are never shown",
+    examples: ["berth env export > .env.example", "berth env export -p shop | berth env import - -p shop-next"],
+    text: ({ variables }) =>
+      variables
+        .filter(({ system }) => !system)
+        .map(({ key }) => `${key}=`)
+        .join("\n"),
+  });
+}
+
+function addImport(env: Command, ctx: CliContext): void {
+  addCommand(env, {
+    usage: "import <file>",
+    summary: "Set the variables of a file with lines KEY=VALUE; a line without a value leaves its variable as it is",
+    examples: ["berth env import .env", "berth env import - < .env.example"],
+  })
+    .option("-w, --wait", waitText)
+    .action(async (file: string, options: { wait?: boolean }) => {
+      const all = parseFile(await readInput(ctx, file));
+      const given = all.filter(([, value]) => value !== "");
+      const slug = await currentProject(ctx);
+      checkVariables(slug, given);
+      const { variables } = await (await ctx.client()).call("env.list", { params: { slug } });
+      const known = new Set([...variables.map(({ key }) => key), ...given.map(([key]) => key)]);
+      const missing = all.map(([key]) => key).filter((key) => !known.has(key));
+      if (missing.length > 0) ctx.output.note(() => `Without a value, here and in the project: ${missing.join(", ")}.`);
+      if (given.length === 0) return ctx.output.note(() => "The file has no values, so nothing was changed.");
+      const said = `Set ${given.map(([key]) => key).join(", ")}.`;
+      await changeVariables(ctx, slug, { change: () => setAll(ctx, slug, given), said, wait: options.wait });
+    });
 }
 
 type Variables = readonly (readonly [key: string, value: string])[];

@@ -2,21 +2,31 @@ import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
+import { namedProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { showProjectStatus } from "./project-status.ts";
 import { counted } from "../../kit/counted.ts";
 
 /** `berth status`: how the platform is. */
 export function addStatus(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "status",
-    summary: "Show the platform's checks; exit code 9 when one fails (platform admins only)",
-    examples: ["berth status", "berth status --bad", "berth status --json"],
+    summary: "Show how the project is; outside of one, or with --platform, the platform's checks (platform admins only)",
+    examples: [
+      "berth status",
+      "berth status -p shop",
+      "berth status --platform --bad",
+      "berth status --platform --json",
+    ],
   })
-    .option("--bad", "only what is not ok")
-    .action(async (options: { bad?: boolean }) => {
+    .option("--platform", "the platform's checks; exit code 9 when one fails")
+    .option("--bad", "only the platform's checks that are not ok")
+    .action(async (options: { platform?: boolean; bad?: boolean }) => {
+      const slug = options.platform === true || options.bad === true ? undefined : await namedProject(ctx);
+      if (slug !== undefined) return showProjectStatus(ctx, slug);
       const document = await (await ctx.client()).call("status.get");
       ctx.output.result(document, (paint) => describe(paint, document, options.bad === true));
       const failing = new Set(document.checks.filter(({ status }) => status === "fail").map(({ check }) => check)).size;

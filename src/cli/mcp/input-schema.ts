@@ -84,11 +84,11 @@ const ofWrites = {
   idempotency_key: { type: "string" },
 };
 
-// A tool gives one answer.
-const streaming = ["follow"];
+// A tool gives one answer, and has no terminal.
+const withoutTools = ["follow", "terminal"];
 
 function argumentsAt(where: Argument["where"], { shape }: z.ZodObject): readonly Argument[] {
-  const names = Object.entries(shape).filter(([name]) => !streaming.includes(name));
+  const names = Object.entries(shape).filter(([name]) => !withoutTools.includes(name));
   return names.map(([name, field]) => {
     const schema = field as z.ZodType;
     return { name, where, required: where === "params" || !schema.safeParse(undefined).success, schema };

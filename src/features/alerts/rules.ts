@@ -77,7 +77,7 @@ export function messageOf(began: readonly ToldAlert[], ended: readonly ToldAlert
   return {
     kind: "alert",
     subject,
-    text: `${text.join("\n\n")}\n\n\`berth status\` shows every check.\n`,
+    text: `${text.join("\n\n")}\n\n\`berth status --platform\` shows every check.\n`,
     url: null,
   };
 }

@@ -124,7 +124,7 @@ async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, sig
   if ((await awaitEdges(ctx.platform, { timeoutMs: edgesWithinMs, signal })) !== "behind") return shown;
   return ctx.fail("edge_unavailable", {
     error: "The change is stored, but an edge has not confirmed that it serves by it.",
-    hint: "It follows as soon as the edge answers again; `berth status` shows its state.",
+    hint: "It follows as soon as the edge answers again; `berth status --platform` shows its state.",
   });
 }
 
