@@ -14,7 +14,8 @@ import { counted } from "../../kit/counted.ts";
 export function addStatus(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "status",
-    summary: "Show how the project is; outside of one, or with --platform, the platform's checks (platform admins only)",
+    summary:
+      "Show how the project is; outside of one, or with --platform, the platform's checks (platform admins only)",
     examples: [
       "berth status",
       "berth status -p shop",
