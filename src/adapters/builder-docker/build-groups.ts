@@ -84,12 +84,7 @@ function parentOf(file: string): string {
 function writeWrapper(binDir: string, { places, parent }: { places: string; parent: string | undefined }): void {
   const wrapper = join(binDir, "runc");
   rmSync(wrapper, { force: true });
-  const folders = [
-    ...(process.env["PATH"] ?? "").split(delimiter),
-    ...systemPath.split(delimiter),
-    "/usr/sbin",
-    "/sbin",
-  ];
+  const folders = [...systemPath.split(delimiter), "/usr/local/sbin", "/usr/sbin", "/sbin"];
   const runc = folders.map((folder) => join(folder, "runc")).find((path) => existsSync(path));
   if (runc === undefined || parent === undefined) return;
   const words = [join(import.meta.dirname, "runc.sh"), runc, places, parent, others];
