@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkStatuses } from "./status.ts";
-import { timestamp } from "./fields.ts";
+import { failure } from "./failure.ts";
+import { id, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const count = z.number().int();
@@ -61,7 +62,56 @@ const overview = z.object({
   machines: z.array(machine),
 });
 
+/** A project of any organization. */
+const projectParams = slugParam.extend({ org: z.string().max(100) });
+
+const runtimeOfProject = z.object({
+  /** Where the active deployment runs; null while nothing is live. */
+  runtime: z.string().nullable(),
+  /** The runtimes of this platform. Projects begin in the first. */
+  available: z.array(z.string()),
+  /** The newest move; null when there was none. */
+  move: z
+    .object({
+      to: z.string(),
+      build_id: id,
+      requested_at: timestamp,
+      status: z.enum(["building", "deploying", "done", "failed"]),
+      failure: failure.nullable(),
+    })
+    .nullable(),
+});
+
 export const rows = [
+  row({
+    name: "platform.runtime",
+    method: "GET",
+    path: "/v1/orgs/:org/projects/:slug/runtime",
+    names: "project",
+    living: true,
+    access: "operator",
+    scope: "platform:read",
+    params: projectParams,
+    result: runtimeOfProject,
+    success: [200],
+    summary: "Which runtime a project's active deployment runs in, and how its newest move went",
+  }),
+  row({
+    name: "platform.move",
+    method: "PUT",
+    path: "/v1/orgs/:org/projects/:slug/runtime",
+    names: "project",
+    living: true,
+    access: "operator",
+    scope: "deployments:write",
+    params: projectParams,
+    body: z.strictObject({ runtime: z.string().min(1).max(40) }),
+    result: runtimeOfProject,
+    success: [201],
+    errors: ["conflict", "nothing_to_deploy", "deploy_in_progress", "storage_full", "disk_limit_reached"],
+    activity: "project.moved",
+    summary: "Build a project's live commit for another runtime and switch to it once it is healthy",
+  }),
   row({
     name: "platform.overview",
     method: "GET",

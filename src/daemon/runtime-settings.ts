@@ -4,8 +4,8 @@ import { choice, list, optionalText, text } from "./settings.ts";
 export const runtimeSettings = {
   runtime: choice(
     "BERTH_RUNTIME",
-    ["process", "docker"],
-    "What builds and runs applications: sandboxed processes, or containers of a Docker engine on this machine.",
+    ["process", "docker", "process,docker", "docker,process"],
+    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or both; projects begin in the first, and `berth platform runtime` moves them.",
   ),
   dockerSocket: text("BERTH_DOCKER_SOCKET", "/var/run/docker.sock", "The unix socket of that engine."),
   dockerRuntime: optionalText(

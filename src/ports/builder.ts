@@ -24,6 +24,8 @@ export interface BuildRequest {
   readonly org_id: string;
   readonly project_id: string;
   readonly project_number: number;
+  /** Where a machine has several families: the name of the runtime that the image is for. The first family's when it is absent. */
+  readonly runtime?: string;
   /** Commands that count more than what the source's own files say. */
   readonly commands?: BuildCommands;
   /** The source tree as a tar stream (`git archive`), opened when the build is ready for it. */
@@ -81,6 +83,8 @@ export interface Image {
   /** Runs before traffic moves, in the new image; null when there is none. */
   readonly release_command: string | null;
   readonly size_bytes: number;
+  /** The name of the runtime that it is for. Images that an earlier version built lack it. */
+  readonly runtime?: string;
   /** The port that the image itself says it listens on. */
   readonly port?: number;
 }

@@ -71,6 +71,8 @@ export interface Workload {
   /** Small, unique and never reused: uids and addresses are made from it. */
   readonly project_number: number;
   readonly image_ref: string;
+  /** Where a machine has several runtimes: the one that the image is for. Absent: the first. */
+  readonly runtime?: string;
   /** The port inside the sandbox that the application is asked to listen on (its `PORT`). Null: it gets none and has no address. */
   readonly port: number | null;
   /** The whole environment but `PORT` and `HOST`, which the runtime sets. May hold secrets. */
@@ -197,7 +199,7 @@ export interface InstanceUsage extends InstanceKey {
 }
 
 export interface RuntimeDescription {
-  /** The adapter: `process`, `docker`, `swarm`. */
+  /** The adapter: `process`, `docker`, `swarm`; several are joined by commas. */
   readonly name: string;
   readonly network: "veth" | "pasta" | "shared" | "engine";
   /** Parts of the full isolation that hold here, such as `namespaces`, `seccomp`, `memory_limit`. */

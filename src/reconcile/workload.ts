@@ -14,6 +14,7 @@ export async function workloadOf(platform: Platform, source: WorkloadSource, pro
     project_id: source.project_id,
     project_number: source.project_number,
     image_ref: source.image.image_ref,
+    ...(source.image.runtime === undefined ? {} : { runtime: source.image.runtime }),
     port: process === web ? (source.port ?? platform.settings.appPort) : null,
     env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,

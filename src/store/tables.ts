@@ -219,6 +219,7 @@ export interface BuildTable {
   started_at: Timestamp | null;
   finished_at: Timestamp | null;
   settings: Json<unknown> | null;
+  runtime: string | null;
 }
 
 export interface CertificateTable {

@@ -23,7 +23,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     nodeImage = await provideImage(engine.socket, "node");
     registry = withoutRegistry === false ? await startTestRegistry() : undefined;
     platform = await startPlatform({
-      ...{ BERTH_RUNTIME: "docker", BERTH_DOCKER_SOCKET: engine.socket, BERTH_NODE_IMAGE: nodeImage },
+      ...{ BERTH_RUNTIME: "docker,process", BERTH_DOCKER_SOCKET: engine.socket, BERTH_NODE_IMAGE: nodeImage },
       BERTH_SHARED_IMAGES: nodeImage,
       ...(registry === undefined ? {} : { BERTH_CA_FILE: registry.caFile, BERTH_PRIVATE_REGISTRIES: registry.host }),
     });
@@ -40,8 +40,8 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
       "GET",
       "/v1/me",
     );
-    assert.equal(body.platform.runtime, "docker");
-    assert.ok(body.platform.isolation.includes("read_only_root"));
+    assert.equal(body.platform.runtime, "docker,process");
+    assert.ok(body.platform.isolation.includes("seccomp"));
     assert.deepEqual(body.platform.missing, []);
   });
 
@@ -95,6 +95,25 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.ok(!platform.output().includes(password));
   });
 
+  test("a project moves to the other runtime and back without a lost request", async () => {
+    const traffic = startTraffic(platform.edgePort, ["live"], 5);
+    const runtime = async () => (await platform.call<Moved>("GET", "/v1/orgs/main/projects/live/runtime")).body;
+    assert.equal((await runtime()).runtime, "docker");
+    const to = { runtime: "process" };
+    assert.equal((await platform.call("PUT", "/v1/orgs/main/projects/live/runtime", to)).status, 201);
+    const moved = await eventually(async () => {
+      const found = await runtime();
+      return ["done", "failed"].includes(found.move?.status ?? "") && found;
+    }, "the move ends");
+    assert.deepEqual([moved.runtime, moved.move?.status, moved.move?.failure], ["process", "done", null]);
+    assert.equal((await platform.call("PUT", "/v1/orgs/main/projects/live/runtime", to)).status, 409);
+    assert.equal((await platform.call("POST", "/v1/projects/live/rollback")).status, 200);
+    assert.equal((await runtime()).runtime, "docker");
+    const answers = await traffic.stop();
+    assert.ok(answers.length > 0);
+    assert.deepEqual(failures(answers, versions).slice(0, 3), []);
+  });
+
   test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async () => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);
     await live.commit(liveApp({ version: "v2" }));
@@ -117,6 +136,11 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.deepEqual(failures(answers, versions).slice(0, 3), []);
   });
 });
+
+interface Moved {
+  readonly runtime: string | null;
+  readonly move: { readonly status: string; readonly failure: unknown } | null;
+}
 
 interface Outcome {
   readonly status: string;

@@ -84,8 +84,10 @@ function parentOf(file: string): string {
 function writeWrapper(binDir: string, { places, parent }: { places: string; parent: string | undefined }): void {
   const wrapper = join(binDir, "runc");
   rmSync(wrapper, { force: true });
-  const folders = [...systemPath.split(delimiter), "/usr/local/sbin", "/usr/sbin", "/sbin"];
-  const runc = folders.map((folder) => join(folder, "runc")).find((path) => existsSync(path));
+  const runc = systemPath
+    .split(delimiter)
+    .map((folder) => join(folder, "runc"))
+    .find((path) => existsSync(path));
   if (runc === undefined || parent === undefined) return;
   const words = [join(import.meta.dirname, "runc.sh"), runc, places, parent, others];
   writeFileSync(wrapper, `#!/bin/sh\nexec /bin/sh ${words.map((word) => `'${word}'`).join(" ")} "$@"\n`);

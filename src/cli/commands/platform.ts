@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
+import { CliError, usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
+import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
@@ -9,13 +13,70 @@ import { rowCommand } from "../row-commands.ts";
 
 /** `berth platform`: what runs, and what it uses. */
 export function addPlatform(program: Command, ctx: CliContext): void {
-  rowCommand(program, ctx, {
+  const platform = addGroup(
+    program,
+    "platform",
+    "Show what runs on the platform, and move projects (for its operator)",
+  );
+  rowCommand(platform, ctx, {
     row: "platform.overview",
-    usage: "platform",
-    summary: "Show what runs on the platform and what it uses (for its operator)",
+    usage: "overview",
+    summary: "Show what runs on the platform and what it uses",
+    isDefault: true,
     examples: ["berth platform", "berth platform --json"],
     text: describe,
   });
+  addRuntime(platform, ctx);
+}
+
+type RuntimeOfProject = Answer<"platform.runtime">;
+
+function addRuntime(platform: Command, ctx: CliContext): void {
+  addCommand(platform, {
+    usage: "runtime <project> [runtime]",
+    summary:
+      "Show which runtime ORGANIZATION/PROJECT runs in, or build its live commit for another one and switch to it",
+    examples: ["berth platform runtime acme/shop", "berth platform runtime acme/shop docker"],
+  }).action(async (project: string, runtime: string | undefined) => {
+    const [org = "", slug = "", ...more] = project.split("/");
+    if (org === "" || slug === "" || more.length > 0)
+      throw usageError(`Name the project as ORGANIZATION/PROJECT, not \`${project}\`.`);
+    const client = await ctx.client();
+    const params = { org, slug };
+    if (runtime !== undefined) await client.call("platform.move", { params, body: { runtime } });
+    const look = () => client.call("platform.runtime", { params });
+    const shown =
+      runtime === undefined ? await look() : await withProgress(ctx, `Moving ${project}`, () => ended(look));
+    ctx.output.result(shown, (paint) => describeRuntime(paint, shown));
+    if (runtime !== undefined && shown.move?.status === "failed") throw moveFailed(shown.move);
+  });
+}
+
+const lookEveryMs = 1000;
+
+async function ended(look: () => Promise<RuntimeOfProject>): Promise<RuntimeOfProject> {
+  for (;;) {
+    const shown = await look();
+    if (shown.move?.status === "done" || shown.move?.status === "failed") return shown;
+    await sleep(lookEveryMs);
+  }
+}
+
+function describeRuntime(paint: Paint, { runtime, available, move }: RuntimeOfProject): string {
+  return facts(paint, [
+    ["runtime", runtime ?? "nothing is live"],
+    ["available", available.join(", ")],
+    [
+      "last move",
+      move === null ? null : `to ${move.to}, ${relativeTime(move.requested_at)}: ${paintStatus(paint, move.status)}`,
+    ],
+  ]);
+}
+
+function moveFailed({ to, failure }: NonNullable<RuntimeOfProject["move"]>): CliError {
+  const why = failure === null ? "Its build was cancelled or superseded." : failure.summary;
+  const message = `The project was not moved to ${to} and serves as before. ${why}`;
+  return new CliError("deploymentFailed", failure?.code ?? "move_failed", { message, hint: failure?.hint });
 }
 
 type Overview = Answer<"platform.overview">;

@@ -134,6 +134,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
     `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,
   "project.maintenance": ({ detail }) => `Maintenance page switched ${detail["on"] === true ? "on" : "off"}`,
   "project.renamed": ({ target, detail }) => `Renamed from ${word(detail["from"])} to ${word(target)}`,
+  "project.moved": ({ detail }) => `Move to the runtime ${word(detail["runtime"])} requested`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,

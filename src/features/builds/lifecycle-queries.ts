@@ -18,6 +18,8 @@ export interface NewBuild {
   readonly requested_by: string;
   /** Who waits for a push's outcome. While this process lives the build is wanted. */
   readonly lease_owner: string | null;
+  /** The runtime that a move asks for. */
+  readonly runtime?: string | null;
 }
 
 export async function supersedeQueued(tx: Tx, orgId: string, projectId: string): Promise<void> {
@@ -66,7 +68,10 @@ export async function takeQueued(db: Db, owner: string, underWay: readonly strin
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
       order by q.created_at, q.id for update of q skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
-      p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path`.execute(db);
+      p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,
+      coalesce(b.runtime, (select d.image ->> 'runtime' from deployment d where d.project_id = p.id and d.status = 'active')) as runtime`.execute(
+    db,
+  );
   return taken.rows[0];
 }
 
@@ -88,6 +93,8 @@ export interface TakenBuild {
   readonly root: string | null;
   readonly port: number | null;
   readonly health_path: string | null;
+  /** The runtime that the image is for; null: the platform's first. */
+  readonly runtime: string | null;
 }
 
 export interface BuildEnd {

@@ -53,10 +53,13 @@ export interface Uploaded {
   /** Files that are not named stay. */
   readonly keepsOthers: boolean;
   readonly message: string;
+  /** The runtime that the image must be for; the project's when left out. */
+  readonly runtime?: string;
 }
 
 /** Makes a commit of files and queues its build, through the same checks as a push. */
-export async function buildUpload(ctx: UploadContext, { content, removed, keepsOthers, message }: Uploaded) {
+export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
+  const { content, removed, keepsOthers, message, runtime = null } = uploaded;
   const { platform, project, caller } = ctx;
   const { repositories, logStore } = platform.ports;
   const place = await placeOf(platform, project);
@@ -88,7 +91,7 @@ export async function buildUpload(ctx: UploadContext, { content, removed, keepsO
         branch: place.branch,
         message: subject,
       },
-      ...{ old_commit: place.head, requested_by: caller.token_name, lease_owner: null },
+      ...{ old_commit: place.head, requested_by: caller.token_name, lease_owner: null, runtime },
     }),
   );
   ctx.note({ target: id, detail: { commit: written.commit } });

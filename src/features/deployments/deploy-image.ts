@@ -18,12 +18,12 @@ export async function deployImage(ctx: Context<"deployments.create">, image: str
   const path = root === null ? "Dockerfile" : `${root}/Dockerfile`;
   const files = [{ path, content: Buffer.from(`# The image that is deployed as it is.\nFROM ${image}\n`) }];
   const look = async () => {
-    if ((await ports.runtime.describe()).name === "process") ctx.fail("images_not_supported");
+    if (!(await ports.runtime.describe()).name.split(",").includes("docker")) ctx.fail("images_not_supported");
   };
   const outcome = async () => {
     await look();
     const { build_id, commit: made } = await buildUpload(ctx, {
-      ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}` },
+      ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}`, runtime: "docker" },
     });
     return { build_id, commit: made };
   };

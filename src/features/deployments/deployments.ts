@@ -29,6 +29,7 @@ import { isOwnFault } from "./rules.ts";
 
 export { endComing } from "./end-coming.ts";
 export {
+  comingDeployment,
   deployedCommit,
   endSwitch,
   othersRun,

@@ -3,8 +3,13 @@ import { countOpen } from "../alerts/alerts.ts";
 import type { Handlers } from "../context.ts";
 import { overallStatus } from "../status/status.ts";
 import * as queries from "./queries.ts";
+import { moveProject, showRuntime } from "./runtimes.ts";
 
 export const platform: Handlers<"platform"> = {
+  runtime: (ctx) => showRuntime(ctx),
+
+  move: (ctx, { body }) => moveProject(ctx, body.runtime),
+
   async overview(ctx) {
     const { tx, now, platform } = ctx;
     const counts = await queries.countProjects(tx);

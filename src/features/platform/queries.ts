@@ -1,5 +1,7 @@
 import { sql, type RawBuilder } from "kysely";
+import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
 
 /** A machine as the control plane on it describes it. */
 export interface MachineDescription {
@@ -160,4 +162,39 @@ export async function slowest(db: Db | Tx) {
     group by o.slug, p.slug having sum(m.requests) >= ${fewestRequests}
     order by mean_ms desc, o.slug, p.slug limit ${listed}`.execute(db);
   return rows;
+}
+
+/** The runtime that the active deployment's image names, and its commit. */
+export async function activeImage(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  return db
+    .selectFrom("deployment")
+    .select([sql<string | null>`image ->> 'runtime'`.as("runtime"), "commit"])
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("status", "=", "active")
+    .executeTakeFirst();
+}
+
+/** The newest build that a move asked for, and what became of its deployment. */
+export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  return (
+    db
+      .selectFrom("build as b")
+      .leftJoin("deployment as d", "d.build_id", "b.id")
+      .select(["b.id as build_id", "b.created_at", "b.status as build", "d.status as deployment"])
+      .select([
+        sql<string>`b.runtime`.as("runtime"),
+        sql<Failure | null>`b.failure`.as("build_failure"),
+        sql<Failure | null>`d.failure`.as("deployment_failure"),
+      ])
+      .where("b.org_id", "=", org_id)
+      .where("b.project_id", "=", project_id)
+      .where("b.runtime", "is not", null)
+      // A ready image asks for its runtime, too.
+      .where("b.origin", "=", "redeploy")
+      .orderBy("b.number", "desc")
+      .orderBy("d.number", "asc")
+      .limit(1)
+      .executeTakeFirst()
+  );
 }

@@ -90,6 +90,7 @@ async function perform(building: Building): Promise<void> {
       ...{ org_id, registries },
       project_id,
       project_number: build.project_number,
+      ...(build.runtime === null ? {} : { runtime: build.runtime }),
       commands: source.commands,
       source: () => platform.ports.repositories.archive(project_id, build.commit, source.root),
       ...{ env, secrets, reach },

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Builder, BuildRequest } from "../ports/builder.ts";
+import type { Instance, Runtime, Workload } from "../ports/runtime.ts";
+import { joinBuilders } from "./join-builders.ts";
+import { joinRuntimes } from "./join-runtimes.ts";
+
+/** A runtime that notes what it is asked, and runs what it was given. */
+function noted(name: string) {
+  const calls: string[] = [];
+  const running: string[] = [];
+  let isDown = false;
+  const runtime = {
+    start: async ({ id }: Workload) => (running.push(id), { workload_id: id }),
+    observe: async () => {
+      if (isDown) throw new Error(`${name} does not answer`);
+      return running.map((workload_id) => ({ workload_id }) as Instance);
+    },
+    stop: async (id: string) => void calls.push(`stop ${id}`),
+    checkHealth: async ({ workload_id }: Instance) => (calls.push(`check ${workload_id}`), { outcome: "healthy" }),
+    describe: async () => ({ name, network: "veth", isolation: ["seccomp", name], missing: [] }),
+  };
+  const builder = {
+    build: async () => ({ outcome: "built", image: { image_ref: `sha256:${name}` } }),
+    images: async () => [`sha256:${name}`],
+    isShortOfSpace: async () => name === "docker",
+  };
+  const end = () => (isDown = true);
+  return { name, calls, end, runtime: runtime as unknown as Runtime, builder: builder as unknown as Builder };
+}
+
+const replica = { ordinal: 0, attempt: 1 };
+const workload = (id: string, runtime?: string) => ({ id, ...(runtime === undefined ? {} : { runtime }) }) as Workload;
+
+test("a workload starts in the runtime of its image, else in the first, and everything that follows goes there", async () => {
+  const [process, docker] = [noted("process"), noted("docker")];
+  const joined = joinRuntimes([process, docker]);
+  await joined.start(workload("old"), replica);
+  await joined.start(workload("moved", "docker"), replica);
+  await joined.stop("moved", 1000);
+  await joined.checkHealth({ workload_id: "old", ...replica });
+  assert.deepEqual([process.calls, docker.calls], [["check old"], ["stop moved"]]);
+  await assert.rejects(
+    joined.start(workload("lost", "swarm"), replica),
+    /the runtime swarm, which BERTH_RUNTIME lacks/,
+  );
+});
+
+test("after a restart of the control plane a workload is found where it runs; one that runs nowhere is ended everywhere", async () => {
+  const [process, docker] = [noted("process"), noted("docker")];
+  await docker.runtime.start(workload("moved"), replica);
+  const joined = joinRuntimes([process, docker]);
+  await joined.checkHealth({ workload_id: "moved", ...replica });
+  await joined.stop("gone", 1000);
+  assert.deepEqual([process.calls, docker.calls], [["stop gone"], ["check moved", "stop gone"]]);
+});
+
+test("a runtime that does not answer keeps nobody from the other's instances, and its own count as they were last seen", async () => {
+  const [process, docker] = [noted("process"), noted("docker")];
+  const joined = joinRuntimes([process, docker]);
+  docker.end();
+  await assert.rejects(joined.observe());
+  const [first, second] = [noted("process"), noted("docker")];
+  const both = joinRuntimes([first, second]);
+  await both.start(workload("one"), replica);
+  await both.start(workload("two", "docker"), replica);
+  await both.observe();
+  second.end();
+  await both.start(workload("three"), replica);
+  const ids = (await both.observe()).map(({ workload_id }) => workload_id);
+  assert.deepEqual(ids, ["one", "three", "two"]);
+});
+
+test("only what all of them isolate is said to be isolated", async () => {
+  const { name, isolation } = await joinRuntimes([noted("process"), noted("docker")]).describe();
+  assert.deepEqual([name, isolation], ["process,docker", ["seccomp"]]);
+});
+
+test("an image says for which runtime it was built, images of all are found, and one short disk is enough", async () => {
+  const joined = joinBuilders([noted("process"), noted("docker")]);
+  const runtimeFor = async (runtime?: string) => {
+    const built = await joined.build({ runtime } as BuildRequest);
+    return built.outcome === "built" ? built.image.runtime : undefined;
+  };
+  assert.deepEqual(await Promise.all([runtimeFor(), runtimeFor("docker"), runtimeFor("gone")]), [
+    ...["process", "docker", "process"],
+  ]);
+  assert.deepEqual(await joined.images("prj_x"), ["sha256:process", "sha256:docker"]);
+  assert.equal(await joined.isShortOfSpace(), true);
+});

@@ -1,0 +1,127 @@
+import { throwTogether } from "../kit/throw-together.ts";
+import type { Instance, InstanceKey, Runtime, RuntimeDescription, Workload } from "../ports/runtime.ts";
+import type { Member } from "./family.ts";
+
+/**
+ * All runtimes of this machine as one. A workload runs in the runtime that its image was built for; where nothing says which, in the first.
+ * Storage folders are the same for all, and the first one's to care for.
+ */
+export function joinRuntimes(members: readonly [Member, ...Member[]]): Runtime {
+  return members.length === 1 ? members[0].runtime : new JoinedRuntime(members);
+}
+
+class JoinedRuntime implements Runtime {
+  readonly #members: readonly [Member, ...Member[]];
+  readonly #first: Runtime;
+  /** By the workload's id. */
+  readonly #owners = new Map<string, Runtime>();
+  readonly #seen = new Map<Runtime, readonly Instance[]>();
+
+  constructor(members: readonly [Member, ...Member[]]) {
+    this.#members = members;
+    this.#first = members[0].runtime;
+  }
+
+  async describe(): Promise<RuntimeDescription> {
+    const all = await Promise.all(this.#members.map(({ runtime }) => runtime.describe()));
+    const missing = all.flatMap((each) => each.missing);
+    const [first, ...others] = all as [RuntimeDescription, ...RuntimeDescription[]];
+    return {
+      name: this.#members.map(({ name }) => name).join(","),
+      network: first.network,
+      isolation: first.isolation.filter((part) => others.every(({ isolation }) => isolation.includes(part))),
+      missing: missing.filter(({ part }, index) => missing.findIndex((each) => each.part === part) === index),
+    };
+  }
+
+  async start(workload: Workload, ...more: [Parameters<Runtime["start"]>[1]]): Promise<Instance> {
+    const runtime = this.#runtimeOf(workload);
+    this.#owners.set(workload.id, runtime);
+    return runtime.start(workload, ...more);
+  }
+
+  async observe(): Promise<readonly Instance[]> {
+    const all = await Promise.all(this.#members.map(({ runtime }) => this.#observe(runtime)));
+    return all.flat();
+  }
+
+  /** An engine that does not answer must not keep the platform from its other applications: what it ran was seen to run. */
+  async #observe(runtime: Runtime): Promise<readonly Instance[]> {
+    try {
+      const found = await runtime.observe();
+      for (const { workload_id } of found) this.#owners.set(workload_id, runtime);
+      this.#seen.set(runtime, found);
+      return found;
+    } catch (error) {
+      const seen = this.#seen.get(runtime);
+      if (seen === undefined) throw error;
+      return seen;
+    }
+  }
+
+  stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void> {
+    return this.#each(workloadId, (runtime) => runtime.stop(workloadId, graceMs, ordinals));
+  }
+
+  async remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
+    await this.#each(workloadId, (runtime) => runtime.remove(workloadId, ordinals));
+    if (ordinals === undefined) this.#owners.delete(workloadId);
+  }
+
+  runOnce: Runtime["runOnce"] = (workload, task) => this.#runtimeOf(workload).runOnce(workload, task);
+
+  readOutput: Runtime["readOutput"] = async (key, cursor) => (await this.#ownerOf(key)).readOutput(key, cursor);
+
+  discardOutput: Runtime["discardOutput"] = async (key, cursor) =>
+    (await this.#ownerOf(key)).discardOutput(key, cursor);
+
+  checkHealth: Runtime["checkHealth"] = async (key) => (await this.#ownerOf(key)).checkHealth(key);
+
+  onChange(listener: (workloadId: string) => void): () => void {
+    const ends = this.#members.map(({ runtime }) => runtime.onChange(listener));
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  removeImage: Runtime["removeImage"] = async (image) => {
+    for (const { runtime } of this.#members) await runtime.removeImage(image);
+  };
+
+  listening: Runtime["listening"] = async (id) => (await this.#ownerOf({ workload_id: id })).listening(id);
+
+  measure: Runtime["measure"] = async (id) => (await this.#ownerOf({ workload_id: id })).measure(id);
+
+  async changedBytes(projectId: string): Promise<number> {
+    const all = await Promise.all(this.#members.map(({ runtime }) => runtime.changedBytes(projectId)));
+    return all.reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  storageBytes: Runtime["storageBytes"] = (project) => this.#first.storageBytes(project);
+
+  limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#first.limitStorage(project, bytes);
+
+  removeStorage: Runtime["removeStorage"] = (project) => this.#first.removeStorage(project);
+
+  removeStored: Runtime["removeStored"] = (project, path, signal) => this.#first.removeStored(project, path, signal);
+
+  #runtimeOf({ runtime: name, image_ref }: Workload): Runtime {
+    if (name === undefined) return this.#first;
+    const found = this.#members.find((member) => member.name === name);
+    if (found === undefined)
+      throw new Error(`the image ${image_ref} is for the runtime ${name}, which BERTH_RUNTIME lacks`);
+    return found.runtime;
+  }
+
+  async #ownerOf({ workload_id }: Pick<InstanceKey, "workload_id">): Promise<Runtime> {
+    // After a start of the control plane nothing was observed yet.
+    if (!this.#owners.has(workload_id)) await this.observe();
+    return this.#owners.get(workload_id) ?? this.#first;
+  }
+
+  async #each(workloadId: string, work: (runtime: Runtime) => Promise<void>): Promise<void> {
+    const owner = this.#owners.get(workloadId);
+    const asked = owner === undefined ? this.#members.map(({ runtime }) => runtime) : [owner];
+    throwTogether(await Promise.allSettled(asked.map(work)));
+  }
+}
