@@ -3,7 +3,7 @@ import { createServer as createTcp, type AddressInfo, type Server } from "node:n
 import { createServer } from "node:http";
 import { after, test } from "node:test";
 import { guardMs } from "../../test/support/eventually.ts";
-import { probeHealth } from "./probe-health.ts";
+import { probeHealth, probeInstance } from "./probe-health.ts";
 import { exitFailure, probeFailure, releaseCommandFailure } from "./releases/release-failures.ts";
 
 const servers: Server[] = [];
@@ -47,6 +47,21 @@ test("nobody listening, no answer and no HTTP are told apart", async () => {
   const gone = await listening(createTcp());
   await new Promise((resolve) => servers.pop()?.close(resolve));
   assert.deepEqual(await ask(gone, null), { outcome: "refused" });
+});
+
+test("the check of an image counts after an answer at the port, and a health path replaces it", async () => {
+  const failed = { outcome: "failed", detail: "ended with exit code 1: no" } as const;
+  const runtime = { checkHealth: async () => failed };
+  const instance = { workload_id: "dep", ordinal: 0, attempt: 1 };
+  const address = await answering(200);
+  const probe = (path: string | null) =>
+    probeInstance(runtime, instance, { address, hostname: "demo.localhost", path, timeoutMs: guardMs });
+  const found = await probe(null);
+  assert.deepEqual(found, { outcome: "check_failed", detail: failed.detail });
+  assert.deepEqual(await probe("/ok"), { outcome: "healthy" });
+  const { code, summary } = probeFailure(found, { port: 3000, path: null, budgetMs: 60_000, listening: [] });
+  assert.equal(code, "image_check_failed");
+  assert.match(summary, /HEALTHCHECK of the image failed for 60 s; the last one ended with exit code 1: no/);
 });
 
 test("the five classic mistakes have five codes", () => {
