@@ -38,3 +38,36 @@ test("suspending asks first, and needs --yes where nobody can be asked", async (
   assert.match((await user.berth(["orgs"])).stdout, /acme +Acme +suspended +3 of 10/);
   assert.match((await user.berth(["orgs", "enable", "acme"])).stdout, /acme is active/);
 });
+
+test("a project's move is followed to its end, and a failed one says why and that the project serves as before", async () => {
+  const move = { to: "docker", build_id: "bld_1", requested_at: at, status: "done" as const, failure: null };
+  const shown: Result<"platform.runtime"> = { runtime: "docker", available: ["process", "docker"], move };
+  const failure = {
+    stage: "health" as const,
+    code: "wrong_port",
+    summary: "Nothing answered.",
+    hint: "Listen.",
+    log_tail: [],
+  };
+  const failed: Result<"platform.runtime"> = {
+    ...shown,
+    runtime: "process",
+    move: { ...move, status: "failed" as const, failure },
+  };
+  let found = shown;
+  await using platform = await startScriptedPlatform({
+    "platform.move": () => ({ ...shown, move: { ...move, status: "building" } }),
+    "platform.runtime": () => found,
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  assert.match(
+    (await user.berth(["platform", "runtime", "acme/shop", "docker"])).stdout,
+    /runtime +docker\n.*process, docker/,
+  );
+  assert.deepEqual(platform.seen[0]?.body, { runtime: "docker" });
+  found = failed;
+  const { exitCode, stderr } = await user.berth(["platform", "runtime", "acme/shop", "docker"]);
+  assert.equal(exitCode, 7);
+  assert.match(stderr, /not moved to docker and serves as before\. Nothing answered/);
+  assert.equal((await user.berth(["platform", "runtime", "shop"])).exitCode, 2);
+});
