@@ -17,7 +17,7 @@ CREATE FUNCTION public.note_certificate_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-  if new.status is distinct from old.status or new.not_after is distinct from old.not_after then
+  if (new.status, new.detail, new.not_after) is distinct from (old.status, old.detail, old.not_after) then
     update domain set dns_status = dns_status where hostname = new.hostname;
   end if;
   return null;
@@ -378,6 +378,7 @@ CREATE TABLE public.certificate (
     lease_until timestamp with time zone,
     fence integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    steps jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT certificate_challenge_check CHECK ((challenge = ANY (ARRAY['http-01'::text, 'dns-01'::text]))),
     CONSTRAINT certificate_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
 );
@@ -1286,7 +1287,7 @@ CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status, phase ON public.ba
 
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.build FOR EACH ROW EXECUTE FUNCTION public.note_change('build');
 
-CREATE TRIGGER change_noted AFTER UPDATE OF status, not_after ON public.certificate FOR EACH ROW EXECUTE FUNCTION public.note_certificate_change();
+CREATE TRIGGER change_noted AFTER UPDATE OF status, detail, not_after ON public.certificate FOR EACH ROW EXECUTE FUNCTION public.note_certificate_change();
 
 CREATE TRIGGER change_noted AFTER INSERT OR UPDATE OF status ON public.cron_run FOR EACH ROW EXECUTE FUNCTION public.note_change('cron');
 

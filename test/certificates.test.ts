@@ -164,6 +164,7 @@ describe("certificates", { skip: withoutPebble }, () => {
     readonly ssl_status: string;
     readonly ssl_detail: string;
     readonly ssl_next_attempt_at: string | null;
+    readonly ssl_steps: readonly { readonly at: string; readonly status: string; readonly detail: string }[];
   }
 
   async function shown(hostname: string): Promise<Shown> {
@@ -313,6 +314,8 @@ describe("certificates", { skip: withoutPebble }, () => {
     assert.equal(now.ssl_status, "failed");
     assert.match(now.ssl_detail, /could not verify the name\. .*refused/);
     assert.equal(inMinutes(now), 15);
+    assert.match(now.ssl_steps[0]?.detail ?? "", /being ordered/);
+    assert.deepEqual([now.ssl_steps.at(-1)?.status, now.ssl_steps.at(-1)?.detail], ["failed", now.ssl_detail]);
   });
 
   test("an authority that binds accounts to its customers refuses one without its key and issues to one with it", async () => {
@@ -378,19 +381,23 @@ describe("certificates", { skip: withoutPebble }, () => {
     assert.equal(await visit("renew.example.com"), "the shop");
   });
 
-  test("the status of an order says what it waits for, step by step", async () => {
-    const { db } = platform;
-    await sql`create table noted_step (number integer generated always as identity, detail text not null)`.execute(db);
-    await sql`create function note_step() returns trigger language plpgsql as
-      $$ begin insert into noted_step (detail) values (new.detail); return null; end $$`.execute(db);
-    await sql`create trigger note_step after update of detail on certificate for each row
-      when (new.hostname = 'steps.example.com') execute function note_step()`.execute(db);
-    const { ssl_status, ssl_detail } = await attach("steps.example.com", here);
+  test("the steps of an order are kept with their times, and each is a change that a stream tells of", async () => {
+    const { ssl_status, ssl_detail, ssl_steps: taken } = await attach("steps.example.com", here);
     assert.equal(ssl_status, "active", ssl_detail);
-    const { rows } = await sql<{ detail: string }>`select detail from noted_step order by number`.execute(db);
     const steps = [/being ordered/, /verifies the name/, /being fetched/, /edges are loading it/, /^Valid until /];
-    assert.equal(rows.length, steps.length);
-    for (const [index, step] of steps.entries()) assert.match(rows[index]?.detail ?? "", step);
+    assert.equal(taken.length, steps.length, JSON.stringify(taken));
+    for (const [index, step] of steps.entries()) assert.match(taken[index]?.detail ?? "", step);
+    assert.deepEqual(taken.map(({ status }) => status).join(" "), "issuing issuing issuing issuing active");
+    assert.deepEqual(
+      taken.map(({ at }) => at),
+      taken.map(({ at }) => at).toSorted(),
+    );
+    const { db } = platform;
+    const changes = () =>
+      sql<{ seen: string }>`select xmin::text as seen from domain where hostname = 'steps.example.com'`.execute(db);
+    const before = (await changes()).rows[0]?.seen;
+    await sql`update certificate set detail = 'another step' where hostname = 'steps.example.com'`.execute(db);
+    assert.notEqual((await changes()).rows[0]?.seen, before);
   });
 
   test("a renewal that the authority suggests earlier is brought forward, and one that it suggests later is not", async () => {

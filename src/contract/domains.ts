@@ -38,6 +38,8 @@ const domain = z.object({
   ssl_status: z.enum(statesOf(certificateStates)),
   ssl_detail: z.string(),
   ssl_next_attempt_at: timestamp.nullable(),
+  /** What the present or last attempt at a certificate did, oldest first; the last one says how it ended. */
+  ssl_steps: z.array(z.object({ at: timestamp, status: z.enum(statesOf(certificateStates)), detail: z.string() })),
   instructions,
   created_at: timestamp,
 });

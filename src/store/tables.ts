@@ -240,6 +240,7 @@ export interface CertificateTable {
   lease_until: Timestamp | null;
   fence: Generated<number>;
   created_at: Generated<Timestamp>;
+  steps: Generated<Json<unknown>>;
 }
 
 export interface ChangeTable {

@@ -115,6 +115,7 @@ export function sampleDomain(more: Partial<Result<"domains.attach">> = {}): Resu
     ssl_status: "pending",
     ssl_detail: "A certificate is ordered once the name leads here.",
     ssl_next_attempt_at: null,
+    ssl_steps: [],
     instructions: {
       ...address,
       values: [address.value],

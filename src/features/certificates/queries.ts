@@ -80,6 +80,8 @@ export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: A
     .updateTable("certificate")
     .set({
       ...record,
+      // An attempt begins with its order; what ends it stands below its steps.
+      steps: ends ? withStep(record, "certificate.status = 'issuing'") : withStep(record, "false"),
       next_attempt_at: sql<string>`now() + make_interval(secs => ${nextMs / 1000})`,
       ...(ends ? { lease_until: null, lease_owner: null } : { ordered_at: sql<string>`now()` }),
     })
@@ -89,8 +91,17 @@ export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: A
 
 /** Says what an order under way waits for. */
 export async function saveStep(db: Db, lease: Lease, detail: string): Promise<void> {
-  await db.updateTable("certificate").set({ detail }).where(holds(lease)).execute();
+  const steps = withStep({ status: "issuing", detail }, "true");
+  await db.updateTable("certificate").set({ detail, steps }).where(holds(lease)).execute();
 }
+
+/** The steps with one more, or that one alone. */
+function withStep({ status, detail }: Pick<AttemptRecord, "status" | "detail">, goesOn: Condition) {
+  return sql<string>`(case when ${sql.raw(goesOn)} then certificate.steps else '[]' end) || jsonb_build_array(jsonb_build_object(
+    'at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'status', ${status}::text, 'detail', ${detail}::text))`;
+}
+
+type Condition = "certificate.status = 'issuing'" | "true" | "false";
 
 export interface IssuedCertificate {
   readonly chain_pem: string;

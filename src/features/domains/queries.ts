@@ -1,7 +1,10 @@
 import { sql } from "kysely";
+import type { Result } from "../../contract/routes.ts";
 import type { CertificateStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
+
+type CertificateStep = Result<"domains.attach">["ssl_steps"][number];
 
 /** A hostname with what must be proven for it. */
 export type DomainRow = Awaited<ReturnType<typeof domainsOf>>[number];
@@ -60,6 +63,7 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
       certificateStatus.as("ssl_status"),
       "certificate.detail as ssl_detail",
       certificateNextAttempt.as("ssl_next_attempt_at"),
+      certificateSteps.as("ssl_steps"),
       "domain.created_at",
       "domain_claim.proof",
       "project.hostname as default_hostname",
@@ -73,6 +77,7 @@ const certificateStatus = sql<CertificateStatus>`case when certificate.chain_pem
 const certificateNextAttempt = sql<
   string | null
 >`case when certificate.status <> 'issuing' then certificate.next_attempt_at end`;
+const certificateSteps = sql<CertificateStep[]>`coalesce(certificate.steps, '[]')`;
 
 // Another organization had this very name, or served one of the same zone: there may be a wildcard record that leads here, and
 // whoever attaches a name below it first would have it. The platform's own zones are guarded in the same way.

@@ -4,9 +4,10 @@ import type { Answer } from "../../../contract/client.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Ago, Mono } from "../../ui/text.tsx";
+import { Ago, Fact, Mono } from "../../ui/text.tsx";
+import { CertificateSteps } from "./certificate-steps.tsx";
 
-type Domain = Answer<"domains.list">["domains"][number];
+export type Domain = Answer<"domains.list">["domains"][number];
 
 /** The ladder of a hostname: record, ownership, certificate, serving. */
 export function DomainCard({ domain, onDetach }: { readonly domain: Domain; readonly onDetach: () => void }) {
@@ -47,16 +48,8 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
             detail="Another organization has or had this name, so the TXT record above proves that it is yours."
           />
         )}
-        <Step
-          mark={ssl === "active" ? "done" : ssl === "failed" ? "wrong" : "later"}
-          title="Certificate"
-          detail={domain.ssl_detail}
-        >
-          {domain.ssl_next_attempt_at !== null && (
-            <p className="mt-1.5 text-xs text-faint">
-              Next attempt <Ago at={domain.ssl_next_attempt_at} />
-            </p>
-          )}
+        <Step mark={certificateMarks[ssl]} title="Certificate" detail={domain.ssl_detail}>
+          <CertificateSteps domain={domain} />
         </Step>
         <Step
           mark={domain.serving ? (domain.serving_until === null ? "done" : "wrong") : "later"}
@@ -73,6 +66,8 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
     </li>
   );
 }
+
+const certificateMarks = { active: "done", failed: "wrong", issuing: "now", pending: "later" } as const;
 
 type Mark = "done" | "now" | "wrong" | "later";
 const icons: Record<Mark, ReactNode> = {
@@ -114,31 +109,9 @@ function Records({ domain: { instructions } }: { readonly domain: Domain }) {
   return (
     <div className="mt-2 flex flex-col gap-2">
       <p className="max-w-[80ch] text-muted">{instructions.note}</p>
-      {instructions.records.length > 0 && (
-        <div className="overflow-x-auto rounded-md border border-line">
-          <table className="w-full text-sm">
-            <caption className="sr-only">Records to create below {instructions.zone}</caption>
-            <thead className="border-b border-line bg-panel text-left text-xs text-faint">
-              <tr>
-                {["Type", "Name", "Value"].map((head) => (
-                  <th key={head} scope="col" className="h-8 px-3 font-medium">
-                    {head}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody className="divide-y divide-line">
-              {instructions.records.map(({ type, name, value }) => (
-                <tr key={`${type} ${value}`}>
-                  <td className="px-3">{type}</td>
-                  <Copied text={name} label={`Copy the name of the ${type} record`} />
-                  <Copied text={value} label={`Copy the value of the ${type} record`} />
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {instructions.records.map((record) => (
+        <Record key={`${record.type} ${record.value}`} {...record} />
+      ))}
       {instructions.alias !== null && (
         <p className="text-xs text-faint">
           Instead of addresses a {instructions.alias.type} record to <Mono>{instructions.alias.value}</Mono> will do.
@@ -148,13 +121,29 @@ function Records({ domain: { instructions } }: { readonly domain: Domain }) {
   );
 }
 
+type RecordProps = Domain["instructions"]["records"][number];
+
+function Record({ type, name, value }: RecordProps) {
+  return (
+    <dl className="grid gap-x-6 gap-y-1.5 rounded-md border border-line px-3 py-2 sm:grid-cols-[4rem_1fr_1fr]">
+      <Fact label="Type">
+        <span className="inline-flex h-8 items-center max-sm:h-auto">{type}</span>
+      </Fact>
+      <Fact label="Name">
+        <Copied text={name} label={`Copy the name of the ${type} record`} />
+      </Fact>
+      <Fact label="Value">
+        <Copied text={value} label={`Copy the value of the ${type} record`} />
+      </Fact>
+    </dl>
+  );
+}
+
 function Copied({ text, label }: { readonly text: string; readonly label: string }) {
   return (
-    <td className="px-3">
-      <span className="flex items-center gap-1">
-        <Mono>{text}</Mono>
-        <CopyButton text={text} label={label} />
-      </span>
-    </td>
+    <span className="flex items-center gap-1">
+      <Mono className="min-w-0 break-all">{text}</Mono>
+      <CopyButton text={text} label={label} />
+    </span>
   );
 }
