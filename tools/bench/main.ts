@@ -5,6 +5,7 @@ import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { measureEdgeUnderAttack } from "./edge-attack.ts";
+import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
 import { measureFairness } from "./fairness.ts";
@@ -30,6 +31,7 @@ const benches: readonly Bench[] = [
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "crashes", lacks: crashBenchLacks, measure: measureCrashes },
   { name: "cron", measure: measureCron },
+  { name: "dashboard", lacks: dashboardBenchLacks, measure: measureDashboard },
   { name: "data", lacks: dataBenchLacks, measure: measureData },
   { name: "fairness", measure: measureFairness },
   { name: "huge-build", measure: measureHugeBuild },

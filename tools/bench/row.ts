@@ -4,7 +4,7 @@ export interface BenchRow {
   readonly against: string;
   readonly ours: number;
   readonly theirs: number;
-  readonly unit: "ms" | "requests/s" | "MB" | "count" | "s a minute" | "a second";
+  readonly unit: "ms" | "requests/s" | "MB" | "kB" | "frames/s" | "count" | "s a minute" | "a second";
   /** Ours divided by theirs. */
   readonly ratio: number;
   /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
@@ -71,6 +71,23 @@ export function usageRow(
   return { name, against, ...used, ratio: used.ours / used.theirs };
 }
 
+/** What has a goal in numbers of its own; frames a second at least, everything else at most. */
+export function goalRow(
+  name: string,
+  measured: number,
+  of: { goal: number; unit: "ms" | "kB" | "frames/s" },
+): BenchRow {
+  return {
+    name,
+    against: "the goal",
+    ours: measured,
+    theirs: of.goal,
+    unit: of.unit,
+    ratio: measured / of.goal,
+    goal: 1,
+  };
+}
+
 /** What must not happen at all. */
 export function countRow(name: string, against: string, count: number): BenchRow {
   return { name, against, ours: count, theirs: 0, unit: "count", ratio: count, goal: 0 };
@@ -84,7 +101,7 @@ export function median(values: readonly number[]): number {
 /** A row as a line of text. */
 export function formatRow(row: BenchRow): string {
   if (row.unit === "count") return `${row.ours}  ${row.name}, of ${row.against} (goal ${row.goal})`;
-  const sign = row.unit === "requests/s" ? "≥" : "≤";
+  const sign = row.unit === "requests/s" || row.unit === "frames/s" ? "≥" : "≤";
   const goal = row.goal === null ? "" : ` (goal ${sign} ${row.goal})`;
   const number = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1));
   return `${row.ratio.toFixed(2)} ×  ${row.name}: ${number(row.ours)} ${row.unit} against ${number(row.theirs)} of ${row.against}${goal}`;

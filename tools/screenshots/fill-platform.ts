@@ -1,6 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createClient, type Client } from "../../src/contract/client.ts";
+import type { TestPlatform } from "../../test/e2e/platform.ts";
 import { tarOf } from "../../test/support/tar.ts";
+
+const visits = 300;
 
 const server = (answer: string) => `
 const lines = ["GET / 200 4 ms", "GET /cart 200 12 ms", "\\u001b[33mwarning\\u001b[39m slow query: 840 ms", "order 1042 paid"];
@@ -43,13 +46,17 @@ const shop = (answer: string) => ({
   "src/cart.js": "module.exports = (items) => items.reduce((sum, item) => sum + item.price * item.count, 0);\n",
 });
 
+type Filled = Pick<TestPlatform, "api" | "token" | "visit">;
+
 /** Fills a platform with what a busy organization has. Resolves with the token of a second, empty organization. */
-export async function fillPlatform(url: string, token: string): Promise<string> {
-  const client = createClient({ baseUrl: url, token });
+export async function fillPlatform({ api, token, visit }: Filled): Promise<string> {
+  const client = createClient({ baseUrl: api, token });
   await client.call("orgs.update", { params: { slug: "main" }, body: { max_projects: 40 } });
   const { owner_token: emptyToken } = await client.call("orgs.create", { body: { slug: "harbour", name: "Harbour" } });
   await fillShop(client);
   await fillOthers(client);
+  const paths = ["/", "/cart", "/orders", "/", "/broken"];
+  for (let index = 0; index < visits; index += 1) await visit("shop", paths[index % paths.length]);
   return emptyToken ?? "";
 }
 

@@ -40,7 +40,7 @@ else await shoot({ url, token: readFileSync(tokenFile, "utf8").trim(), paths, pr
 async function shootAll(): Promise<void> {
   const platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
   try {
-    const emptyToken = await fillPlatform(platform.api, platform.token);
+    const emptyToken = await fillPlatform(platform);
     const pages = [...ofOrganization, ...ofOperator, ...ofShop.map((path) => `/projects/shop${path}`)];
     await shoot({ url: platform.api, token: platform.token, paths: pages, prefix: "many-" });
     const none = [...tabs, ...moreTabs].map((path) => `/projects/new-idea${path}`);
@@ -66,8 +66,9 @@ interface Look {
 }
 
 async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): Promise<void> {
-  const viewport = { width, height: width < 640 ? 844 : 900 };
-  const context = await browser.newContext({ viewport, colorScheme: scheme });
+  const isMobile = width < 640;
+  const viewport = { width, height: isMobile ? 844 : 900 };
+  const context = await browser.newContext({ viewport, colorScheme: scheme, isMobile, hasTouch: isMobile });
   const page = await context.newPage();
   page.on("console", (message) => {
     if (message.type() === "error") console.log(`  console: ${message.text()}`);

@@ -1,20 +1,21 @@
-import { useNavigate } from "@tanstack/react-router";
 import { Search } from "lucide-react";
-import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
-import { useCall } from "../data/api.ts";
-import { useMe } from "../data/me.ts";
-import { setTheme } from "../data/theme.ts";
-import { matchRank, projectTabs, sections } from "./places.ts";
+import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
+import type { Asked } from "./actions.ts";
+import { usePaletteItems, type Item } from "./palette-items.ts";
 
-interface Item {
-  readonly label: string;
-  readonly hint: string;
-  readonly go: () => void;
-}
+// The dialogs are loaded with the first one that is asked for.
+const ActionFor = lazy(() =>
+  import("./action-for.tsx").then(
+    (loaded) => ({ default: loaded.ActionFor }),
+    // Another version of the platform is there by now.
+    () => (location.reload(), new Promise<never>(() => {})),
+  ),
+);
 
 /** Ctrl-K: projects, pages and actions, found by a few letters. */
 export function Palette() {
   const [open, setOpen] = useState(false);
+  const [asked, setAsked] = useState<Asked>();
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
@@ -29,21 +30,29 @@ export function Palette() {
       removeEventListener("berth-palette", onAsk);
     };
   }, []);
-  return open ? <Opened onClose={() => setOpen(false)} /> : null;
+  return (
+    <>
+      {open && <Opened onClose={() => setOpen(false)} onAsk={setAsked} />}
+      {asked !== undefined && (
+        <Suspense>
+          <ActionFor asked={asked} onClose={() => setAsked(undefined)} />
+        </Suspense>
+      )}
+    </>
+  );
 }
 
-const mostShown = 50;
+interface OpenedProps {
+  readonly onClose: () => void;
+  readonly onAsk: (asked: Asked) => void;
+}
 
-function Opened({ onClose }: { readonly onClose: () => void }) {
+function Opened({ onClose, onAsk }: OpenedProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
-  const items = useItems()
-    .map((item) => ({ ...item, rank: matchRank(`${item.label} ${item.hint}`, text) }))
-    .filter(({ rank }) => rank > 0)
-    .toSorted((a, b) => b.rank - a.rank)
-    .slice(0, mostShown);
+  const items = usePaletteItems(text, onAsk);
   useEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
@@ -54,7 +63,7 @@ function Opened({ onClose }: { readonly onClose: () => void }) {
     void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
   }, [at, id]);
   const choose = (item: Item | undefined) => {
-    if (item === undefined) return;
+    if (item === undefined || item.isOff === true) return;
     onClose();
     item.go();
   };
@@ -82,7 +91,7 @@ function Opened({ onClose }: { readonly onClose: () => void }) {
           aria-expanded
           aria-controls={id}
           aria-activedescendant={items.length === 0 ? undefined : `${id}-${at}`}
-          placeholder="Go to a project, a page, an action …"
+          placeholder="Go to a page, or do something: deploy, roll back, new token …"
           className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"
           value={text}
           onChange={(event) => (setText(event.target.value), setAt(0))}
@@ -96,12 +105,15 @@ function Opened({ onClose }: { readonly onClose: () => void }) {
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === at}
+            aria-disabled={item.isOff}
             onMouseMove={() => setAt(index)}
             onClick={() => choose(item)}
-            className="flex h-9 cursor-pointer items-center justify-between gap-4 rounded-md px-3 text-sm aria-selected:bg-selected"
+            className="target flex h-9 cursor-pointer items-center justify-between gap-4 rounded-md px-3 text-sm aria-disabled:cursor-not-allowed aria-disabled:text-muted aria-selected:bg-selected"
           >
-            <span className="truncate font-medium">{item.label}</span>
-            <span className="truncate text-faint">{item.hint}</span>
+            <span className="min-w-0 truncate font-medium">{item.label}</span>
+            <span className="max-w-[60%] shrink-0 truncate text-faint" title={item.hint}>
+              {item.hint}
+            </span>
           </li>
         ))}
         {items.length === 0 && (
@@ -112,31 +124,4 @@ function Opened({ onClose }: { readonly onClose: () => void }) {
       </ul>
     </dialog>
   );
-}
-
-function useItems(): Item[] {
-  const navigate = useNavigate();
-  const me = useMe();
-  const { data } = useCall("overview.get", {});
-  const pages = sections.filter((section) => section.operator !== true || me.platform_admin);
-  return [
-    ...(data?.projects ?? []).map(({ slug }) => ({
-      label: slug,
-      hint: "Project",
-      go: () => void navigate({ to: "/projects/$slug", params: { slug } }),
-    })),
-    ...pages.map(({ to, label }) => ({ label, hint: "Page", go: () => void navigate({ to }) })),
-    ...(data?.projects ?? []).flatMap(({ slug }) =>
-      projectTabs.slice(1).map(([to, label]) => ({
-        label: `${slug}: ${label}`,
-        hint: "Project page",
-        go: () => void navigate({ to, params: { slug } }),
-      })),
-    ),
-    ...(["light", "dark", "system"] as const).map((theme) => ({
-      label: `Theme: ${theme}`,
-      hint: "Action",
-      go: () => setTheme(theme),
-    })),
-  ];
 }

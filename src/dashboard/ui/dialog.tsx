@@ -1,10 +1,8 @@
 import { X } from "lucide-react";
-import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from "react";
-import { Button, IconButton } from "./button.tsx";
-import { Field, Input } from "./field.tsx";
-import { Problem } from "./problem.tsx";
+import { useEffect, useId, useRef, type ReactNode } from "react";
+import { IconButton } from "./button.tsx";
 
-interface DialogProps {
+export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
@@ -25,6 +23,7 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
   useEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
+    firstControl(ref.current)?.focus();
     return () => (before instanceof HTMLElement ? before.focus() : undefined);
   }, []);
   return (
@@ -50,67 +49,8 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
   );
 }
 
-interface FormDialogProps {
-  readonly title: string;
-  readonly submit: string;
-  readonly look?: "primary" | "danger";
-  readonly busy: boolean;
-  readonly error: Error | null;
-  readonly why?: string | undefined;
-  readonly shape?: DialogProps["shape"];
-  readonly onSubmit: (form: FormData) => void;
-  readonly onClose: () => void;
-  readonly children: ReactNode;
-}
-
-/** A dialog that sends something: its fields, what went wrong, one button. */
-export function FormDialog({
-  title,
-  submit,
-  look = "primary",
-  busy,
-  error,
-  why,
-  shape = "dialog",
-  ...rest
-}: FormDialogProps) {
-  const send = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (!busy && why === undefined) rest.onSubmit(new FormData(event.currentTarget));
-  };
-  return (
-    <Dialog title={title} onClose={rest.onClose} shape={shape}>
-      <form onSubmit={send} className="flex flex-col gap-4">
-        {rest.children}
-        {error !== null && <Problem error={error} />}
-        <div className="mt-1 flex justify-end gap-2">
-          <Button onClick={rest.onClose}>Cancel</Button>
-          <Button type="submit" look={look} busy={busy} why={why}>
-            {submit}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
-  );
-}
-
-interface ConfirmProps extends Omit<FormDialogProps, "onSubmit"> {
-  /** What has to be typed before the button works. */
-  readonly typed: string;
-  readonly onConfirm: () => void;
-}
-
-/** For what cannot be undone: the name is typed first. */
-export function ConfirmDialog({ typed, onConfirm, children, ...rest }: ConfirmProps) {
-  const [text, setText] = useState("");
-  return (
-    <FormDialog look="danger" {...rest} why={text === typed ? rest.why : `Type ${typed} first.`} onSubmit={onConfirm}>
-      {children}
-      <Field label={`Type ${typed} to confirm`}>
-        {(field) => (
-          <Input {...field} value={text} autoComplete="off" mono onChange={(event) => setText(event.target.value)} />
-        )}
-      </Field>
-    </FormDialog>
-  );
+/** Where one begins: the first field, or the button of a form without one. The browser would take the button that closes. */
+function firstControl(dialog: HTMLElement | null): HTMLElement | null | undefined {
+  const field = dialog?.querySelector<HTMLElement>("form :is(input:not([type=checkbox]), textarea, select)");
+  return field ?? dialog?.querySelector<HTMLElement>("form [type=submit]");
 }

@@ -1,24 +1,30 @@
-import { useId, type ComponentProps, type ReactNode } from "react";
+import { createContext, use, useId, type ComponentProps, type ReactNode } from "react";
 
 interface FieldIds {
   readonly id: string;
+  readonly name?: string;
   readonly "aria-describedby"?: string;
   readonly "aria-invalid"?: true;
 }
 
 interface FieldProps {
   readonly label: string;
+  /** As the contract calls it: a refusal that names it stands below the control. */
+  readonly name?: string;
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
   readonly children: (ids: FieldIds) => ReactNode;
 }
 
 /** A control with its label; what is wrong with it stands below it. */
-export function Field({ label, hint, error, children }: FieldProps) {
+export function Field({ label, name, hint, error: given, children }: FieldProps) {
   const id = useId();
+  const problemOf = use(ProblemsContext);
+  const error = given ?? (name === undefined ? undefined : problemOf(name));
   const note = error ?? hint;
   const ids: FieldIds = {
     id,
+    ...(name === undefined ? {} : { name }),
     ...(note === undefined ? {} : { "aria-describedby": `${id}-note` }),
     ...(error === undefined ? {} : { "aria-invalid": true }),
   };
@@ -37,6 +43,9 @@ export function Field({ label, hint, error, children }: FieldProps) {
   );
 }
 
+/** What is wrong with the field of a form that has this name. */
+export const ProblemsContext = createContext<(name: string) => string | undefined>(() => undefined);
+
 const box =
   "w-full min-w-0 rounded-md border border-strong/60 bg-bg px-2.5 text-sm text-text placeholder:text-faint hover:border-strong focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-bad disabled:opacity-60 max-sm:text-base";
 
@@ -48,12 +57,52 @@ export function Input({
   return <input {...rest} className={`target h-8 ${box} ${mono ? "font-mono" : ""} ${className}`} />;
 }
 
+type TextFieldProps = Pick<FieldProps, "label" | "hint" | "error"> &
+  ComponentProps<typeof Input> & { readonly name: string };
+
+/** A line of text with its label. */
+export function TextField({ label, hint, error, name, ...rest }: TextFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error} name={name}>
+      {(field) => <Input {...rest} {...field} />}
+    </Field>
+  );
+}
+
+/** A number with its label, as wide as numbers are. */
+export function NumberField(props: TextFieldProps) {
+  return <TextField type="number" required className="max-w-32" {...props} />;
+}
+
 export function TextArea({ className = "", ...rest }: ComponentProps<"textarea">) {
   return <textarea spellCheck={false} {...rest} className={`${box} py-2 font-mono ${className}`} />;
 }
 
 export function Select({ className = "", ...rest }: ComponentProps<"select">) {
   return <select {...rest} className={`arrowed target h-8 ${box} pr-8 ${className}`} />;
+}
+
+interface SelectFieldProps extends ComponentProps<"select">, Pick<FieldProps, "label" | "hint"> {
+  readonly name: string;
+  /** Each value with its words. */
+  readonly options: readonly (readonly [value: string, words: string])[];
+}
+
+/** One of several, with its label. */
+export function SelectField({ label, hint, name, options, ...rest }: SelectFieldProps) {
+  return (
+    <Field label={label} hint={hint} name={name}>
+      {(field) => (
+        <Select {...rest} {...field}>
+          {options.map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
+          ))}
+        </Select>
+      )}
+    </Field>
+  );
 }
 
 export function Checkbox({ label, ...rest }: ComponentProps<"input"> & { readonly label: ReactNode }) {

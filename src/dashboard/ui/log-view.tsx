@@ -59,7 +59,7 @@ export function LogView({ lines, label, fileName, empty, controls, height }: Log
     <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line" style={{ height }}>
       <div className="flex flex-wrap items-center gap-1.5 border-b border-line bg-panel px-2 py-1.5">
         {controls}
-        <div className="ml-auto flex min-w-0 items-center gap-0.5">
+        <div className="ml-auto flex min-w-0 items-center gap-0.5 max-sm:w-full">
           <SearchBox search={search} onUse={() => setFollows(false)} />
           <IconButton
             label={follows ? "Pause" : "Follow the end"}
@@ -189,7 +189,7 @@ function SearchBox({ search, onUse }: { readonly search: ReturnType<typeof useSe
         aria-label="Search the log"
         placeholder="Search"
         data-search
-        className="max-w-44"
+        className="sm:max-w-44"
         value={text}
         onChange={(event) => {
           onUse();

@@ -40,9 +40,3 @@ export function Problem({ error, retry }: { readonly error: Error; readonly retr
     </div>
   );
 }
-
-/** What an error says of one field. */
-export function fieldProblem(error: Error | null, path: string): string | undefined {
-  if (!(error instanceof ApiError)) return undefined;
-  return error.details.find((detail) => detail.path === path || detail.path.startsWith(`${path}.`))?.message;
-}

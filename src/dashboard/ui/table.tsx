@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Ago } from "./text.tsx";
 
 export interface Column<T> {
   readonly head: string;
@@ -20,7 +21,7 @@ interface TableProps<T> {
 /** Dense rows of 36 px; on a phone the less important columns go. */
 export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
   return (
-    <div className="overflow-x-auto rounded-md border border-line">
+    <div className="relative overflow-x-auto rounded-md border border-line">
       <table className="w-full border-collapse text-sm">
         <caption className="sr-only">{caption}</caption>
         <thead>
@@ -48,10 +49,23 @@ export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
   );
 }
 
+/** A column of times. */
+export function timeColumn<T>(
+  head: string,
+  at: (row: T) => string | null,
+  { wide = true, none = "–" }: { readonly wide?: boolean; readonly none?: string } = {},
+): Column<T> {
+  const cell = (row: T) => {
+    const time = at(row);
+    return <span className="text-muted">{time === null ? none : <Ago at={time} />}</span>;
+  };
+  return { head, end: true, wide, cell };
+}
+
 function placed({ end = false, grow = false, wide = false }: Column<never>): string {
   return [
     end ? "text-right" : "",
-    grow ? "w-full max-w-0 min-w-40 truncate" : "whitespace-nowrap",
+    grow ? "w-full max-w-0 min-w-28 truncate sm:min-w-40" : "whitespace-nowrap",
     wide ? "max-sm:hidden" : "",
   ].join(" ");
 }

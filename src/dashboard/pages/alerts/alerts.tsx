@@ -4,8 +4,8 @@ import { useCall } from "../../data/api.ts";
 import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { State, Status } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
 type Alert = Answer<"alerts.list">["alerts"][number];
@@ -49,14 +49,5 @@ const columns: readonly Column<Alert>[] = [
       </span>
     ),
   },
-  {
-    head: "Opened",
-    end: true,
-    wide: true,
-    cell: ({ opened_at: at }) => (
-      <span className="text-muted">
-        <Ago at={at} />
-      </span>
-    ),
-  },
+  timeColumn("Opened", (row) => row.opened_at),
 ];

@@ -6,8 +6,8 @@ import { useCall } from "../../data/api.ts";
 import { Select } from "../../ui/field.tsx";
 import { Page } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 
 type Approval = Answer<"approvals.list">["approvals"][number];
@@ -77,20 +77,6 @@ const columns: readonly Column<Approval>[] = [
     ),
   },
   { head: "By", wide: true, cell: ({ requested_by: by }) => <Plain>{by.token_name}</Plain> },
-  {
-    head: "Asked",
-    end: true,
-    wide: true,
-    cell: ({ created_at: at }) => (
-      <span className="text-muted">
-        <Ago at={at} />
-      </span>
-    ),
-  },
-  {
-    head: "Ends",
-    end: true,
-    wide: true,
-    cell: ({ expires_at: at }) => <span className="text-muted">{at === null ? "–" : <Ago at={at} />}</span>,
-  },
+  timeColumn("Asked", (row) => row.created_at),
+  timeColumn("Ends", (row) => row.expires_at),
 ];

@@ -4,8 +4,8 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count, duration } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { FormDialog } from "../../ui/dialog.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
@@ -120,29 +120,25 @@ function Tables({ backup }: { readonly backup: Backup }) {
   );
 }
 
-function Restore({
-  slug,
-  backup,
-  onClose,
-}: {
+interface RestoreProps {
   readonly slug: string;
   readonly backup: Backup;
   readonly onClose: () => void;
-}) {
-  const restore = useAction("backups.restore");
+}
+
+function Restore({ slug, backup, onClose }: RestoreProps) {
   return (
-    <FormDialog
+    <ActionDialog
+      row="backups.restore"
       title="Restore this backup"
       submit="Restore into a new database"
-      busy={restore.isPending}
-      error={restore.error}
+      input={() => ({ params: { slug }, body: { backup_id: backup.id } })}
       onClose={onClose}
-      onSubmit={() => restore.mutate({ params: { slug }, body: { backup_id: backup.id } }, { onSuccess: onClose })}
     >
       <p className="text-sm text-muted">
         A new database beside the live one is filled from it. The live database is not touched; whether the application
         uses the new one is decided afterwards, by promoting it.
       </p>
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -1,10 +1,10 @@
 import { useState } from "react";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono } from "../../ui/text.tsx";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import type { Answer } from "../../../contract/client.ts";
 
@@ -50,7 +50,7 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
       cell: ({ backup_id: id }) =>
         id === null ? <span className="text-faint">was live before</span> : <Mono>{id}</Mono>,
     },
-    { head: "Made", end: true, wide: true, cell: ({ created_at: at }) => <Ago at={at} /> },
+    timeColumn("Made", (row) => row.created_at),
     { head: "", end: true, cell: ({ database }) => <Actions database={database} onOpen={onOpen} /> },
   ];
 }
@@ -76,38 +76,32 @@ interface OfDatabase {
 }
 
 function Promote({ slug, database, onClose }: OfDatabase) {
-  const promote = useAction("backups.promote");
   return (
-    <ConfirmDialog
+    <ConfirmAction
+      row="backups.promote"
       title="Promote a database"
       submit="Promote"
       typed={slug}
-      busy={promote.isPending}
-      error={promote.error}
+      input={{ params: { slug }, body: { database } }}
       onClose={onClose}
-      onConfirm={() => promote.mutate({ params: { slug }, body: { database } }, { onSuccess: onClose })}
     >
-      <p className="text-sm text-muted">
-        The application restarts on <code>{database}</code>. What was written to the live database since the backup is
-        not in it; the live one is kept, and promoting it goes back.
-      </p>
-    </ConfirmDialog>
+      The application restarts on <code>{database}</code>. What was written to the live database since the backup is not
+      in it; the live one is kept, and promoting it goes back.
+    </ConfirmAction>
   );
 }
 
 function Drop({ slug, database, onClose }: OfDatabase) {
-  const drop = useAction("backups.drop");
   return (
-    <ConfirmDialog
+    <ConfirmAction
+      row="backups.drop"
       title="Drop a database"
       submit="Drop"
       typed={database}
-      busy={drop.isPending}
-      error={drop.error}
+      input={{ params: { slug, database } }}
       onClose={onClose}
-      onConfirm={() => drop.mutate({ params: { slug, database } }, { onSuccess: onClose })}
     >
-      <p className="text-sm text-muted">It is gone for good. The live database and the backups stay.</p>
-    </ConfirmDialog>
+      It is gone for good. The live database and the backups stay.
+    </ConfirmAction>
   );
 }

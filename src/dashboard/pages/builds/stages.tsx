@@ -31,7 +31,7 @@ const failedAt: Readonly<Record<string, number>> = {
 export function Stages({ build, log }: { readonly build: Build; readonly log: string }) {
   const marks = marksOf(build, log);
   return (
-    <ol aria-label="Stages" className="flex items-center gap-1 overflow-x-auto pb-1 text-sm">
+    <ol aria-label="Stages" className="flex flex-wrap items-center gap-1 text-sm">
       {stages.map((stage, index) => (
         <li key={stage} className="flex items-center gap-1.5 whitespace-nowrap">
           {index > 0 && <span aria-hidden className="mx-1 h-px w-4 bg-line sm:w-7" />}

@@ -5,8 +5,8 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
@@ -14,7 +14,7 @@ import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
-import { JobDialog } from "./job-dialog.tsx";
+import { deletesRuns, JobDialog } from "./job-dialog.tsx";
 
 export type Job = Answer<"cron.list">["jobs"][number];
 type Open =
@@ -70,7 +70,18 @@ export function CronPage() {
       </View>
       {open?.kind === "edit" && <JobDialog slug={slug} job={open.job} onClose={close} />}
       {open?.kind === "import" && <ImportDialog slug={slug} onClose={close} />}
-      {open?.kind === "delete" && <DeleteJob slug={slug} name={open.job.name} onClose={close} />}
+      {open?.kind === "delete" && (
+        <ConfirmAction
+          row="cron.delete"
+          title="Delete a job"
+          submit="Delete"
+          typed={open.job.name}
+          input={{ params: { slug, name: open.job.name } }}
+          onClose={close}
+        >
+          {deletesRuns}
+        </ConfirmAction>
+      )}
     </Page>
   );
 }
@@ -162,30 +173,5 @@ function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
         <Trash2 size={14} />
       </IconButton>
     </span>
-  );
-}
-
-function DeleteJob({
-  slug,
-  name,
-  onClose,
-}: {
-  readonly slug: string;
-  readonly name: string;
-  readonly onClose: () => void;
-}) {
-  const remove = useAction("cron.delete");
-  return (
-    <ConfirmDialog
-      title="Delete a job"
-      submit="Delete"
-      typed={name}
-      busy={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { slug, name } }, { onSuccess: onClose })}
-    >
-      <p className="text-sm text-muted">The job and the record of its runs go.</p>
-    </ConfirmDialog>
   );
 }

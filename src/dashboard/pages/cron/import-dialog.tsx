@@ -1,7 +1,6 @@
 import { useState } from "react";
-import { useAction } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 
 interface Cron {
@@ -12,31 +11,28 @@ interface Cron {
 /** The `crons` of a vercel.json, pasted: all of them or none. */
 export function ImportDialog({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
   const [text, setText] = useState("");
-  const importing = useAction("cron.import");
   const crons = cronsOf(text);
   return (
-    <FormDialog
+    <ActionDialog
+      row="cron.import"
       title="Import jobs"
       submit={crons === undefined ? "Import" : `Import ${plural(crons.length, "job")}`}
       why={crons === undefined ? "Paste a vercel.json, or its list of crons." : undefined}
-      busy={importing.isPending}
-      error={importing.error}
-      onSubmit={() => importing.mutate({ params: { slug }, body: { crons: crons ?? [] } }, { onSuccess: onClose })}
+      input={() => ({ params: { slug }, body: { crons: crons ?? [] } })}
       onClose={onClose}
     >
-      <Field label="vercel.json, or its list of crons" hint="The same file twice changes nothing.">
+      <Field name="crons" label="vercel.json, or its list of crons" hint="The same file twice changes nothing.">
         {(ids) => (
           <TextArea
             {...ids}
             rows={9}
-            autoFocus
             value={text}
             onChange={(event) => setText(event.target.value)}
             placeholder={'{ "crons": [{ "path": "/jobs/clean-up", "schedule": "0 3 * * *" }] }'}
           />
         )}
       </Field>
-    </FormDialog>
+    </ActionDialog>
   );
 }
 

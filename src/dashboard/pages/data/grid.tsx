@@ -25,6 +25,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
   };
   return (
     <div
+      tabIndex={-1}
       className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto rounded-md border border-line"
       onKeyDown={moveFocus}
     >

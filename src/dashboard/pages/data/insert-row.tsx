@@ -1,9 +1,7 @@
 import { useState } from "react";
-import { useAction } from "../../data/api.ts";
 import { visible } from "../../data/format.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Field, Input, Select, TextArea } from "../../ui/field.tsx";
-import { fieldProblem } from "../../ui/problem.tsx";
 import type { TablePageRows } from "./table-page.tsx";
 
 type Column = TablePageRows["columns"][number];
@@ -20,52 +18,45 @@ interface InsertProps {
 
 /** A sheet made from the column types. */
 export function InsertRow({ slug, page, onClose }: InsertProps) {
-  const insert = useAction("data.insert");
   const [given, setGiven] = useState<Given>({});
   const columns = page.columns.filter(({ generated, identity }) => generated === null && identity !== "always");
-  const submit = () => {
+  const input = () => {
     const values = Object.fromEntries(
       columns.flatMap((column) => {
         const value = given[column.name];
         return value === undefined ? [] : [[column.name, value.kind === "null" ? null : valueOf(column, value.text)]];
       }),
     );
-    insert.mutate(
-      { params: { slug, schema: page.schema, table: page.name }, body: { values } },
-      { onSuccess: onClose },
-    );
+    return { params: { slug, schema: page.schema, table: page.name }, body: { values } };
   };
   return (
-    <FormDialog
+    <ActionDialog
+      row="data.insert"
       title={`Insert into ${page.name}`}
       submit="Insert"
       shape="sheet"
-      busy={insert.isPending}
-      error={insert.error}
-      onSubmit={submit}
+      input={input}
       onClose={onClose}
     >
       {columns.map((column) => (
         <ColumnField
           key={column.name}
           column={column}
-          problem={fieldProblem(insert.error, `values.${column.name}`)}
           value={given[column.name]}
           onChange={(value) => setGiven((before) => ({ ...before, [column.name]: value }))}
         />
       ))}
-    </FormDialog>
+    </ActionDialog>
   );
 }
 
 interface ColumnFieldProps {
   readonly column: Column;
-  readonly problem: string | undefined;
   readonly value: Given[string] | undefined;
   readonly onChange: (value: Given[string] | undefined) => void;
 }
 
-function ColumnField({ column, problem, value, onChange }: ColumnFieldProps) {
+function ColumnField({ column, value, onChange }: ColumnFieldProps) {
   const { type } = column;
   const text = value?.kind === "text" ? value.text : "";
   const change = (next: string) =>
@@ -76,7 +67,7 @@ function ColumnField({ column, problem, value, onChange }: ColumnFieldProps) {
     <Field
       label={visible(column.name)}
       hint={`${type} · ${value === undefined ? left : value.kind === "null" ? "null" : "given"}`}
-      error={problem}
+      name={`values.${column.name}`}
     >
       {(ids) => (
         <span className="flex gap-2">

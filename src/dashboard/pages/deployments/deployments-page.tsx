@@ -11,8 +11,8 @@ import { Button, buttonLook } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { FirstDeployment } from "../projects/first-deployment.tsx";
 import { RollbackDialog, type Deployment } from "./rollback-dialog.tsx";
@@ -139,16 +139,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
       cell: ({ deployment }) => deployment !== undefined && <Tag>{deployment.trigger}</Tag>,
     },
     { head: "Took", wide: true, end: true, cell: (entry) => <span className="text-muted">{took(entry)}</span> },
-    {
-      head: "When",
-      wide: true,
-      end: true,
-      cell: ({ at }) => (
-        <span className="text-muted">
-          <Ago at={at} />
-        </span>
-      ),
-    },
+    timeColumn("When", (row) => row.at),
     {
       head: "",
       end: true,

@@ -1,7 +1,7 @@
+import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
-import { useProject } from "../../data/project.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { useCall } from "../../data/api.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 
 export type Deployment = Answer<"deployments.list">["deployments"][number];
@@ -10,12 +10,13 @@ interface RollbackProps {
   readonly slug: string;
   readonly target: Deployment;
   readonly onClose: () => void;
+  /** Above what changes. */
+  readonly children?: ReactNode;
 }
 
 /** What goes back and what stays, before one button with the number in it. */
-export function RollbackDialog({ slug, target, onClose }: RollbackProps) {
-  const rollback = useAction("deployments.rollback");
-  const project = useProject();
+export function RollbackDialog({ slug, target, onClose, children }: RollbackProps) {
+  const project = useCall("projects.get", { params: { slug } });
   const env = useCall("env.list", { params: { slug } });
   const active = project.data?.active_deployment;
   const since = target.activated_at ?? target.created_at;
@@ -23,16 +24,14 @@ export function RollbackDialog({ slug, target, onClose }: RollbackProps) {
     .filter(({ system, updated_at: at }) => !system && at !== null && at > since)
     .map(({ key }) => key);
   return (
-    <FormDialog
+    <ActionDialog
+      row="deployments.rollback"
       title="Roll back"
       submit={`Roll back to #${target.number}`}
-      busy={rollback.isPending}
-      error={rollback.error}
+      input={() => ({ params: { slug }, body: { deployment: target.number } })}
       onClose={onClose}
-      onSubmit={() =>
-        rollback.mutate({ params: { slug }, body: { deployment: target.number } }, { onSuccess: onClose })
-      }
     >
+      {children}
       <dl className="grid grid-cols-2 gap-4">
         <Fact label="From">
           {active === null || active === undefined ? "nothing" : `#${active.number}`}{" "}
@@ -60,6 +59,6 @@ export function RollbackDialog({ slug, target, onClose }: RollbackProps) {
         It becomes a new deployment: started beside the present one, checked for health, then switched to. If it does
         not become healthy, nothing changes.
       </p>
-    </FormDialog>
+    </ActionDialog>
   );
 }

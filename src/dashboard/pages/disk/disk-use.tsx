@@ -1,21 +1,42 @@
+import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { View } from "../../ui/view.tsx";
+import { LimitsDialog } from "./limits-dialog.tsx";
 
-/** What a project takes of the disk, against what it may. */
+/** What a project takes of the disk, against what it may; the operator sets that here. */
 export function DiskUse({ slug }: { readonly slug: string }) {
   const disk = useCall("disk.get", { params: { slug } });
+  const maySet = useWhyNot("disk.limits") === undefined;
+  const [setting, setSetting] = useState(false);
   return (
-    <View of={disk}>
-      {({ storage, database, images }) => (
-        <ul className="grid gap-4 sm:grid-cols-3">
-          <Share label="Storage folder" {...storage} />
-          <Share label="Database" {...database} />
-          <Share label="Images and caches" {...images} access="open" />
-        </ul>
+    <Section
+      title="Disk"
+      actions={
+        maySet && (
+          <Button look="quiet" className="h-7" onClick={() => setSetting(true)}>
+            Change the limits
+          </Button>
+        )
+      }
+    >
+      <View of={disk}>
+        {({ storage, database, images }) => (
+          <ul className="grid gap-4 sm:grid-cols-3">
+            <Share label="Storage folder" {...storage} />
+            <Share label="Database" {...database} />
+            <Share label="Images and caches" {...images} access="open" />
+          </ul>
+        )}
+      </View>
+      {setting && disk.data !== undefined && (
+        <LimitsDialog slug={slug} disk={disk.data} onClose={() => setSetting(false)} />
       )}
-    </View>
+    </Section>
   );
 }
 

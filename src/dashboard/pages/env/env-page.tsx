@@ -1,11 +1,11 @@
 import { KeyRound, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { Input } from "../../ui/field.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -48,7 +48,18 @@ export function EnvPage() {
       {open?.kind === "paste" && (
         <PasteDialog slug={slug} known={(env.data?.variables ?? []).map(({ key }) => key)} onClose={close} />
       )}
-      {open?.kind === "delete" && <DeleteDialog slug={slug} name={open.key} onClose={close} />}
+      {open?.kind === "delete" && (
+        <ConfirmAction
+          row="env.delete"
+          title={`Remove ${open.key}`}
+          submit="Remove"
+          typed={open.key}
+          input={{ params: { slug, key: open.key } }}
+          onClose={close}
+        >
+          The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.
+        </ConfirmAction>
+      )}
     </Page>
   );
 }
@@ -132,34 +143,5 @@ function Actions({ name, onOpen }: { readonly name: string; readonly onOpen: (op
         <Trash2 size={14} />
       </IconButton>
     </span>
-  );
-}
-
-function DeleteDialog({
-  slug,
-  name,
-  onClose,
-}: {
-  readonly slug: string;
-  readonly name: string;
-  readonly onClose: () => void;
-}) {
-  const remove = useAction("env.delete");
-  const why = useWhyNot("env.delete");
-  return (
-    <ConfirmDialog
-      title={`Remove ${name}`}
-      submit="Remove"
-      typed={name}
-      why={why}
-      busy={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { slug, key: name } }, { onSuccess: onClose })}
-    >
-      <p className="text-sm text-muted">
-        The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.
-      </p>
-    </ConfirmDialog>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { isSystemVariable } from "../../../contract/env.ts";
 import { useAction } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/action-dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Mono } from "../../ui/text.tsx";
@@ -59,7 +59,6 @@ export function PasteDialog({ slug, known, onClose }: PasteProps) {
           <TextArea
             {...ids}
             rows={8}
-            autoFocus
             value={text}
             onChange={(event) => (setText(event.target.value), setDone(0))}
             placeholder={'STRIPE_KEY=sk_live_…\nMAIL_FROM="Shop <mail@shop.example>"'}

@@ -1,9 +1,12 @@
+import { useCall } from "../../data/api.ts";
+import { bytes, count } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
 
 /** Who is signed in, with what rights, on what platform. */
 export function AccountPage() {
@@ -20,6 +23,7 @@ export function AccountPage() {
         <Fact label="Role">{isOperator ? "operator, owner of its own organization" : role}</Fact>
         <Fact label="Expires">{token.expires_at === null ? "never" : <Ago at={token.expires_at} />}</Fact>
       </dl>
+      <Usage />
       <Section
         title="Scopes"
         {...(token.approval_mode
@@ -48,5 +52,27 @@ export function AccountPage() {
         </p>
       </Section>
     </Page>
+  );
+}
+
+/** What the organization has and takes, and what it may. */
+function Usage() {
+  const overview = useCall("overview.get", {});
+  return (
+    <Section title="Usage of the organization" lead="Each project's own limits stand on its page.">
+      <View of={overview}>
+        {({ organization: { max_projects: most }, totals }) => (
+          <dl className="grid grid-cols-2 gap-5 rounded-md border border-line p-5 sm:grid-cols-5">
+            <Fact label="Projects">
+              {totals.projects} of {most}
+            </Fact>
+            <Fact label="Storage folders">{bytes(totals.storage_bytes)}</Fact>
+            <Fact label="Databases">{bytes(totals.database_bytes)}</Fact>
+            <Fact label="Images and caches">{bytes(totals.images_bytes)}</Fact>
+            <Fact label="Requests, last hour">{count(totals.requests_last_hour)}</Fact>
+          </dl>
+        )}
+      </View>
+    </Section>
   );
 }

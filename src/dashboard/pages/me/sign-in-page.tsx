@@ -1,9 +1,10 @@
-import { useEffect, useState, type FormEvent } from "react";
+import { useEffect, useState } from "react";
 import type { Client } from "../../../contract/client.ts";
 import { signIn } from "../../data/session.ts";
-import { Button } from "../../ui/button.tsx";
+import { textOf } from "../../data/text-of.ts";
 import { Command } from "../../ui/copy.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Entrance } from "./entrance.tsx";
 
 /** With a one-time link nothing has to be typed; else with a token. */
@@ -31,36 +32,27 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
     history.replaceState(null, "", "/sign-in");
     enter({ code });
   }, []);
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const token = new FormData(event.currentTarget).get("token");
-    if (typeof token === "string" && token.trim() !== "" && !busy) enter({ token: token.trim() });
-  };
   return (
     <Entrance title="Sign in to Berth">
-      <form onSubmit={submit} className="flex flex-col gap-4">
-        <Field
+      <Form
+        submit="Sign in"
+        busy={busy}
+        error={null}
+        onSubmit={(form) => enter({ token: textOf(form, "token").trim() })}
+      >
+        <TextField
+          name="token"
           label="API token"
           error={problem}
           hint="It stays in this tab's memory; a reload keeps you signed in for 12 hours."
-        >
-          {(ids) => (
-            <Input
-              {...ids}
-              name="token"
-              type="password"
-              autoComplete="current-password"
-              placeholder="berth_…"
-              mono
-              autoFocus
-              required
-            />
-          )}
-        </Field>
-        <Button type="submit" look="primary" busy={busy}>
-          Sign in
-        </Button>
-      </form>
+          type="password"
+          autoComplete="current-password"
+          placeholder="berth_…"
+          mono
+          autoFocus
+          required
+        />
+      </Form>
       <div className="mt-8 border-t border-line pt-5">
         <p className="mb-2 text-sm text-muted">Or, where the command line is logged in:</p>
         <Command>berth open --dashboard</Command>

@@ -120,6 +120,7 @@ function chartsOf(
   return [
     {
       title: "Requests",
+      least: 4,
       format: count,
       series: [
         {
@@ -134,6 +135,7 @@ function chartsOf(
     },
     {
       title: "Latency",
+      least: 10,
       format: milliseconds,
       series: [
         { label: "p50", colour: "accent", values: of(({ latency_ms: latency }) => latency.p50) },

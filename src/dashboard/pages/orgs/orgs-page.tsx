@@ -4,16 +4,15 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
+import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { NumberField, TextField } from "../../ui/field.tsx";
 import { Page } from "../../ui/page.tsx";
-import { fieldProblem, Problem } from "../../ui/problem.tsx";
+import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
-import { SecretOnce } from "../../ui/secret-once.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
 type Open = { readonly kind: "create" } | { readonly kind: "edit" | "disable"; readonly org: Org };
@@ -73,17 +72,8 @@ function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[
         </span>
       ),
     },
-    { head: "Projects", end: true, cell: ({ projects, max_projects: most }) => `${projects} of ${most}` },
-    {
-      head: "Created",
-      end: true,
-      wide: true,
-      cell: ({ created_at: at }) => (
-        <span className="text-muted">
-          <Ago at={at} />
-        </span>
-      ),
-    },
+    { head: "Projects", end: true, wide: true, cell: ({ projects, max_projects: most }) => `${projects} of ${most}` },
+    timeColumn("Created", (row) => row.created_at),
     {
       head: "",
       end: true,
@@ -112,92 +102,69 @@ function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[
   ];
 }
 
-function CreateOrg({ onClose }: { readonly onClose: () => void }) {
-  const create = useAction("orgs.create");
-  if (create.data !== undefined)
-    return <SecretOnce title="Its owner's token" text={create.data.owner_token} onClose={onClose} />;
-  const submit = (form: FormData) =>
-    create.mutate({
-      body: { slug: textOf(form, "slug"), name: textOf(form, "name"), max_projects: Number(textOf(form, "most")) },
-    });
-  return (
-    <FormDialog
-      title="New organization"
-      submit="Create"
-      busy={create.isPending}
-      error={create.error}
-      onSubmit={submit}
-      onClose={onClose}
-    >
-      <Field label="Slug" error={fieldProblem(create.error, "slug")}>
-        {(ids) => <Input {...ids} name="slug" required autoFocus mono maxLength={40} />}
-      </Field>
-      <Field label="Name" error={fieldProblem(create.error, "name")}>
-        {(ids) => <Input {...ids} name="name" required maxLength={100} />}
-      </Field>
-      <Field label="Projects at most" error={fieldProblem(create.error, "max_projects")}>
-        {(ids) => <Input {...ids} name="most" type="number" min={0} defaultValue={10} required className="max-w-32" />}
-      </Field>
-    </FormDialog>
-  );
-}
-
-interface OfOrg {
-  readonly org: Org;
+interface DialogOf {
   readonly onClose: () => void;
 }
 
-function EditOrg({ org, onClose }: OfOrg) {
-  const update = useAction("orgs.update");
-  const submit = (form: FormData) =>
-    update.mutate(
-      { params: { slug: org.slug }, body: { name: textOf(form, "name"), max_projects: Number(textOf(form, "most")) } },
-      { onSuccess: onClose },
-    );
+/** A new organization; its owner's token is shown once. */
+export function CreateOrg({ onClose }: DialogOf) {
   return (
-    <FormDialog
-      title={`Edit ${org.slug}`}
-      submit="Save"
-      busy={update.isPending}
-      error={update.error}
-      onSubmit={submit}
+    <ActionDialog
+      row="orgs.create"
+      title="New organization"
+      submit="Create"
+      input={(form) => ({ body: { slug: textOf(form, "slug"), ...detailsOf(form) } })}
+      secret={{ title: "Its owner's token", of: (answer) => answer.owner_token }}
       onClose={onClose}
     >
-      <Field label="Name" error={fieldProblem(update.error, "name")}>
-        {(ids) => <Input {...ids} name="name" required defaultValue={org.name} maxLength={100} />}
-      </Field>
-      <Field label="Projects at most" error={fieldProblem(update.error, "max_projects")}>
-        {(ids) => (
-          <Input
-            {...ids}
-            name="most"
-            type="number"
-            min={0}
-            required
-            defaultValue={org.max_projects}
-            className="max-w-32"
-          />
-        )}
-      </Field>
-    </FormDialog>
+      <TextField name="slug" label="Slug" required mono maxLength={40} />
+      <Details name="" most={10} />
+    </ActionDialog>
   );
 }
 
-function Disable({ org, onClose }: OfOrg) {
-  const disable = useAction("orgs.disable");
+interface OfOrg extends DialogOf {
+  readonly org: Org;
+}
+
+function EditOrg({ org, onClose }: OfOrg) {
   return (
-    <ConfirmDialog
+    <ActionDialog
+      row="orgs.update"
+      title={`Edit ${org.slug}`}
+      submit="Save"
+      input={(form) => ({ params: { slug: org.slug }, body: detailsOf(form) })}
+      onClose={onClose}
+    >
+      <Details name={org.name} most={org.max_projects} />
+    </ActionDialog>
+  );
+}
+
+function Details({ name, most }: { readonly name: string; readonly most: number }) {
+  return (
+    <>
+      <TextField name="name" label="Name" required defaultValue={name} maxLength={100} />
+      <NumberField name="max_projects" label="Projects at most" min={0} defaultValue={most} />
+    </>
+  );
+}
+
+function detailsOf(form: FormData) {
+  return { name: textOf(form, "name"), max_projects: Number(textOf(form, "max_projects")) };
+}
+
+function Disable({ org, onClose }: OfOrg) {
+  return (
+    <ConfirmAction
+      row="orgs.disable"
       title="Suspend an organization"
       submit="Suspend"
       typed={org.slug}
-      busy={disable.isPending}
-      error={disable.error}
+      input={{ params: { slug: org.slug } }}
       onClose={onClose}
-      onConfirm={() => disable.mutate({ params: { slug: org.slug } }, { onSuccess: onClose })}
     >
-      <p className="text-sm text-muted">
-        Its tokens, applications and cron jobs stop. Nothing is deleted; enabling it brings the same deployments back.
-      </p>
-    </ConfirmDialog>
+      Its tokens, applications and cron jobs stop. Nothing is deleted; enabling it brings the same deployments back.
+    </ConfirmAction>
   );
 }

@@ -3,10 +3,10 @@ import { useNavigate } from "@tanstack/react-router";
 import type { z } from "zod";
 import type { dryRun } from "../../../contract/dry-run.ts";
 import { route } from "../../../contract/routes.ts";
-import { useAction, useClient } from "../../data/api.ts";
+import { useClient } from "../../data/api.ts";
 import { bytes, count, plural } from "../../data/format.ts";
 import type { Project } from "../../data/project.ts";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Ago, Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
@@ -16,7 +16,6 @@ type DryRun = z.output<typeof dryRun>;
 export function DeleteProject({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
   const client = useClient();
   const navigate = useNavigate();
-  const remove = useAction("projects.delete");
   const { slug } = project;
   const purge = project.state === "deleted";
   const query = purge ? { purge: true } : {};
@@ -28,20 +27,18 @@ export function DeleteProject({ project, onClose }: { readonly project: Project;
         query: { ...query, dry_run: true },
       }) as Promise<DryRun>,
   });
-  const confirm = () =>
-    remove.mutate({ params: { slug }, query }, { onSuccess: () => (purge ? void navigate({ to: "/" }) : onClose()) });
   return (
-    <ConfirmDialog
+    <ConfirmAction
+      row="projects.delete"
       title={purge ? `Delete ${slug} for good` : `Delete ${slug}`}
       submit={purge ? "Delete for good" : "Delete"}
       typed={slug}
-      busy={remove.isPending}
-      error={remove.error}
+      input={{ params: { slug }, query }}
+      onDone={() => (purge ? void navigate({ to: "/" }) : onClose())}
       onClose={onClose}
-      onConfirm={confirm}
     >
       <View of={reach}>{(data) => <Reach data={data} />}</View>
-    </ConfirmDialog>
+    </ConfirmAction>
   );
 }
 
@@ -49,7 +46,7 @@ function Reach({ data: { affects, needs_approval: needsApproval } }: { readonly 
   return (
     <>
       {affects !== null && (
-        <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4">
+        <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 text-text">
           <Fact label="Hostnames">
             {affects.hostnames.length === 0 ? "none of its own" : affects.hostnames.join(", ")}
           </Fact>

@@ -56,9 +56,7 @@ function Active({ project }: { readonly project: Project }) {
       <LastFailure project={project} />
       {active !== null && <Findings slug={slug} of={diagnosis.data?.findings ?? []} />}
       {active === null ? <FirstDeployment project={project} /> : <Facts project={project} />}
-      <Section title="Disk">
-        <DiskUse slug={slug} />
-      </Section>
+      <DiskUse slug={slug} />
       {active !== null && (
         <Section title="Repository">
           <ul className="-mt-1.5 flex flex-col">

@@ -1,12 +1,13 @@
-import { useState, type FormEvent, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { useAction } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input, TextArea } from "../../ui/field.tsx";
+import { Field, TextArea, TextField } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { fieldProblem, Problem } from "../../ui/problem.tsx";
+import { Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
 import { DeleteProject } from "./delete-project.tsx";
 import { Maintenance } from "./maintenance.tsx";
@@ -18,7 +19,7 @@ export function SettingsPage() {
     <View of={project}>
       {(data) => (
         <Page title="Settings">
-          <Overrides key={data.updated_at} project={data} />
+          <Overrides project={data} />
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
           <Danger project={data} />
@@ -30,86 +31,75 @@ export function SettingsPage() {
 
 function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
-  const why = useWhyNot("projects.settings");
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    if (save.isPending || why !== undefined) return;
-    const port = textOf(form, "port");
+  const { port, health_path: health, root, watch } = project;
+  const submit = (form: FormData) =>
     save.mutate({
       params: { slug: project.slug },
       body: {
-        port: port === "" ? null : Number(port),
-        health_path: textOf(form, "health") || null,
+        port: textOf(form, "port") === "" ? null : Number(textOf(form, "port")),
+        health_path: textOf(form, "health_path") || null,
         root: textOf(form, "root").trim() || null,
         watch: linesOf(textOf(form, "watch")),
       },
     });
-  };
   return (
     <Section
       title="Application"
       lead="From the next deployment on. An empty field leaves the value to berth.json or the default."
     >
-      <form onSubmit={submit} className="grid max-w-4xl gap-x-8 gap-y-4 md:grid-cols-2">
-        <Field
+      <Form
+        // What somebody else saved meanwhile is shown.
+        key={JSON.stringify([port, health, root, watch])}
+        submit="Save"
+        look="plain"
+        busy={save.isPending}
+        error={save.error}
+        why={useWhyNot("projects.settings")}
+        done={save.isSuccess ? "Saved." : undefined}
+        className="grid max-w-4xl gap-x-8 gap-y-4 md:grid-cols-2"
+        onSubmit={submit}
+      >
+        <TextField
+          name="health_path"
           label="Health path"
           hint="Asked for until it answers 200 to 399. Empty: the port accepts, and answers below 500."
-          error={fieldProblem(save.error, "health_path")}
-        >
-          {(ids) => (
-            <Input {...ids} name="health" mono defaultValue={project.health_path ?? ""} placeholder="/healthz" />
-          )}
-        </Field>
-        <Field label="Port" hint="Empty: the application listens on $PORT." error={fieldProblem(save.error, "port")}>
-          {(ids) => (
-            <Input
-              {...ids}
-              name="port"
-              type="number"
-              min={1}
-              max={65535}
-              className="max-w-32"
-              defaultValue={project.port ?? ""}
-            />
-          )}
-        </Field>
-        <Field
+          mono
+          defaultValue={health ?? ""}
+          placeholder="/healthz"
+        />
+        <TextField
+          name="port"
+          label="Port"
+          hint="Empty: the application listens on $PORT."
+          type="number"
+          min={1}
+          max={65535}
+          className="max-w-32"
+          defaultValue={port ?? ""}
+        />
+        <TextField
+          name="root"
           label="Root folder"
           hint="The folder of the repository that is built, such as apps/web."
-          error={fieldProblem(save.error, "root")}
-        >
-          {(ids) => <Input {...ids} name="root" mono defaultValue={project.root ?? ""} placeholder="apps/web" />}
-        </Field>
+          mono
+          defaultValue={root ?? ""}
+          placeholder="apps/web"
+        />
         <Field
+          name="watch"
           label="Watched paths"
           hint="One pattern a line, from the repository's root. A push that changes none of them deploys nothing."
-          error={fieldProblem(save.error, "watch")}
         >
-          {(ids) => (
+          {(field) => (
             <TextArea
-              {...ids}
-              name="watch"
+              {...field}
               rows={3}
-              defaultValue={(project.watch ?? []).join("\n")}
+              defaultValue={(watch ?? []).join("\n")}
               placeholder={"apps/web/**\npackages/**"}
             />
           )}
         </Field>
-        {save.error !== null && (
-          <div className="md:col-span-2">
-            <Problem error={save.error} />
-          </div>
-        )}
-        <div className="flex items-center gap-3 md:col-span-2">
-          <Button type="submit" busy={save.isPending} why={why}>
-            Save
-          </Button>
-          <span role="status" className="text-sm text-ok">
-            {save.isSuccess ? "Saved." : ""}
-          </span>
-        </div>
-      </form>
+      </Form>
     </Section>
   );
 }

@@ -1,16 +1,15 @@
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
+import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
-import { fieldProblem } from "../../ui/problem.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 
 type Registry = Answer<"registries.list">["registries"][number];
@@ -46,7 +45,18 @@ export function Registries() {
         }
       </View>
       {adding && <AddRegistry onClose={() => setAdding(false)} />}
-      {removing !== undefined && <RemoveRegistry registry={removing} onClose={() => setRemoving(undefined)} />}
+      {removing !== undefined && (
+        <ConfirmAction
+          row="registries.delete"
+          title="Remove a registry"
+          submit="Remove"
+          typed={removing.host}
+          input={{ params: { host: removing.host } }}
+          onClose={() => setRemoving(undefined)}
+        >
+          Builds can pull no private image from there any more.
+        </ConfirmAction>
+      )}
     </Section>
   );
 }
@@ -55,16 +65,7 @@ function columnsFor(onRemove: (registry: Registry) => void): readonly Column<Reg
   return [
     { head: "Host", grow: true, cell: ({ host }) => <Mono>{host}</Mono> },
     { head: "User", cell: ({ username }) => <Plain>{username}</Plain> },
-    {
-      head: "Changed",
-      end: true,
-      wide: true,
-      cell: ({ updated_at: at }) => (
-        <span className="text-muted">
-          <Ago at={at} />
-        </span>
-      ),
-    },
+    timeColumn("Changed", (row) => row.updated_at),
     {
       head: "",
       end: true,
@@ -77,51 +78,35 @@ function columnsFor(onRemove: (registry: Registry) => void): readonly Column<Reg
   ];
 }
 
-function AddRegistry({ onClose }: { readonly onClose: () => void }) {
-  const add = useAction("registries.set");
-  const submit = (form: FormData) =>
-    add.mutate(
-      {
-        params: { host: textOf(form, "host").trim() },
-        body: { username: textOf(form, "username").trim(), password: textOf(form, "password") },
-      },
-      { onSuccess: onClose },
-    );
+/** Stores a login. */
+export function AddRegistry({ onClose }: { readonly onClose: () => void }) {
   return (
-    <FormDialog
+    <ActionDialog
+      row="registries.set"
       title="Add a registry"
       submit="Add"
-      busy={add.isPending}
-      error={add.error}
-      onSubmit={submit}
+      input={(form) => ({
+        params: { host: textOf(form, "host").trim() },
+        body: { username: textOf(form, "username").trim(), password: textOf(form, "password") },
+      })}
       onClose={onClose}
     >
-      <Field label="Host" hint="Docker Hub is docker.io." error={fieldProblem(add.error, "host")}>
-        {(ids) => <Input {...ids} name="host" required autoFocus maxLength={255} placeholder="ghcr.io" />}
-      </Field>
-      <Field label="User" error={fieldProblem(add.error, "username")}>
-        {(ids) => <Input {...ids} name="username" required maxLength={255} autoComplete="off" />}
-      </Field>
-      <Field label="Password or access token" error={fieldProblem(add.error, "password")}>
-        {(ids) => <Input {...ids} name="password" type="password" required autoComplete="new-password" />}
-      </Field>
-    </FormDialog>
-  );
-}
-
-function RemoveRegistry({ registry, onClose }: { readonly registry: Registry; readonly onClose: () => void }) {
-  const remove = useAction("registries.delete");
-  return (
-    <ConfirmDialog
-      title="Remove a registry"
-      submit="Remove"
-      typed={registry.host}
-      busy={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { host: registry.host } }, { onSuccess: onClose })}
-    >
-      <p className="text-sm text-muted">Builds can pull no private image from there any more.</p>
-    </ConfirmDialog>
+      <TextField
+        name="host"
+        label="Host"
+        hint="Docker Hub is docker.io."
+        required
+        maxLength={255}
+        placeholder="ghcr.io"
+      />
+      <TextField name="username" label="User" required maxLength={255} autoComplete="off" />
+      <TextField
+        name="password"
+        label="Password or access token"
+        type="password"
+        required
+        autoComplete="new-password"
+      />
+    </ActionDialog>
   );
 }

@@ -9,8 +9,8 @@ import { useProject } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain, useNow } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { StartRun } from "./start-run.tsx";
 
@@ -85,16 +85,7 @@ function columnsFor(slug: string): readonly Column<Run>[] {
         </span>
       ),
     },
-    {
-      head: "When",
-      wide: true,
-      end: true,
-      cell: ({ created_at: at }) => (
-        <span className="text-muted">
-          <Ago at={at} />
-        </span>
-      ),
-    },
+    timeColumn("When", (row) => row.created_at),
   ];
 }
 

@@ -1,17 +1,16 @@
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
+import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input, TextArea } from "../../ui/field.tsx";
+import { Field, TextArea, TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
-import { fieldProblem } from "../../ui/problem.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 
 type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
@@ -42,7 +41,18 @@ export function SshKeys() {
         }
       </View>
       {adding && <AddKey onClose={() => setAdding(false)} />}
-      {removing !== undefined && <RemoveKey sshKey={removing} onClose={() => setRemoving(undefined)} />}
+      {removing !== undefined && (
+        <ConfirmAction
+          row="ssh-keys.delete"
+          title="Remove a key"
+          submit="Remove"
+          typed={removing.name}
+          input={{ params: { id: removing.id } }}
+          onClose={() => setRemoving(undefined)}
+        >
+          git refuses it at once.
+        </ConfirmAction>
+      )}
     </Section>
   );
 }
@@ -55,16 +65,7 @@ function columnsFor(onRemove: (key: Key) => void): readonly Column<Key>[] {
       head: "State",
       cell: ({ active }) => (active ? <Status tone="ok">Active</Status> : <Status tone="off">Token gone</Status>),
     },
-    {
-      head: "Added",
-      end: true,
-      wide: true,
-      cell: ({ created_at: at }) => (
-        <span className="text-muted">
-          <Ago at={at} />
-        </span>
-      ),
-    },
+    timeColumn("Added", (row) => row.created_at),
     {
       head: "",
       end: true,
@@ -77,45 +78,20 @@ function columnsFor(onRemove: (key: Key) => void): readonly Column<Key>[] {
   ];
 }
 
-function AddKey({ onClose }: { readonly onClose: () => void }) {
-  const add = useAction("ssh-keys.create");
-  const submit = (form: FormData) =>
-    add.mutate(
-      { body: { name: textOf(form, "name"), public_key: textOf(form, "key").trim() } },
-      { onSuccess: onClose },
-    );
+/** Registers a public key. */
+export function AddKey({ onClose }: { readonly onClose: () => void }) {
   return (
-    <FormDialog
+    <ActionDialog
+      row="ssh-keys.create"
       title="Add an SSH key"
       submit="Add"
-      busy={add.isPending}
-      error={add.error}
-      onSubmit={submit}
+      input={(form) => ({ body: { name: textOf(form, "name"), public_key: textOf(form, "public_key").trim() } })}
       onClose={onClose}
     >
-      <Field label="Name" error={fieldProblem(add.error, "name")}>
-        {(ids) => <Input {...ids} name="name" required autoFocus maxLength={100} placeholder="laptop" />}
+      <TextField name="name" label="Name" required maxLength={100} placeholder="laptop" />
+      <Field name="public_key" label="Public key" hint="The content of a .pub file.">
+        {(field) => <TextArea {...field} rows={4} required placeholder="ssh-ed25519 AAAA…" />}
       </Field>
-      <Field label="Public key" hint="The content of a .pub file." error={fieldProblem(add.error, "public_key")}>
-        {(ids) => <TextArea {...ids} name="key" rows={4} required placeholder="ssh-ed25519 AAAA…" />}
-      </Field>
-    </FormDialog>
-  );
-}
-
-function RemoveKey({ sshKey, onClose }: { readonly sshKey: Key; readonly onClose: () => void }) {
-  const remove = useAction("ssh-keys.delete");
-  return (
-    <ConfirmDialog
-      title="Remove a key"
-      submit="Remove"
-      typed={sshKey.name}
-      busy={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id: sshKey.id } }, { onSuccess: onClose })}
-    >
-      <p className="text-sm text-muted">git refuses it at once.</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }

@@ -1,14 +1,14 @@
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { useMe, useWhyNot } from "../../data/me.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
@@ -49,7 +49,19 @@ export function AccessPage() {
       <Webhooks />
       <Registries />
       {creating && <CreateToken onClose={() => setCreating(false)} />}
-      {revoking !== undefined && <Revoke token={revoking} onClose={() => setRevoking(undefined)} />}
+      {revoking !== undefined && (
+        <ConfirmAction
+          row="tokens.delete"
+          title="Revoke a token"
+          submit="Revoke"
+          typed={revoking.name}
+          input={{ params: { id: revoking.id } }}
+          onClose={() => setRevoking(undefined)}
+        >
+          Whatever uses it is refused within a second, sessions of this dashboard and the SSH keys it registered
+          included.
+        </ConfirmAction>
+      )}
     </Page>
   );
 }
@@ -59,25 +71,22 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
     {
       head: "Token",
       grow: true,
-      cell: ({ id, name, prefix }) => (
+      cell: (token) => (
         <span className="flex min-w-0 flex-col leading-4.5">
           <span className="flex items-center gap-2 font-medium">
-            <Plain>{name}</Plain>
-            {id === own && <Tag>this session</Tag>}
+            <span className="truncate">
+              <Plain>{token.name}</Plain>
+            </span>
+            {token.id === own && <Tag>this session</Tag>}
           </span>
-          <Mono className="text-xs text-faint">{`${prefix}…`}</Mono>
+          <Mono className="text-xs text-faint">{`${token.prefix}…`}</Mono>
+          <span className="mt-1 sm:hidden">
+            <Role of={token} />
+          </span>
         </span>
       ),
     },
-    {
-      head: "Role",
-      cell: ({ role, platform_admin: admin, approval_mode: approval }) => (
-        <span className="inline-flex gap-1">
-          <Tag>{admin ? "operator" : role}</Tag>
-          {approval && <Tag>approval mode</Tag>}
-        </span>
-      ),
-    },
+    { head: "Role", wide: true, cell: (token) => <Role of={token} /> },
     {
       head: "Scopes",
       wide: true,
@@ -88,20 +97,19 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
         </span>
       ),
     },
-    {
-      head: "Last used",
-      wide: true,
-      end: true,
-      cell: ({ last_used_at: at }) => <span className="text-muted">{at === null ? "never" : <Ago at={at} />}</span>,
-    },
-    {
-      head: "Expires",
-      wide: true,
-      end: true,
-      cell: ({ expires_at: at }) => <span className="text-muted">{at === null ? "never" : <Ago at={at} />}</span>,
-    },
+    timeColumn("Last used", (row) => row.last_used_at, { none: "never" }),
+    timeColumn("Expires", (row) => row.expires_at, { none: "never" }),
     { head: "", end: true, cell: (token) => <RevokeButton token={token} onRevoke={onRevoke} /> },
   ];
+}
+
+function Role({ of: { role, platform_admin: admin, approval_mode: approval } }: { readonly of: Token }) {
+  return (
+    <span className="inline-flex gap-1">
+      <Tag>{admin ? "operator" : role}</Tag>
+      {approval && <Tag>approval mode</Tag>}
+    </span>
+  );
 }
 
 function RevokeButton({ token, onRevoke }: { readonly token: Token; readonly onRevoke: (token: Token) => void }) {
@@ -109,26 +117,5 @@ function RevokeButton({ token, onRevoke }: { readonly token: Token; readonly onR
     <IconButton label={`Revoke ${token.name}`} onClick={() => onRevoke(token)}>
       <Trash2 size={14} />
     </IconButton>
-  );
-}
-
-function Revoke({ token, onClose }: { readonly token: Token; readonly onClose: () => void }) {
-  const revoke = useAction("tokens.delete");
-  const why = useWhyNot("tokens.delete");
-  return (
-    <ConfirmDialog
-      title="Revoke a token"
-      submit="Revoke"
-      typed={token.name}
-      why={why}
-      busy={revoke.isPending}
-      error={revoke.error}
-      onClose={onClose}
-      onConfirm={() => revoke.mutate({ params: { id: token.id } }, { onSuccess: onClose })}
-    >
-      <p className="text-sm text-muted">
-        Whatever uses it is refused within a second, sessions of this dashboard and the SSH keys it registered included.
-      </p>
-    </ConfirmDialog>
   );
 }

@@ -5,8 +5,8 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import type { Webhook } from "./webhooks.tsx";
 
@@ -54,15 +54,7 @@ const columns: readonly Column<Delivery>[] = [
   { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
   { head: "Status", cell: ({ status }) => <Status tone={tones[status]}>{status}</Status> },
   { head: "Last answer", grow: true, cell: (delivery) => <Plain>{answerOf(delivery)}</Plain> },
-  {
-    head: "When",
-    end: true,
-    cell: ({ created_at: at }) => (
-      <span className="text-muted">
-        <Ago at={at} />
-      </span>
-    ),
-  },
+  timeColumn("When", (row) => row.created_at, { wide: false }),
 ];
 
 function answerOf({ attempts }: Delivery): string {

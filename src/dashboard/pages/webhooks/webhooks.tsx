@@ -1,10 +1,10 @@
 import { Plus, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -53,7 +53,18 @@ function OwnersWebhooks() {
       </View>
       {adding && <AddWebhook onClose={() => setAdding(false)} />}
       {shown !== undefined && <Deliveries webhook={shown} onClose={() => setShown(undefined)} />}
-      {removing !== undefined && <RemoveWebhook webhook={removing} onClose={() => setRemoving(undefined)} />}
+      {removing !== undefined && (
+        <ConfirmAction
+          row="webhooks.delete"
+          title="Remove a webhook"
+          submit="Remove"
+          typed={removing.name}
+          input={{ params: { id: removing.id } }}
+          onClose={() => setRemoving(undefined)}
+        >
+          Nothing more is sent, and the list of its deliveries goes.
+        </ConfirmAction>
+      )}
     </Section>
   );
 }
@@ -89,21 +100,4 @@ function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
 function WebhookState({ of }: { readonly of: Webhook }) {
   if (!of.enabled) return <Status tone="off">{of.disabled_reason === null ? "Off" : "Switched off"}</Status>;
   return of.failing_since === null ? <Status tone="ok">On</Status> : <Status tone="warn">Failing</Status>;
-}
-
-function RemoveWebhook({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
-  const remove = useAction("webhooks.delete");
-  return (
-    <ConfirmDialog
-      title="Remove a webhook"
-      submit="Remove"
-      typed={webhook.name}
-      busy={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id: webhook.id } }, { onSuccess: onClose })}
-    >
-      <p className="text-sm text-muted">Nothing more is sent, and the list of its deliveries goes.</p>
-    </ConfirmDialog>
-  );
 }

@@ -1,0 +1,32 @@
+import { useState } from "react";
+import { useCall } from "../data/api.ts";
+import { RollbackDialog } from "../pages/deployments/rollback-dialog.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { SelectField } from "../ui/field.tsx";
+import type { OfProject } from "./action-for.tsx";
+
+/** A rollback whose target is chosen here: the newest of the earlier deployments at first. */
+export function Rollback({ slug, onClose }: OfProject) {
+  const { data } = useCall("deployments.list", { params: { slug } });
+  const [number, setNumber] = useState("");
+  if (data === undefined) return null;
+  const targets = data.deployments.filter(({ status }) => status === "retired");
+  const target = targets.find((each) => `${each.number}` === number) ?? targets[0];
+  if (target === undefined)
+    return (
+      <Dialog title="Roll back" onClose={onClose}>
+        <p className="text-sm text-muted">{slug} has no earlier deployment to go back to.</p>
+      </Dialog>
+    );
+  return (
+    <RollbackDialog slug={slug} target={target} onClose={onClose}>
+      <SelectField
+        name="deployment"
+        label="Back to"
+        value={`${target.number}`}
+        onChange={(event) => setNumber(event.target.value)}
+        options={targets.map((each) => [`${each.number}`, `#${each.number} (${each.commit.slice(0, 7)})`])}
+      />
+    </RollbackDialog>
+  );
+}

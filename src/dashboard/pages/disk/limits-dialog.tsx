@@ -1,0 +1,54 @@
+import type { Answer } from "../../../contract/client.ts";
+import { useMe } from "../../data/me.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { TextField } from "../../ui/field.tsx";
+
+const gibibyte = 1024 ** 3;
+
+interface LimitsProps {
+  readonly slug: string;
+  readonly disk: Answer<"disk.get">;
+  readonly onClose: () => void;
+}
+
+/** What a project may take of the disk, as the operator sets it. */
+export function LimitsDialog({ slug, disk, onClose }: LimitsProps) {
+  const org = useMe().organization.slug;
+  return (
+    <ActionDialog
+      row="disk.limits"
+      title={`Disk limits of ${slug}`}
+      submit="Save"
+      input={(form) => ({
+        params: { org, slug },
+        body: Object.fromEntries(parts.map(([name]) => [`${name}_bytes`, bytesOf(textOf(form, `${name}_bytes`))])),
+      })}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">In GiB. An empty field brings the installation's limit back.</p>
+      {parts.map(([name, label]) => (
+        <TextField
+          key={name}
+          name={`${name}_bytes`}
+          label={label}
+          type="number"
+          min={0.1}
+          step={0.1}
+          className="max-w-32"
+          defaultValue={(disk[name].limit_bytes / gibibyte).toFixed(1)}
+        />
+      ))}
+    </ActionDialog>
+  );
+}
+
+const parts = [
+  ["storage", "Storage folder"],
+  ["database", "Database"],
+  ["images", "Images and caches"],
+] as const;
+
+function bytesOf(text: string): number | null {
+  return text === "" ? null : Math.round(Number(text) * gibibyte);
+}

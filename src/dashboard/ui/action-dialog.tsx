@@ -1,0 +1,81 @@
+import { useState, type ReactNode } from "react";
+import type { Answer, CallInput } from "../../contract/client.ts";
+import type { RouteName } from "../../contract/routes.ts";
+import { useAction } from "../data/api.ts";
+import { useWhyNot } from "../data/me.ts";
+import { Dialog, type DialogProps } from "./dialog.tsx";
+import { TextField } from "./field.tsx";
+import { Form, type FormProps } from "./form.tsx";
+import { SecretOnce } from "./secret-once.tsx";
+
+type FormDialogProps = FormProps & Pick<DialogProps, "title" | "shape"> & { readonly onClose: () => void };
+
+interface ActionDialogProps<N extends RouteName> extends Omit<
+  FormDialogProps,
+  "busy" | "error" | "onSubmit" | "onCancel"
+> {
+  /** The row of the contract that is called. */
+  readonly row: N;
+  readonly input: (form: FormData) => CallInput<N>;
+  /** Instead of closing. */
+  readonly onDone?: (answer: Answer<N>) => void;
+  /** A secret in the answer, which is shown this once before the dialog closes. */
+  readonly secret?: { readonly title: string; readonly of: (answer: Answer<N>) => string | null };
+}
+
+/** A dialog that calls a row of the contract. */
+export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, why, ...rest }: ActionDialogProps<N>) {
+  const action = useAction(row);
+  const refused = useWhyNot(row);
+  if (secret !== undefined && action.data !== undefined)
+    return <SecretOnce title={secret.title} text={secret.of(action.data)} onClose={rest.onClose} />;
+  const onSuccess = onDone ?? (secret === undefined ? rest.onClose : undefined);
+  return (
+    <FormDialog
+      {...rest}
+      why={refused ?? why}
+      busy={action.isPending}
+      error={action.error}
+      onSubmit={(form) => action.mutate(input(form), onSuccess === undefined ? {} : { onSuccess })}
+    />
+  );
+}
+
+/** A form in a dialog. */
+export function FormDialog({ title, shape = "dialog", onClose, ...form }: FormDialogProps) {
+  return (
+    <Dialog title={title} shape={shape} onClose={onClose}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
+  );
+}
+
+interface ConfirmActionProps<N extends RouteName> {
+  readonly row: N;
+  readonly title: string;
+  readonly submit: string;
+  /** What has to be typed before the button works. */
+  readonly typed: string;
+  readonly input: CallInput<N>;
+  readonly onClose: () => void;
+  readonly onDone?: () => void;
+  readonly children: ReactNode;
+}
+
+/** For what cannot be undone: the name is typed first. */
+export function ConfirmAction<N extends RouteName>({ typed, input, children, ...rest }: ConfirmActionProps<N>) {
+  const [text, setText] = useState("");
+  return (
+    <ActionDialog look="danger" {...rest} why={text === typed ? undefined : `Type ${typed} first.`} input={() => input}>
+      <div className="text-sm text-muted">{children}</div>
+      <TextField
+        name="typed"
+        label={`Type ${typed} to confirm`}
+        value={text}
+        autoComplete="off"
+        mono
+        onChange={(event) => setText(event.target.value)}
+      />
+    </ActionDialog>
+  );
+}

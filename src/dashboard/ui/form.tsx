@@ -1,0 +1,117 @@
+import { useCallback, useEffect, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { ApiError } from "../../contract/client.ts";
+import { Button } from "./button.tsx";
+import { ProblemsContext } from "./field.tsx";
+import { Problem } from "./problem.tsx";
+
+export interface FormProps {
+  /** The label of the button. */
+  readonly submit: string;
+  readonly look?: "primary" | "danger" | "plain";
+  readonly busy: boolean;
+  readonly error: Error | null;
+  /** Why it cannot be sent. */
+  readonly why?: string | undefined;
+  readonly onSubmit: (form: FormData) => void;
+  readonly onCancel?: (() => void) | undefined;
+  /** What to say beside the button once it worked. */
+  readonly done?: string | undefined;
+  readonly className?: string;
+  /** One field with its button beside it. */
+  readonly inline?: boolean;
+  readonly children: ReactNode;
+}
+
+/**
+ * Every form of the dashboard. What is wrong with a field stands below it, whether the browser or the API found it, and the first such field gets
+ * the focus; what belongs to no field stands above the button. It is sent once, however often the button is pressed.
+ */
+export function Form({
+  submit,
+  look = "primary",
+  busy,
+  error,
+  why,
+  className = "",
+  inline = false,
+  ...rest
+}: FormProps) {
+  const { ref, problemOf, isPlaced, onInvalid, onInput } = useProblems(error);
+  const send = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (!busy && why === undefined) rest.onSubmit(new FormData(event.currentTarget));
+  };
+  return (
+    <ProblemsContext value={problemOf}>
+      <form
+        ref={ref}
+        onSubmit={send}
+        onInvalidCapture={onInvalid}
+        onInput={onInput}
+        className={inline ? "flex flex-wrap items-start gap-2" : "flex flex-col gap-4"}
+      >
+        <div className={inline ? "min-w-0 flex-1" : className === "" ? "contents" : className}>{rest.children}</div>
+        {error !== null && !isPlaced && (
+          <div className={inline ? "order-last w-full" : ""}>
+            <Problem error={error} />
+          </div>
+        )}
+        <div
+          className={`flex items-center gap-2 ${inline ? "mt-6" : "mt-1"} ${rest.onCancel === undefined ? "" : "justify-end"}`}
+        >
+          {rest.onCancel !== undefined && <Button onClick={rest.onCancel}>Cancel</Button>}
+          <Button type="submit" look={look} busy={busy} why={why}>
+            {submit}
+          </Button>
+          <span role="status" className="text-sm text-ok empty:hidden">
+            {rest.done}
+          </span>
+        </div>
+      </form>
+    </ProblemsContext>
+  );
+}
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+function useProblems(error: Error | null) {
+  const ref = useRef<HTMLFormElement>(null);
+  const [invalid, setInvalid] = useState<Readonly<Record<string, string>>>({});
+  const [attempt, setAttempt] = useState(0);
+  const [isPlaced, setPlaced] = useState(false);
+  const problemOf = useCallback((name: string) => invalid[name] ?? refusalOf(error, name), [invalid, error]);
+  useEffect(() => {
+    const names = Array.from(ref.current?.elements ?? [], (element) => element.getAttribute("name") ?? "");
+    const details = error instanceof ApiError ? error.details : [];
+    setPlaced(details.length > 0 && details.every(({ path }) => names.some((name) => isOf(path, name))));
+  }, [error]);
+  // Once for each refusal: who corrects one field is not led to the next one.
+  useEffect(() => {
+    if (error !== null || attempt > 0) ref.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+  }, [error, attempt]);
+  const onInvalid = (event: FormEvent) => {
+    const control = event.target as Control;
+    if (control.name === "") return;
+    // Instead of the browser's own bubble.
+    event.preventDefault();
+    setAttempt((before) => before + 1);
+    setInvalid((before) => ({ ...before, [control.name]: sentenceFor(control) }));
+  };
+  const onInput = (event: FormEvent) => {
+    const { name } = event.target as Control;
+    if (name in invalid) setInvalid(({ [name]: _, ...others }) => others);
+  };
+  return { ref, problemOf, isPlaced, onInvalid, onInput };
+}
+
+function refusalOf(error: Error | null, name: string): string | undefined {
+  return error instanceof ApiError ? error.details.find(({ path }) => isOf(path, name))?.message : undefined;
+}
+
+function isOf(path: string, name: string): boolean {
+  return name !== "" && (path === name || path.startsWith(`${name}.`));
+}
+
+function sentenceFor({ validity, validationMessage }: Control): string {
+  return validity.valueMissing ? "This is needed." : validationMessage;
+}

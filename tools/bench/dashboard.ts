@@ -1,0 +1,191 @@
+import { gzipSync } from "node:zlib";
+import type { Page } from "playwright-core";
+import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { createApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
+import { launchBrowser, noBrowser } from "../../test/support/browser.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { goalRow, median, type BenchRow } from "./row.ts";
+
+const slowdown = 4;
+const rounds = 5;
+// Fewer of both show whether the bench itself works.
+const logLines = Number(process.env["BERTH_BENCH_LINES"] ?? 100_000);
+const lineHeight = 20;
+const tableRows = Number(process.env["BERTH_BENCH_ROWS"] ?? 10_000_000);
+const goals = { paintMs: 1000, shift: 0.01, scriptKb: 150, framesPerSecond: 59, lateFrameMs: 25 } as const;
+const lookedAt = ["/", "/projects/demo", "/projects/demo/deployments", "/projects/demo/metrics"];
+
+/** What the machine lacks for `measureDashboard`, as a sentence; undefined when nothing. */
+export function dashboardBenchLacks(): string | undefined {
+  if (noBrowser !== undefined) return `The dashboard is not measured: ${noBrowser}.`;
+  return missingPart === false ? undefined : `The dashboard is not measured: ${missingPart}.`;
+}
+
+/** What somebody waits for in a browser: paint on a processor that is slowed down, script, shifts, and the frames of long scrolling. Needs 1 GB of disk. */
+export async function measureDashboard(): Promise<readonly BenchRow[]> {
+  const platform = await startPlatform();
+  try {
+    await eventually(async () => (await visit(platform, "/")).ok, "the dashboard is built", 900_000);
+    await prepare(platform);
+    const chromium = await launchBrowser(Number(new URL(platform.api).port));
+    try {
+      const page = await (await chromium.browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+      await signIn(page, platform);
+      return [
+        goalRow("script of the first load, gzip", await scriptKb(platform), { goal: goals.scriptKb, unit: "kB" }),
+        ...(await measurePaint(page, platform)),
+        ...(await measureLog(page, platform)),
+        ...(await measureTable(page, platform)),
+      ];
+    } finally {
+      await chromium.close();
+    }
+  } finally {
+    await platform.destroy();
+  }
+}
+
+const visit = (platform: TestPlatform, path: string) =>
+  fetch(`${platform.api}${path}`, { headers: { accept: "text/html" } });
+
+const files = {
+  "package.json": JSON.stringify({ name: "demo", private: true, dependencies: { pg: "8.23.1" } }),
+  Procfile: "web: node server.js\n",
+  // Prints what is asked for, a little at a time, as an application does.
+  "server.js": `
+let left = 0;
+setInterval(() => {
+  for (let n = 0; n < 400 && left > 0; n += 1) console.log("GET /orders/" + left-- + " 200 4 ms, customer \\u001b[32m" + left * 7919 + "\\u001b[0m");
+}, 50);
+require("node:http").createServer((request, response) => {
+  if (request.url === "/print") left = ${logLines};
+  response.end("one");
+}).listen(process.env.PORT, process.env.HOST);`,
+  "fill.js": `
+const { Client } = require("pg");
+(async () => {
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query("create table customers (id int, name text, score int, joined timestamptz, note text)");
+  await client.query("insert into customers select n, 'Customer ' || n, (n::bigint * 7919) % 1000003, timestamptz '2020-01-01' + n * interval '1 s', case when n % 3 = 0 then 'a note' end from generate_series(1, ${tableRows}) n");
+  await client.query("alter table customers add primary key (id)");
+  await client.query("analyze customers");
+  await client.end();
+})();`,
+};
+
+async function prepare(platform: TestPlatform): Promise<void> {
+  const app = await createApp(platform, "demo", files);
+  await platform.call("POST", "/v1/projects/demo/database");
+  const pushed = await app.push("main");
+  if (pushed.exitCode !== 0) throw new Error(`the application was not deployed: ${pushed.stderr}`);
+  const command = { command: "node fill.js", timeout_seconds: 1800, wait_seconds: 0 };
+  const { body } = await platform.call<{ run: { number: number } }>("POST", "/v1/projects/demo/runs", command);
+  const status = async () => {
+    const got = await platform.call<{ status: string }>("GET", `/v1/projects/demo/runs/${body.run.number}`);
+    return got.body.status;
+  };
+  const isOver = async () => !["pending", "starting", "queued", "running"].includes(await status());
+  await eventually(isOver, "the table is filled", 1_800_000);
+  if ((await status()) !== "succeeded") throw new Error(`the table was not filled: ${await status()}`);
+}
+
+async function signIn(page: Page, platform: TestPlatform): Promise<void> {
+  await page.goto(platform.api);
+  await page.getByLabel("API token").fill(platform.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+}
+
+async function scriptKb(platform: TestPlatform): Promise<number> {
+  const html = await (await visit(platform, "/")).text();
+  let bytes = 0;
+  for (const [, path = ""] of html.matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g))
+    bytes += gzipSync(await (await fetch(`${platform.api}${path}`)).bytes(), { level: 9 }).length;
+  return bytes / 1000;
+}
+
+/** Runs in the page before anything of it does. */
+const observe = `
+window.largest = 0;
+window.shift = 0;
+new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.largest = entry.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
+new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });`;
+
+async function measurePaint(page: Page, platform: TestPlatform): Promise<BenchRow[]> {
+  const session = await page.context().newCDPSession(page);
+  const script = await session.send("Page.addScriptToEvaluateOnNewDocument", { source: observe });
+  await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
+  const rows: BenchRow[] = [];
+  let shift = 0;
+  for (const path of lookedAt) {
+    const paints: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      await page.goto(`${platform.api}${path}`, { waitUntil: "networkidle" });
+      await page.locator("main h1").first().waitFor();
+      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      paints.push(Number(await page.evaluate("window.largest")));
+      shift = Math.max(shift, Number(await page.evaluate("window.shift")));
+    }
+    rows.push(
+      goalRow(`largest paint of ${path}, processor ${slowdown} times slower`, median(paints), {
+        goal: goals.paintMs,
+        unit: "ms",
+      }),
+    );
+  }
+  await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
+  await session.send("Page.removeScriptToEvaluateOnNewDocument", { identifier: script.identifier });
+  const thousandths = { ours: shift * 1000, theirs: goals.shift * 1000, ratio: shift / goals.shift, goal: 1 };
+  return [...rows, { name: "layout shift at most, in thousandths", against: "the goal", unit: "ms", ...thousandths }];
+}
+
+async function measureLog(page: Page, platform: TestPlatform): Promise<BenchRow[]> {
+  await page.goto(`${platform.api}/projects/demo/logs`);
+  const log = page.getByRole("log");
+  await log.waitFor();
+  await platform.visit("demo", "/print");
+  const height = async () => Number(await log.evaluate((element) => element.scrollHeight));
+  await eventually(async () => (await height()) >= logLines * lineHeight, "all lines are there", 600_000);
+  return measureScroll(page, "[role=log]", { name: `${logLines.toLocaleString("en")} log lines scroll`, speed: -6000 });
+}
+
+async function measureTable(page: Page, platform: TestPlatform): Promise<BenchRow[]> {
+  await page.goto(`${platform.api}/projects/demo/database/public/customers?sort=id&offset=${tableRows / 2}`);
+  await page.getByRole("cell", { name: `Customer ${tableRows / 2 + 1}`, exact: true }).waitFor({ timeout: 60_000 });
+  return measureScroll(page, "div:has(> table)", {
+    name: `a page of a table of ${tableRows.toLocaleString("en")} rows scrolls`,
+    speed: 800,
+  });
+}
+
+const scrollMs = 4000;
+
+/** Scrolls by the wheel's own path through the browser and takes the time of every frame meanwhile. `speed` in pixels a second; below 0 towards the start. */
+async function measureScroll(
+  page: Page,
+  selector: string,
+  { name, speed }: { name: string; speed: number },
+): Promise<BenchRow[]> {
+  const session = await page.context().newCDPSession(page);
+  const box = await page.locator(selector).first().boundingBox();
+  if (box === null) throw new Error(`${selector} is not in sight`);
+  const at = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+  await page.evaluate(`window.frames_ = []; window.goes = true;
+    requestAnimationFrame(function note(now) { window.frames_.push(now); if (window.goes) requestAnimationFrame(note); })`);
+  await session.send("Input.synthesizeScrollGesture", {
+    ...at,
+    yDistance: (-speed * scrollMs) / 1000,
+    speed: Math.abs(speed),
+    gestureSourceType: "mouse",
+    preventFling: true,
+  });
+  const times = (await page.evaluate("window.goes = false, window.frames_")) as number[];
+  const deltas = times.slice(1).map((time, index) => time - (times[index] ?? time));
+  const perSecond = (deltas.length * 1000) / ((times.at(-1) ?? 0) - (times[0] ?? 0));
+  const late = deltas.toSorted((a, b) => a - b)[Math.floor(deltas.length * 0.99)] ?? 0;
+  return [
+    goalRow(name, perSecond, { goal: goals.framesPerSecond, unit: "frames/s" }),
+    goalRow(`${name}, 99 % of frames within`, late, { goal: goals.lateFrameMs, unit: "ms" }),
+  ];
+}
