@@ -9,7 +9,7 @@ import type { HandlerPlatform } from "../features/context.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
-import { createHttpServer, type HttpServer } from "../http/server.ts";
+import { createHttpServer, type HttpOptions, type HttpServer } from "../http/server.ts";
 import { createSignInLinks, type SignInLinks } from "../http/sign-in.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
@@ -94,14 +94,7 @@ export async function startPlatform(
     log,
     checks: readinessChecks(platform, reconcilers, git),
     hostnames: [hostname(), ...config.hosts],
-    mounts: [
-      { prefix: "/git/", handle: git.httpHandler },
-      {
-        prefix: challengePrefix,
-        anyHost: true,
-        handle: (request, response) => answerChallenge(platform.db, request, response),
-      },
-    ],
+    mounts: [{ prefix: "/git/", handle: git.httpHandler }, challengesOf(platform)],
     dashboard: { bundle, links },
     edgeHeaders: async () => (await platform.ports.edge.entrance())?.headers ?? null,
     operatorTexts: [metricsText(platform, reconcilers)],
@@ -114,6 +107,12 @@ export async function startPlatform(
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
   return { config, parts, platform, git, api, reconcilers, links, isNew };
+}
+
+/** Answers a certificate authority under every hostname. */
+function challengesOf({ db }: Platform): NonNullable<HttpOptions["mounts"]>[number] {
+  const prefix = challengePrefix;
+  return { prefix, anyHost: true, handle: (request, response) => answerChallenge(db, request, response) };
 }
 
 /** On a full disk not even the lock of the data folder can be written, unless the reserve is freed first. */
