@@ -58,14 +58,8 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
     async receive(push, onLine) {
       const { project, caller, refs, quarantine, signal } = push;
       if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
-      const wanted = {
-        org_id: project.organization_id,
-        project_id: project.id,
-        actor: caller.name,
-        refs,
-        quarantine,
-        signal,
-      };
+      const owner = { org_id: project.organization_id, project_id: project.id };
+      const wanted = { ...owner, actor: caller.name, refs, quarantine, signal };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

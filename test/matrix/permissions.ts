@@ -206,13 +206,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ build }) => `/v1/builds/${build}/cancel`,
     allowed: 409,
   },
-  "builds.source": {
-    ...ofProject,
-    scope: "projects:read",
-    method: "GET",
-    path: inProject("/source"),
-    allowed: 200,
-  },
+  "builds.source": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/source"), allowed: 200 },
   "builds.upload": {
     ...ofProject,
     scope: "deployments:write",

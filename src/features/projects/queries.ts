@@ -141,7 +141,7 @@ export async function insertProject(tx: Tx, project: NewProject): Promise<boolea
  * does so at that time.
  */
 export async function isHostnameTaken(tx: Tx, hostname: string): Promise<boolean> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${"hostname " + hostname}, 0))`.execute(tx);
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`hostname ${hostname}`}, 0))`.execute(tx);
   const { rows } = await sql`
     select from earlier_name where hostname = ${hostname}
     union all select from project where hostname = ${hostname} and purged_at is null`.execute(tx);
