@@ -1,5 +1,5 @@
 import { createClient, type Client } from "../contract/client.ts";
-import type { GlobalOptions, Environment } from "./context.ts";
+import type { GlobalOptions, Environment } from "./environment.ts";
 import { readConfig, type Config, type KnownPlatform } from "./config-file.ts";
 import { CliError, usageError } from "./failures.ts";
 

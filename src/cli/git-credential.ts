@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { readConfig } from "./config-file.ts";
 import { findPlatform } from "./connection.ts";
-import type { CliContext, Environment } from "./context.ts";
+import type { CliContext } from "./context.ts";
+import type { Environment } from "./environment.ts";
 import { setLocalConfig } from "./git.ts";
 import { readStdin } from "./prompts.ts";
 

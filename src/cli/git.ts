@@ -1,5 +1,5 @@
 import { run } from "../kit/exec.ts";
-import type { Environment } from "./context.ts";
+import type { Environment } from "./environment.ts";
 
 /** The name of the git remote that means the platform. */
 export const remoteName = "berth";

@@ -5,7 +5,8 @@ import { cliUser } from "../../test/support/cli.ts";
 import { sampleDeployment, sampleFailure, sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type Script } from "../../test/support/scripted-platform.ts";
 import type { ErrorCode } from "../contract/errors.ts";
-import { createContext, readEnvironment } from "./context.ts";
+import { createContext } from "./context.ts";
+import { readEnvironment } from "./environment.ts";
 import { buildProgram } from "./program.ts";
 import { wordsOfOthers } from "./words-of-others.ts";
 

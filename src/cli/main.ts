@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 useCompileCache(homedir());
-const { readEnvironment } = await import("./context.ts");
+const { readEnvironment } = await import("./environment.ts");
 const { exitCodes } = await import("./failures.ts");
 const { runCommandLine } = await import("./run-command-line.ts");
 const interruption = new AbortController();

@@ -39,7 +39,8 @@ import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
-import type { CliContext, GlobalOptions } from "./context.ts";
+import type { CliContext } from "./context.ts";
+import type { GlobalOptions } from "./environment.ts";
 
 type AddCommands = (program: Command, ctx: CliContext) => void;
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { createContext, readEnvironment, type CliContext } from "./context.ts";
+import { createContext, type CliContext } from "./context.ts";
+import { readEnvironment } from "./environment.ts";
 import { ask, confirm } from "./prompts.ts";
 
 /** A context whose stdin and stderr are a terminal that the test types on and reads from. */

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
-import type { CliContext, Environment } from "./context.ts";
+import type { CliContext } from "./context.ts";
+import type { Environment } from "./environment.ts";
 import { CliError, usageError } from "./failures.ts";
 
 /** Whether there is a person to ask. */

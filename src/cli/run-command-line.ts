@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { CommandLineFault } from "./command-tree.ts";
-import { createContext, type CliContext, type Environment } from "./context.ts";
+import { createContext, type CliContext } from "./context.ts";
+import type { Environment } from "./environment.ts";
 import { ApplicationExit, CliError, exitCodeOf, exitCodes, usageError } from "./failures.ts";
 import { ownCommandHint } from "./own-command.ts";
 import { buildProgram } from "./program.ts";

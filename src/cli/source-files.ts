@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { create } from "tar";
 import { keptByBerthignore, walkSource, type SourceFolder } from "../contract/source-rules.ts";
 import { run } from "../kit/exec.ts";
-import type { Environment } from "./context.ts";
+import type { Environment } from "./environment.ts";
 import { usageError } from "./failures.ts";
 
 const listTimeoutMs = 60_000;

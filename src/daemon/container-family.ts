@@ -8,7 +8,7 @@ import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { StartRefused } from "./start-refused.ts";
 import { storageQuota } from "./storage-quota.ts";
-import type { Foundation } from "./wire.ts";
+import type { Foundation } from "./foundation.ts";
 
 /** Builds container images in an engine of Berth's own and runs them in the Docker engine of this machine. */
 export async function createContainerFamily({ config, parts, log }: Foundation): Promise<Family> {

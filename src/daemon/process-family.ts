@@ -7,7 +7,7 @@ import type { Family } from "./family.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { storageQuota } from "./storage-quota.ts";
-import type { Foundation } from "./wire.ts";
+import type { Foundation } from "./foundation.ts";
 
 /** Builds and runs sandboxed processes of this machine, without an engine. */
 export async function createProcessFamily({ config, parts, log }: Foundation): Promise<Family> {

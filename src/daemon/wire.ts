@@ -19,30 +19,19 @@ import { systemClock } from "../ports/clock.ts";
 import type { DnsAnswer } from "../ports/dns.ts";
 import { createIngest } from "../reconcile/logs/ingest.ts";
 import type { Platform } from "../reconcile/platform.ts";
-import type { Database } from "../store/database.ts";
 import { openVault } from "../store/vault.ts";
-import type { Wakeups } from "../store/wakeups.ts";
 import { certificateIssuerOf, certificateSettingsOf } from "./certificate-settings.ts";
 import { machineName } from "./data-folder.ts";
 import { dnsProviderOf } from "./dns-provider.ts";
 import { createEdge } from "./edge.ts";
-import { createFamily } from "./family.ts";
+import { createFamily } from "./create-family.ts";
+import type { Foundation } from "./foundation.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
 import { notifiersOf } from "./notifiers.ts";
 import { requirePart } from "./require-part.ts";
-import type { MachineParts } from "./setup/machine.ts";
 import { storagesOf } from "./storages.ts";
-
-/** What is there before the platform is put together. */
-export interface Foundation {
-  readonly config: Config;
-  readonly parts: MachineParts;
-  readonly database: Database;
-  readonly wakeups: Wakeups;
-  readonly log: Log;
-}
 
 /** The composition root: every port gets its adapter here, and nowhere else. */
 export async function wire(foundation: Foundation): Promise<Wired> {

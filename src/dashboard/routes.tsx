@@ -4,7 +4,7 @@ import { NotFound } from "./frame/not-found.tsx";
 import { ProjectFrame } from "./frame/project-frame.tsx";
 import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
 import type { SourceSearch } from "./pages/builds/source-page.tsx";
-import type { TableSearch } from "./pages/data/table-page.tsx";
+import type { TableSearch } from "./pages/data/table-rows.ts";
 import type { CompareSearch } from "./pages/deployments/compare-page.tsx";
 import type { LogsSearch } from "./pages/logs/logs-page.tsx";
 import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";

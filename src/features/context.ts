@@ -1,11 +1,8 @@
-import type { Terminals } from "./runs/runs.ts";
 import type { ApiLimits } from "../contract/limits.ts";
-import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
 import type { Answer } from "../contract/client.ts";
 import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
-import type { SocketStream } from "../kit/socket-stream.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
@@ -19,8 +16,14 @@ import type { Db, Tx } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { DiskLimits } from "./disk/rules.ts";
-import type { DomainSettings } from "./domains/domains.ts";
+import type { DomainSettings } from "./domains/settings.ts";
 import type { ProjectKey, ProjectRow } from "./projects/queries.ts";
+import type { RefusalText } from "./refused.ts";
+import type { Terminals } from "./runs/terminals.ts";
+import type { Tunnel } from "./tunnel.ts";
+
+export { Refused, type RefusalText } from "./refused.ts";
+export type { Tunnel } from "./tunnel.ts";
 
 /** Who calls: one token of one organization. */
 export interface Caller extends Rights {
@@ -129,26 +132,11 @@ export interface ReadInput {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** The bytes of a client and the messages beside them; `signal` aborts when the tunnel must end. */
-export interface Tunnel extends SocketStream {
-  readonly signal: AbortSignal;
-}
-
 /** One event of a stream, as `text/event-stream` has it; `data` goes out as JSON. A client that comes back names the last `id` it got. */
 export interface ServerEvent {
   readonly id?: string;
   readonly event?: string;
   readonly data: unknown;
-}
-
-export interface RefusalText {
-  readonly error?: string;
-  readonly hint?: string;
-  readonly details?: ErrorBody["details"];
-  readonly next?: NextCall;
-  readonly approval?: ErrorBody["approval"];
-  /** When it may help to try again. */
-  readonly retryAfterSeconds?: number;
 }
 
 export interface ActivityNote {
@@ -200,15 +188,3 @@ export type Noun = NounOf<RouteName>;
 export type Handlers<N extends Noun> = {
   readonly [R in Routes as R["name"] extends `${N}.${infer Verb}` ? Verb : never]: Handler<R["name"]>;
 };
-
-/** Thrown by `ctx.fail` and turned into the answer by the pipeline. */
-export class Refused extends Error {
-  readonly code: ErrorCode;
-  readonly more: RefusalText;
-  constructor(code: ErrorCode, more: RefusalText = {}) {
-    super(more.error ?? code);
-    this.name = "Refused";
-    this.code = code;
-    this.more = more;
-  }
-}

@@ -2,8 +2,11 @@ const mark = "[redacted]";
 // Shorter values ("1", "true", "dev") appear in ordinary text; hiding them would garble logs and hide nothing.
 const shortestSecret = 6;
 
+/** Hides what must not be seen of a text. */
+export type Redact = (text: string) => string;
+
 /** Makes a function that replaces every occurrence of a known secret value in a text, also as JSON, in a URL or as Base64. */
-export function redactor(secrets: Iterable<string>): (text: string) => string {
+export function redactor(secrets: Iterable<string>): Redact {
   const values = [...new Set(withParts(secrets))].sort((a, b) => b.length - a.length);
   if (values.length === 0) return (text) => text;
   const pattern = new RegExp(values.map((value) => RegExp.escape(value)).join("|"), "g");

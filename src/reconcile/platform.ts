@@ -25,7 +25,7 @@ import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { CertificateSettings } from "./certificates/settings.ts";
-import type { IngestOutput } from "./logs/ingest.ts";
+import type { IngestOutput } from "./logs/output-source.ts";
 
 /** What the reconcilers work with: our rows on one side, the ports on the other. */
 export interface Platform {

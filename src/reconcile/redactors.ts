@@ -1,7 +1,8 @@
 import { databaseEnv, databaseOfDeployment } from "../features/database/database.ts";
 import { openVariables, sealedSecretsOf } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
-import { secretsIn, type Redact } from "./workload.ts";
+import { secretsIn } from "./workload.ts";
+import type { Redact } from "../kit/redact.ts";
 import type { Platform } from "./platform.ts";
 
 /** A deployment whose output is about to be stored. */

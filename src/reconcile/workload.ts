@@ -1,7 +1,7 @@
 import { storageAccessOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
 import { openVariables, web, workloadId, type WorkloadSource } from "../features/deployments/deployments.ts";
-import { redactor } from "../kit/redact.ts";
+import { redactor, type Redact } from "../kit/redact.ts";
 import type { LocalService, Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
@@ -59,9 +59,6 @@ const harmless = new Set(["BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", 
 export function secretsIn(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).flatMap(([key, value]) => (harmless.has(key) ? [] : [value]));
 }
-
-/** Hides secrets in a text. */
-export type Redact = (text: string) => string;
 
 /** What hides the secrets of exactly this environment; for what is started again later see `createRedactors`. */
 export function redactorOf(workload: Workload): Redact {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { readEnvironment, type Environment } from "../../src/cli/context.ts";
+import { readEnvironment, type Environment } from "../../src/cli/environment.ts";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { guardMs } from "./eventually.ts";

@@ -45,8 +45,8 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "packages-are-declared": { "src/kit/planted-stranger.ts": 'import "planted-package";' },
   "imports-resolve": { "src/kit/planted-nothing.ts": 'import "./planted-missing.ts";' },
   "no-circles": {
-    "src/kit/planted-circle.ts": 'import "./planted-circle-back.ts";',
-    "src/kit/planted-circle-back.ts": 'import "./planted-circle.ts";',
+    "src/kit/planted-circle.ts": 'import "./planted-circle-back.ts";\nexport type Planted = string;',
+    "src/kit/planted-circle-back.ts": 'import type { Planted } from "./planted-circle.ts";',
   },
 };
 

@@ -3,7 +3,7 @@ import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
 import { processIds } from "../../kit/processes.ts";
 import { behindWrappers, readProcessTree, type TreeProcess } from "../../kit/process-tree.ts";
 import type { Instance, InstanceExit, InstanceKey } from "../../ports/runtime.ts";
-import { labels, type ContainerRole } from "./container-bodies.ts";
+import { labels, type ContainerRole } from "./container-labels.ts";
 import { OutputLog } from "./output-log.ts";
 import type { DockerContext } from "./settings.ts";
 

@@ -22,7 +22,7 @@ import type {
   StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
-import { labels } from "./container-bodies.ts";
+import { labels } from "./container-labels.ts";
 import {
   endContainer,
   hasStarted,

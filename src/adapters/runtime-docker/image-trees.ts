@@ -7,7 +7,7 @@ import { runOk } from "../../kit/exec.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
 import type { ProjectImage, Workload } from "../../ports/runtime.ts";
 import { accountsOf } from "./accounts.ts";
-import { labels } from "./container-bodies.ts";
+import { labels } from "./container-labels.ts";
 import { checkOf, type ImageCheck, type ImageHealthcheck } from "./own-check.ts";
 import { uidOf, type DockerContext } from "./settings.ts";
 

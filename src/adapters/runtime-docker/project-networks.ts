@@ -5,7 +5,7 @@ import { run, runOk } from "../../kit/exec.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import { usualConnectionLimits, vethRules } from "../../sandbox/veth-rules.ts";
-import { labels } from "./container-bodies.ts";
+import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
 /** A network of the engine for each project, with a bridge of its own, guarded by one nft table of Berth's. */

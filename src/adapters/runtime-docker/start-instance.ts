@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { until } from "../../kit/until.ts";
 import type { InstanceKey, Terminal, Workload } from "../../ports/runtime.ts";
-import { appBody, labelsOf, networkBody, type ContainerRole } from "./container-bodies.ts";
+import { appBody, networkBody } from "./container-bodies.ts";
+import { labelsOf, type ContainerRole } from "./container-labels.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
 import { appTree, emptyImage, openImage, type AppTree, type OpenedImage } from "./image-trees.ts";
 import type { PrivateFolders } from "./private-folders.ts";

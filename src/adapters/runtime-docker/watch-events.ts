@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { silentLog } from "../../kit/log.ts";
-import { labels } from "./container-bodies.ts";
+import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
 /** Tells which workload's containers began or ended, as soon as the engine says so. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { changes, type Row } from "../../contract/table.ts";
-import type { Offer } from "./tools.ts";
+import type { Offer } from "./offer.ts";
 
 export type JsonSchema = { readonly type: "object"; readonly [key: string]: unknown };
 

@@ -18,7 +18,8 @@ import { nameMissing } from "../name-missing.ts";
 import { presentFault, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
 import { listHint } from "./in-tool-words.ts";
-import { describeAction, offeredRow, offeredTools, type Offer, type Tool } from "./tools.ts";
+import type { Offer } from "./offer.ts";
+import { describeAction, offeredRow, offeredTools, type Tool } from "./tools.ts";
 import { withoutTokens } from "./untrusted.ts";
 
 export interface McpOptions {

@@ -1,6 +1,6 @@
 import type { Client } from "../../contract/client.ts";
 import type { Confinement } from "./confine.ts";
-import type { Offer } from "./tools.ts";
+import type { Offer } from "./offer.ts";
 
 /** What one call of a tool works with. */
 export interface Session {

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { route, routes } from "../../contract/routes.ts";
 import { changes, type Row } from "../../contract/table.ts";
 import { groups } from "./groups.ts";
-import { offeredRow, offeredTools, type Offer } from "./tools.ts";
+import type { Offer } from "./offer.ts";
+import { offeredRow, offeredTools } from "./tools.ts";
 
 const all: Offer = { readOnly: false, allowed: null, project: undefined };
 const reading: Offer = { ...all, readOnly: true };

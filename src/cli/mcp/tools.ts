@@ -1,6 +1,7 @@
 import { routes } from "../../contract/routes.ts";
 import { changes, type Row } from "../../contract/table.ts";
 import { groups, type Group } from "./groups.ts";
+import type { Offer } from "./offer.ts";
 import { argumentsOf, inputSchema, shownName, type JsonSchema } from "./input-schema.ts";
 
 /** A tool as clients see it. */
@@ -16,16 +17,6 @@ export interface Tool {
   };
   /** The rows behind it, by action; empty for the tools that are not made from a group. */
   readonly actions: ReadonlyMap<string, Row>;
-}
-
-/** What somebody who starts the server decides. */
-export interface Offer {
-  /** Only what changes nothing. */
-  readonly readOnly: boolean;
-  /** Only these projects; null: all that the token sees. */
-  readonly allowed: readonly string[] | null;
-  /** Meant when a call names no project. */
-  readonly project: string | undefined;
 }
 
 const rows = new Map<string, Row>((routes as readonly Row[]).map((row) => [row.name, row]));

@@ -1,4 +1,4 @@
-import type { GlobalOptions, Environment } from "../context.ts";
+import type { GlobalOptions, Environment } from "../environment.ts";
 import { createPaint, type Paint } from "./paint.ts";
 import { terminalText } from "./text.ts";
 

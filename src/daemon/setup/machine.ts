@@ -7,27 +7,11 @@ import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.
 import { findHaproxy } from "./find-haproxy.ts";
 import { findPostgres } from "./find-postgres.ts";
 import { findProgram, findSystemProgram, isExecutableFile } from "./find-program.ts";
+import type { FoundParts } from "./found-parts.ts";
 import { type MissingPart, missingParts } from "./missing-parts.ts";
 
-/** The absolute paths of what Berth uses of this machine; null means that it isn't there. */
-export interface MachineParts {
-  /** The folder with `initdb`, `postgres` and `pg_ctl`. */
-  readonly postgresBin: string | null;
-  readonly postgresMajor: number | null;
-  readonly pgDump: string | null;
-  readonly pgRestore: string | null;
-  readonly bwrap: string | null;
-  readonly git: string | null;
-  readonly setpriv: string | null;
-  /** Version 2.6 or later carries the traffic, where it is installed. */
-  readonly haproxy: string | null;
-  readonly nft: string | null;
-  readonly ip: string | null;
-  readonly pasta: string | null;
-  readonly socat: string | null;
-  readonly python: string | null;
-  readonly go: string | null;
-  readonly npm: string | null;
+/** What this machine has, and what it lacks. */
+export interface MachineParts extends Omit<FoundParts, "wantsPostgres"> {
   readonly missing: readonly MissingPart[];
 }
 
@@ -70,9 +54,6 @@ export async function ensureMachine(options: MachineOptions): Promise<MachinePar
   const { wantsPostgres: _, ...found } = parts;
   return { ...found, missing: missingParts(parts, { pinnedMajor: pinned, isRoot: isRoot(), hasApt: hasApt(context) }) };
 }
-
-/** What was found, before it is said what that means. */
-export type FoundParts = Omit<MachineParts, "missing"> & { readonly wantsPostgres: boolean };
 
 async function findParts(context: SetupContext, only: number | undefined, wantsPostgres: boolean): Promise<FoundParts> {
   const searchPath = searchPathOf(context);

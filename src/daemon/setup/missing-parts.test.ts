@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { missingParts, type MachineFacts } from "./missing-parts.ts";
-import type { FoundParts } from "./machine.ts";
+import type { FoundParts } from "./found-parts.ts";
 
 const complete: FoundParts = {
   wantsPostgres: true,

@@ -1,4 +1,4 @@
-import type { FoundParts } from "./machine.ts";
+import type { FoundParts } from "./found-parts.ts";
 
 /** A part that this machine lacks: what doesn't work without it, and what to run to get it. */
 export interface MissingPart {

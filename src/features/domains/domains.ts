@@ -11,23 +11,10 @@ import {
   writeDnsResult,
   type Change,
 } from "./check-queries.ts";
-import { zoneOf, type OwnNames } from "./parse-hostname.ts";
+import { zoneOf } from "./parse-hostname.ts";
+import type { DomainSettings } from "./settings.ts";
 import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
 import { evaluateDns, nextCheckMs, proofName, type DnsObservation } from "./rules.ts";
-
-/** What the platform is called and where it is reached. All names are in lower case. */
-export interface DomainSettings extends OwnNames {
-  /** IP addresses that records of users' hostnames must have; at least one. */
-  readonly publicAddresses: readonly string[];
-  /** Whether visitors from elsewhere reach those addresses; on a machine that listens for itself alone they cannot. */
-  readonly isPublic: boolean;
-  /** How long a hostname is served after its records were lost. */
-  readonly graceMs: number;
-  /** Whether a certificate is ordered for every hostname that is served. */
-  readonly ordersCertificates: boolean;
-  /** Whether the edge has a certificate for a hostname, its own or one that covers it. */
-  readonly servesHttps: (hostname: string) => boolean;
-}
 
 /** What looking up hostnames needs of the world. */
 export interface Checking {
@@ -74,6 +61,7 @@ export async function hostnamesOf(
   return (await domainsOf(platform.db, project, ownZones(platform.domains))).map((row) => row.hostname);
 }
 
+export type { DomainSettings } from "./settings.ts";
 export { zoneOf } from "./parse-hostname.ts";
 export { addressesElsewhere } from "./rules.ts";
 export { domainNamed } from "./queries.ts";

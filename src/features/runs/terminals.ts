@@ -1,6 +1,7 @@
 import type { RunEnd } from "./queries.ts";
 import type { Terminal, TerminalSize } from "../../ports/runtime.ts";
-import { Refused, type Tunnel } from "../context.ts";
+import { Refused } from "../refused.ts";
+import type { Tunnel } from "../tunnel.ts";
 
 /** A person at a terminal who waits for a command, or uses it. */
 export interface TerminalSession {

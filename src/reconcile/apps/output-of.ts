@@ -1,5 +1,5 @@
 import { workloadSource, type WorkloadRow } from "../../features/deployments/deployments.ts";
-import type { OutputSource } from "../logs/ingest.ts";
+import type { OutputSource } from "../logs/output-source.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 

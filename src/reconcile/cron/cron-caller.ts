@@ -1,7 +1,7 @@
 import { limits } from "../../contract/limits.ts";
 import type { RunEnd, StartedRun } from "../../features/cron/cron.ts";
 import { createRedactors } from "../redactors.ts";
-import type { Redact } from "../workload.ts";
+import type { Redact } from "../../kit/redact.ts";
 import type { Platform } from "../platform.ts";
 import { callCron } from "./cron-call.ts";
 import { createCronTargets } from "./cron-targets.ts";

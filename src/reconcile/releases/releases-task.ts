@@ -18,7 +18,7 @@ import {
 } from "../../features/deployments/deployments.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
-import { releaseDeadLeases, renewLease, requireLease, type Lease } from "../../store/leases.ts";
+import { releaseDeadLeases, renewLease, requireLease } from "../../store/leases.ts";
 import type { Tx } from "../../store/database.ts";
 import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
@@ -26,6 +26,7 @@ import { createLeasedWork } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
 import { edgeUnavailable, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
+import type { Taken } from "./taken.ts";
 import { moveBranch } from "../repositories/move-branch.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
@@ -56,13 +57,6 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
 }
 
 const platformFault = releaseFailure("boot", "platform_fault", "The platform itself failed while it deployed this.");
-
-/** A deployment that this control plane has taken. */
-export interface Taken {
-  readonly platform: Platform;
-  readonly deployment: TakenDeployment;
-  readonly lease: Lease;
-}
 
 async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const { platform, deployment } = taken;

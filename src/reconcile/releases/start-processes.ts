@@ -15,7 +15,7 @@ import { probeInstance, type ProbeResult } from "../probe-health.ts";
 import { startReplica } from "../start-replica.ts";
 import { workloadOf } from "../workload.ts";
 import { exitFailure, notServed, probeFailure, releaseFailure, whereItListens } from "./release-failures.ts";
-import type { Taken } from "./releases-task.ts";
+import type { Taken } from "./taken.ts";
 
 /** A start on its way: everything its steps share. */
 export interface Release extends Taken {

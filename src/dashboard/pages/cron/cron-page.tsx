@@ -14,9 +14,9 @@ import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
+import type { Job } from "./job.ts";
 import { deletesRuns, JobDialog } from "./job-dialog.tsx";
 
-export type Job = Answer<"cron.list">["jobs"][number];
 type Open =
   | { readonly kind: "edit"; readonly job: Job | null }
   | { readonly kind: "import" }

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Checkbox, TextField } from "../../ui/field.tsx";
-import type { Job } from "./cron-page.tsx";
+import type { Job } from "./job.ts";
 import { NextRuns } from "./next-runs.tsx";
 
 interface JobProps {

@@ -1,7 +1,6 @@
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import type { Row } from "./grid.tsx";
 import { keyOf, keyText } from "./row-key.ts";
-import type { TablePageRows } from "./table-page.tsx";
+import type { Row, TablePageRows } from "./table-rows.ts";
 
 interface DeleteProps {
   readonly slug: string;

@@ -4,10 +4,8 @@ import { visible } from "../../data/format.ts";
 import { IconButton } from "../../ui/button.tsx";
 import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
-import type { TablePageRows, TableSearch } from "./table-page.tsx";
+import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
 import { isNumber, Value } from "./value.tsx";
-
-export type Row = Readonly<Record<string, unknown>>;
 
 interface GridProps {
   readonly page: TablePageRows;

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { visible } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Field, Input, Select, TextArea } from "../../ui/field.tsx";
-import type { TablePageRows } from "./table-page.tsx";
+import type { TablePageRows } from "./table-rows.ts";
 
 type Column = TablePageRows["columns"][number];
 /** A column that is left out gets its default. */

@@ -1,5 +1,4 @@
-import type { Row } from "./grid.tsx";
-import type { TablePageRows } from "./table-page.tsx";
+import type { Row, TablePageRows } from "./table-rows.ts";
 
 /** What names exactly one row: the primary key, or a unique one without nulls; undefined for a row that nothing names. */
 export function keyOf(page: TablePageRows, row: Row): Row | undefined {

@@ -12,17 +12,9 @@ import { Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
 import { CellDialog, type Cell } from "./cell-dialog.tsx";
 import { DeleteRow } from "./delete-row.tsx";
-import { Grid, type Row } from "./grid.tsx";
+import { Grid } from "./grid.tsx";
 import { InsertRow } from "./insert-row.tsx";
-
-export type TablePageRows = Answer<"data.rows">;
-
-export interface TableSearch {
-  readonly sort?: string;
-  readonly dir?: "desc";
-  readonly q?: string;
-  readonly offset?: number;
-}
+import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
 
 const route = getRouteApi("/projects/$slug/database/$schema/$table");
 const limit = 100;

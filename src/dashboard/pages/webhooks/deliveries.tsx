@@ -8,7 +8,7 @@ import { Status } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
-import type { Webhook } from "./webhooks.tsx";
+import type { Webhook } from "./webhook.ts";
 
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
 

@@ -13,7 +13,7 @@ import { Empty, View } from "../../ui/view.tsx";
 import { AddWebhook } from "./add-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
 
-export type Webhook = Answer<"webhooks.list">["webhooks"][number];
+import type { Webhook } from "./webhook.ts";
 
 /** Where the organization's events are sent. Only its owners see this. */
 export function Webhooks() {

@@ -1,0 +1,71 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** What the CLI knows of the machine and the shell it was started in. */
+export interface Environment {
+  readonly cwd: string;
+  readonly home: string;
+  readonly configFile: string;
+  /** The platform's data folder, should this machine run one. */
+  readonly dataDir: string;
+  readonly defaultUrl: string;
+  readonly url: string | undefined;
+  readonly token: string | undefined;
+  readonly project: string | undefined;
+  /** For programs that the CLI starts: never with the token. */
+  readonly childEnvironment: Readonly<Record<string, string>>;
+  readonly plain: boolean;
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+/** The options that every command takes. */
+export interface GlobalOptions {
+  json?: boolean;
+  project?: string;
+  context?: string;
+  color?: boolean;
+  raw?: boolean;
+}
+
+const passedToChildren = [
+  "PATH",
+  "HOME",
+  "LANG",
+  "LC_ALL",
+  "XDG_CONFIG_HOME",
+  "XDG_RUNTIME_DIR",
+  "DISPLAY",
+  "WAYLAND_DISPLAY",
+  "TERM",
+  "PAGER",
+  "EDITOR",
+  "VISUAL",
+  "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/** Reads the environment: the only place of the CLI that does. Empty variables count as unset. */
+export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
+  const read = (name: string): string | undefined => variables[name] || undefined;
+  const home = read("HOME") ?? homedir();
+  // GIT_DIR and its like say which repository is meant, so git must see them.
+  const passed = Object.keys(variables).filter(
+    (name) => passedToChildren.includes(name) || /^(?:GIT_|PSQL)/.test(name),
+  );
+  return {
+    cwd: process.cwd(),
+    home,
+    configFile: join(read("XDG_CONFIG_HOME") ?? join(home, ".config"), "berth", "config.json"),
+    dataDir: read("BERTH_DATA") ?? join(home, ".berth"),
+    defaultUrl: `http://127.0.0.1:${read("BERTH_HTTP_PORT") ?? "4000"}`,
+    url: read("BERTH_URL"),
+    token: read("BERTH_TOKEN"),
+    project: read("BERTH_PROJECT"),
+    childEnvironment: Object.fromEntries(passed.map((name) => [name, variables[name] ?? ""])),
+    plain: read("NO_COLOR") !== undefined || read("TERM") === "dumb",
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+  };
+}

@@ -1,0 +1,3 @@
+import type { Answer } from "../../../contract/client.ts";
+
+export type Job = Answer<"cron.list">["jobs"][number];
