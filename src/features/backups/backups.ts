@@ -79,6 +79,8 @@ export async function requestOperation(
   const id = newId("bop");
   const operation = { ...wanted, id, database_name: freshName(wanted.kind) };
   if (!(await insertOperation(tx, operation))) return undefined;
+  // The database of a deleted project runs for this operation only.
+  await wakeups.send(tx, "databases", wanted.project_id);
   await wakeups.send(tx, "backups", wanted.project_id);
   return { id };
 }

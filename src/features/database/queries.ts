@@ -18,6 +18,8 @@ const columns = [
   "project_database.failure",
   "project_database.created_at",
   "project.number as project_number",
+  "project.deleted_at as project_deleted_at",
+  "project.updated_at as project_updated_at",
   "disk_use.database_access",
 ] as const;
 
@@ -86,9 +88,23 @@ export async function retryDatabase(tx: Tx, orgId: string, id: string): Promise<
     .execute();
 }
 
-/** Every database that ought to run: those of all projects, deleted ones too, because undelete brings them back. */
+/** Every database that ought to run: those of living projects, and those of deleted ones that a backup, such as a purge's last one, needs. */
 export async function wantedDatabases(db: Db) {
-  return joined(db).orderBy("project.number").execute();
+  return joined(db)
+    .where((where) =>
+      where.or([
+        where("project.deleted_at", "is", null),
+        where.exists((of) =>
+          of
+            .selectFrom("backup_operation")
+            .select("backup_operation.id")
+            .whereRef("backup_operation.project_id", "=", "project_database.project_id")
+            .where("backup_operation.status", "=", sql.lit("running")),
+        ),
+      ]),
+    )
+    .orderBy("project.number")
+    .execute();
 }
 
 /** Takes a database row for work; undefined when somebody else holds it. */

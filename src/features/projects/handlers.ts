@@ -169,6 +169,7 @@ async function insert(
 
 async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: boolean) {
   await queries.setDeleted(ctx.tx, ctx.caller.org_id, project.id, deleted);
+  if (!deleted) await ctx.platform.wakeups.send(ctx.tx, "databases", project.id);
   await ctx.platform.wakeups.send(ctx.tx, "apps", project.id);
   await ctx.platform.wakeups.send(ctx.tx, "edge", project.id);
   ctx.note({ project_id: project.id, target: project.slug });

@@ -36,7 +36,7 @@ export async function troubledDatabases(db: Db) {
     sql<{ subject: string; status: "provisioning" | "failed"; seconds: number }>`
       select ${named} as subject, d.status, ${age("d.created_at")} as seconds
       from project_database d join project p on p.id = d.project_id join organization o on o.id = d.org_id
-      where d.status <> 'ready' order by d.created_at`,
+      where d.status <> 'ready' and p.deleted_at is null order by d.created_at`,
   );
 }
 

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import { scopesOf } from "../../contract/routes.ts";
 import { scopes } from "../../contract/access.ts";
 import { testDatabase } from "../../../test/support/database.ts";
 import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
@@ -234,4 +237,32 @@ test("when the first token cannot be kept, nothing is made and the next start tr
   );
   assert.equal(await createFirstOrganization(database.db, async () => {}), true);
   await database.drop();
+});
+
+test("an upgrade gives new nouns' scopes to tokens with every right of their role, and leaves narrowed ones as they are", async () => {
+  const { db } = api.database;
+  const org = await testOrganization(db, "upgraded");
+  const before = (role: "owner" | "member") => scopesOf(role).filter((scope) => !scope.startsWith("registries:"));
+  const made = async (role: "owner" | "member", held: readonly string[]) => {
+    const { body } = await create(org.owner, { name: role, role });
+    const id = String(body["id"]);
+    await db
+      .updateTable("api_token")
+      .set({ scopes: [...held] })
+      .where("id", "=", id)
+      .execute();
+    return id;
+  };
+  const owner = await made("owner", before("owner"));
+  const member = await made("member", before("member"));
+  const narrowed = await made("owner", ["projects:read", "projects:write"]);
+  const file = new URL("../../../sql/0036-scopes-of-registries.sql", import.meta.url);
+  await sql.raw(await readFile(file, "utf8")).execute(db);
+  const held = async (id: string) =>
+    (
+      await db.selectFrom("api_token").select("scopes").where("id", "=", id).executeTakeFirstOrThrow()
+    ).scopes.toSorted();
+  assert.deepEqual(await held(owner), scopesOf("owner").toSorted());
+  assert.deepEqual(await held(member), scopesOf("member").toSorted());
+  assert.deepEqual(await held(narrowed), ["projects:read", "projects:write"]);
 });

@@ -121,13 +121,17 @@ export interface Busy {
   readonly organizations: readonly string[];
 }
 
-/** The next event that is due, of a webhook and an organization that are not busy. Tests go to webhooks that are off, too. */
+/**
+ * The next event that is due, of a webhook and an organization that are not busy. Tests go to webhooks that are off, too; the events of
+ * a suspended organization wait until it is enabled.
+ */
 export async function takeDelivery(db: Db, owner: string, busy: Busy) {
   const { rows } = await sql<TakenDelivery>`
     with taken as (
       update webhook_delivery set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
       where id = (
         select d.id from webhook_delivery d join webhook w on w.id = d.webhook_id
+        join organization o on o.id = d.org_id and o.suspended_at is null
         where d.status = 'queued' and d.next_attempt_at <= now() and (d.lease_until is null or d.lease_until < now())
           and (w.disabled_at is null or d.event = 'webhook.test')
           and ${isNoneOf(busy.deliveries, "d.id")} and ${isNoneOf(busy.webhooks, "d.webhook_id")}
@@ -226,8 +230,10 @@ export async function markFailing(
 export async function nextDeliveryMs(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom("webhook_delivery")
+    .innerJoin("organization", "organization.id", "webhook_delivery.org_id")
     .select(sql<number | null>`extract(epoch from min(next_attempt_at) - now()) * 1000`.as("wait"))
-    .where("status", "=", "queued")
+    .where("webhook_delivery.status", "=", "queued")
+    .where("organization.suspended_at", "is", null)
     .executeTakeFirst();
   const wait = row?.wait ?? null;
   return wait === null ? undefined : Math.max(0, Number(wait));

@@ -24,7 +24,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("an application waits for its own database after a start of the control plane, and for a minute at most", async (t) => {
+test("an application waits for its own database after a start of the control plane or an undelete, and for a minute at most", async (t) => {
   const { db } = database;
   const vault = openVault({ keyFile: join(folder, "key") });
   const org = await testOrganization(db, "acme", { maxProjects: 10 });
@@ -51,12 +51,25 @@ test("an application waits for its own database after a start of the control pla
     asked.push(id);
     return { state: id === `dbs_${up?.id}` ? "running" : "stopped" } as DatabaseObservation;
   };
-  const platform = { db, vault, ports: { postgresHost: { observe } } } as unknown as Platform;
+  const clock = { now: () => new Date(Date.now() + passedMs) };
+  let passedMs = 0;
+  const platform = { db, vault, clock, ports: { postgresHost: { observe } } } as unknown as Platform;
   const comingUp = createDatabasesComingUp(platform);
   const all = new Set([down, up, made, without].map((project) => project?.id ?? ""));
   assert.deepEqual(await comingUp(all), new Set([down?.id]));
   assert.deepEqual(await comingUp(new Set([without?.id ?? ""])), new Set());
   assert.equal(asked.length, 2, "only databases that ran before, of the projects in question, are observed");
   t.mock.method(performance, "now", () => Number.MAX_SAFE_INTEGER);
+  passedMs = 3_600_000;
   assert.deepEqual(await comingUp(all), new Set());
+  await db
+    .updateTable("project")
+    .set({ updated_at: clock.now() })
+    .where("id", "=", down?.id ?? "")
+    .execute();
+  assert.deepEqual(
+    await comingUp(all),
+    new Set([down?.id]),
+    "the database of an undeleted project has just been started",
+  );
 });

@@ -7,18 +7,21 @@ const patienceMs = 60_000;
 const maxConcurrency = 8;
 
 /**
- * Says which projects' databases do not run yet although they should, in the first minute after the control plane's start: after a reboot
- * an application that starts before its database ends at once and is reported as crashed. Later starts never wait.
+ * Says which projects' databases do not run yet although they should, in the first minute after the control plane's start, and after the
+ * undelete of a project: an application that starts before its database ends at once and is reported as crashed. Later starts never wait.
  */
 export function createDatabasesComingUp(
-  platform: Pick<Platform, "db" | "vault" | "ports">,
+  platform: Pick<Platform, "db" | "vault" | "ports" | "clock">,
 ): (projectIds: ReadonlySet<string>) => Promise<ReadonlySet<string>> {
   const endMs = performance.now() + patienceMs;
   return async (projectIds) => {
     const missing = new Set<string>();
-    if (projectIds.size === 0 || performance.now() > endMs) return missing;
+    if (projectIds.size === 0) return missing;
+    const isEarly = performance.now() <= endMs;
+    const changedSince = platform.clock.now().getTime() - patienceMs;
     const rows = (await wantedDatabases(platform.db)).filter(
-      ({ project_id, status }) => status === "ready" && projectIds.has(project_id),
+      ({ project_id, status, project_updated_at }) =>
+        status === "ready" && projectIds.has(project_id) && (isEarly || Date.parse(project_updated_at) > changedSince),
     );
     await mapWithConcurrency(rows, maxConcurrency, async (row) => {
       const { state } = await platform.ports.postgresHost.observe(specOf(platform.vault, row));

@@ -12,6 +12,7 @@ import {
   type Verdict,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf } from "../../features/database/database.ts";
+import { until } from "../../kit/until.ts";
 import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../../ports/storage.ts";
 import type { Tx } from "../../store/database.ts";
@@ -48,10 +49,20 @@ export async function performBackupWork(
   const progress = createBackupProgress(platform.db, lease);
   const work = { platform, operation, lease, signal, progress, spec: specOf(platform.vault, row) };
   try {
+    if (row.project_deleted_at !== null) await awaitDatabase(work);
     await end(work, await attempt(work));
   } finally {
     await progress.close();
   }
+}
+
+// PostgreSQL starts in less than a second and recovers in seconds; the operation itself says what is wrong with one that does not come.
+const startMs = 60_000;
+
+/** The database of a deleted project rests until an operation needs it. */
+async function awaitDatabase({ platform, spec, signal }: Work): Promise<void> {
+  const runs = async () => ((await platform.ports.postgresHost.observe(spec)).state === "running" ? true : undefined);
+  await until(runs, { timeoutMs: startMs, firstMs: 100, atMostMs: 500, signal });
 }
 
 async function attempt(work: Work): Promise<End> {

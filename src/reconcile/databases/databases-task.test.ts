@@ -13,6 +13,7 @@ import {
 } from "../../../test/support/test-platform.ts";
 import type { HandlerPlatform } from "../../features/context.ts";
 import { requestDatabase } from "../../features/database/database.ts";
+import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
 import { until } from "../../kit/until.ts";
 import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
@@ -223,4 +224,33 @@ test("a role that its owner changed is put right at the next look, and a resting
   await task.run(never);
   assert.equal(looks, before + 1);
   assert.equal((await statuses()).get(id), "ready");
+});
+
+test("the database of a deleted project rests, and runs for a backup and again once the project is undeleted", async () => {
+  const [id] = (await askFor(1)) as [string];
+  await setAll("ready");
+  const { db } = database;
+  const row = await db.selectFrom("project_database").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+  const { org_id, project_id } = row;
+  const setDeleted = (deleted_at: Date | null) =>
+    db.updateTable("project").set({ deleted_at }).where("id", "=", project_id).execute();
+  const isStarted = async () => {
+    const host = hostWith();
+    await taskOn(host).run(never);
+    return host.hasProcess(id);
+  };
+  await setDeleted(new Date());
+  assert.equal(await isStarted(), false);
+  const backup = { id: newId("bak"), org_id, project_id };
+  await db
+    .insertInto("backup")
+    .values({ ...backup, origin: "final" })
+    .execute();
+  const operation = { org_id, project_id, backup_id: backup.id, id: newId("bop"), kind: "backup" } as const;
+  await db.insertInto("backup_operation").values(operation).execute();
+  assert.equal(await isStarted(), true);
+  await db.deleteFrom("backup_operation").where("id", "=", operation.id).execute();
+  assert.equal(await isStarted(), false);
+  await setDeleted(null);
+  assert.equal(await isStarted(), true);
 });

@@ -52,8 +52,9 @@ function planeWith(answer: Answer, owner = "boot/1/1") {
   const parts = { db: database.db, vault, wakeups, log: silentLog, owner, clock: systemClock };
   const task = webhooksTask({ ...parts, ports: { outgoingHttp } } as unknown as Platform, () => {});
   const runOnce = async () => {
-    await task.run(new AbortController().signal);
+    const report = await task.run(new AbortController().signal);
     await task.settle?.();
+    return report;
   };
   return { task, sent, runOnce };
 }
@@ -223,4 +224,18 @@ test("a test that fails is not repeated and says nothing about the webhook's eve
   const plane = planeWith(async () => down);
   await plane.runOnce();
   assert.deepEqual([(await rowsOf(id))[0]?.status, (await webhookOf(id)).failing_since], ["failed", null]);
+});
+
+test("the events of a suspended organization wait, without waking the task, until it is enabled", async () => {
+  await stopAll();
+  const { id, org } = await webhookWith(1);
+  const suspend = (at: ReturnType<typeof sql<string>> | null) =>
+    database.db.updateTable("organization").set({ suspended_at: at }).where("id", "=", org.id).execute();
+  const plane = planeWith(async () => taken);
+  await suspend(sql<string>`now()`);
+  assert.equal((await plane.runOnce()).againMs, undefined);
+  assert.deepEqual([plane.sent.length, (await rowsOf(id))[0]?.status], [0, "queued"]);
+  await suspend(null);
+  await plane.runOnce();
+  assert.equal((await rowsOf(id))[0]?.status, "delivered");
 });
