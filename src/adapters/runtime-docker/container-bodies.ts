@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { certificateVariables } from "../../sandbox/certificates.ts";
 import type { LocalService, Terminal, Workload } from "../../ports/runtime.ts";
+import { labels } from "./container-labels.ts";
 import type { AppTree, OpenedImage } from "./image-trees.ts";
 
 const mib = 1024 * 1024;

@@ -1,7 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { CalendarClock, Play, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";

@@ -1,7 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
 import { useState } from "react";
-import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { count } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
@@ -14,7 +13,7 @@ import { CellDialog, type Cell } from "./cell-dialog.tsx";
 import { DeleteRow } from "./delete-row.tsx";
 import { Grid } from "./grid.tsx";
 import { InsertRow } from "./insert-row.tsx";
-import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
+import type { Row, TableSearch } from "./table-rows.ts";
 
 const route = getRouteApi("/projects/$slug/database/$schema/$table");
 const limit = 100;

@@ -1,6 +1,5 @@
 import { Plus, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
