@@ -4,19 +4,20 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { liveApp, type AppTraits } from "./apps.ts";
-import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { createApp, type TestApp } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
+import { drawWays, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 import { drawCases } from "../support/draw-cases.ts";
-import { drawEdges, edgeLacks, edgePid } from "../support/edges.ts";
+import { edgeLacks, edgePid } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
 const random = seededRandom();
 const marker = `crash-${process.pid}`;
 /** The text that each commit answers with. */
 const texts = new Map<string, string>();
-let platform: TestPlatform;
+let platform: VisitedPlatform;
 let app: TestApp;
 let version = 0;
 
@@ -42,20 +43,24 @@ const instants: Instant[] = [
   { phase: "git ends", line: "Live at", afterMs: [15, 60] },
 ];
 
-for (const edge of drawEdges(random)) {
-  describe(`on the edge ${edge}`, { skip: edgeLacks(edge) }, () => {
+for (const way of drawWays(random)) {
+  describe(`on the edge ${way.edge} over ${way.over}`, { skip: edgeLacks(way.edge) }, () => {
     before(async () => {
-      platform = await startPlatform({ BERTH_EDGE: edge });
+      platform = await startVisitedPlatform(way, ["survivor"]);
       app = await createApp(platform, "survivor", appWith({}));
       await remember();
       const pushed = await app.push();
       assert.equal(pushed.exitCode, 0, pushed.stderr);
+      await eventually(
+        async () => (await ask(platform.entrance, "survivor", "/")).status === 200,
+        "the application answers",
+      );
     });
     after(() => platform?.destroy());
 
     for (const instant of drawCases(instants, 3, random)) {
       test(`killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`, async (t) => {
-        const traffic = startTraffic(platform.edgePort, ["survivor"], 50);
+        const traffic = startTraffic(platform.entrance, ["survivor"], 50);
         await app.commit(appWith(instant.traits ?? {}));
         await remember();
         const pushed = await pushAndKill(instant);
@@ -75,7 +80,7 @@ for (const edge of drawEdges(random)) {
 
     test("killed while the replaced deployment still answers: that answer arrives, then it ends", async () => {
       const old = texts.get((await activeDeployment()).commit);
-      const slow = ask(platform.edgePort, "survivor", "/slow?ms=6000");
+      const slow = ask(platform.entrance, "survivor", "/slow?ms=6000");
       await sleep(100);
       await app.commit(appWith({}));
       await remember();
@@ -107,14 +112,14 @@ for (const edge of drawEdges(random)) {
 
     test("a killed edge comes back by itself", async () => {
       const running = listProcesses().find(
-        (each) => each.pid === edgePid(join(platform.dataDir, edge === "builtin" ? "edge" : "haproxy")),
+        (each) => each.pid === edgePid(join(platform.dataDir, way.edge === "builtin" ? "edge" : "haproxy")),
       );
       assert.ok(running, "the edge is a process of its own");
       assert.notEqual(running.uid, 0, "and never root's");
       process.kill(running.pid, "SIGKILL");
       await eventually(() => !listProcesses().some((each) => each.pid === running.pid), "the edge has ended");
       await eventually(
-        async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
+        async () => (await ask(platform.entrance, "survivor", "/")).status === 200,
         "the application answers",
       );
       await assertConsistent();
@@ -204,10 +209,10 @@ async function settle(): Promise<void> {
 async function assertConsistent(): Promise<Deployment> {
   const active = await activeDeployment();
   await eventually(
-    async () => (await ask(platform.edgePort, "survivor", "/")).status === 200,
+    async () => (await ask(platform.entrance, "survivor", "/")).status === 200,
     "the application answers",
   );
-  const answer = await ask(platform.edgePort, "survivor", "/");
+  const answer = await ask(platform.entrance, "survivor", "/");
   assert.deepEqual(
     [answer.status, answer.body],
     [200, texts.get(active.commit)],
@@ -222,7 +227,7 @@ async function assertNextPushWorks(): Promise<void> {
   await remember();
   const pushed = await app.push();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
-  assert.equal((await ask(platform.edgePort, "survivor", "/")).body, `version ${version}`);
+  assert.equal((await ask(platform.entrance, "survivor", "/")).body, `version ${version}`);
 }
 
 /** Of all that was started only the active deployment's replica is left. */

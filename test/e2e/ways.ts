@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { Edge } from "../../src/ports/edge.ts";
+import { drawCases } from "../support/draw-cases.ts";
 import { freePort } from "../support/free-port.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
@@ -16,6 +17,15 @@ interface Way {
 /** A platform, and where its visitors send their requests. */
 export interface VisitedPlatform extends TestPlatform {
   readonly entrance: EdgeAddress;
+}
+
+/** The ways that a file's tests go: a drawn one, and with `npm test -- --all` every one. */
+export function drawWays(random: () => number): readonly Way[] {
+  const ways = (["builtin", "haproxy"] as const).flatMap((edge) => [
+    { edge, over: "http" as const },
+    { edge, over: "https" as const },
+  ]);
+  return drawCases(ways, 1, random);
 }
 
 /** Starts a platform that serves these projects (or whole hostnames) in this way; over HTTPS with a certificate of the operator's own. */
