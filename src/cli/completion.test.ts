@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { cliUser } from "../../test/support/cli.ts";
+import { sampleProject } from "../../test/support/contract-samples.ts";
+import { goodToken, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
 import { run, runOk } from "../kit/exec.ts";
 
 async function script(shell: string) {
@@ -43,6 +46,51 @@ test("bash completes commands, their verbs, options and fixed words", async () =
     assert.deepEqual(stdout.trim().split("\n"), expected, words.join(" "));
   }
 });
+
+const variable = { value: "••••••••", system: false, updated_at: null } as const;
+const platformScript = {
+  "projects.list": () => ({ projects: [sampleProject(), sampleProject({ slug: "shop" })] }),
+  "env.list": () => ({
+    variables: [
+      { ...variable, key: "API_KEY" },
+      { ...variable, key: "PORT", system: true },
+    ],
+  }),
+};
+
+/** What a shell runs to complete the words; the last one is being typed. */
+const asking: Readonly<Record<string, string>> = {
+  bash: 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"',
+  zsh: 'compdef() { : }; _describe() { print -l -- "${answers[@]}" }; source "$0"; words=("$@"); CURRENT=$#; _berth',
+  fish: 'source $argv[1]; complete -C "$argv[2..-1]" | string split -f1 \\t; true',
+};
+
+for (const shell of ["bash", "zsh", "fish"]) {
+  test(`${shell} completes the platform's own words: projects and keys of variables`, async (t) => {
+    if (!(await isThere(shell))) return t.skip(`${shell} is not installed`);
+    await using platform = await startScriptedPlatform(platformScript);
+    await using user = await cliUser({ url: platform.url, token: goodToken });
+    await using made = await script(shell);
+    const bin = join(user.home, "bin");
+    await mkdir(bin);
+    const main = fileURLToPath(new URL("main.ts", import.meta.url));
+    await writeFile(join(bin, "berth"), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 });
+    const env = { ...user.env, PATH: `${bin}:${user.env["PATH"]}` };
+    const ask = asking[shell] as string;
+    const complete = async (...words: string[]) => {
+      const args = shell === "fish" ? ["-N", "-c", ask, made.file, ...words] : ["-c", ask, made.file, ...words];
+      return (await runOk({ file: shell, args }, { env })).stdout.trim().split("\n");
+    };
+    const projects = await complete("berth", "projects", "show", "");
+    assert.ok(projects.includes("demo") && projects.includes("shop"), projects.join());
+    assert.ok((await complete("berth", "env", "-p", "")).includes("shop"));
+    const keys = await complete("berth", "-p", "demo", "env", "unset", "");
+    assert.ok(keys.includes("API_KEY") && !keys.includes("PORT"), keys.join());
+    const asked = platform.seen.length;
+    await complete("berth", "-p", "demo", "env", "unset", "A");
+    assert.equal(platform.seen.length, asked, "the answer is kept for a moment");
+  });
+}
 
 async function isThere(program: string): Promise<boolean> {
   return run({ file: program, args: ["--version"] }).then(

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { eventually } from "../support/eventually.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 let platform: TestPlatform;
@@ -67,8 +68,15 @@ test("visitors get the maintenance page from its answer on; deploys and cron job
   const pushed = await repository.pushTo("back");
   assert.match(pushed.stderr, /Live at[\s\S]*Visitors get the maintenance page until you run: berth maintenance off/);
   const { body: jobs } = await platform.call<{ jobs: { name: string }[] }>("GET", "/v1/projects/back/cron");
-  const run = await platform.call("POST", `/v1/projects/back/cron/${jobs.jobs[0]?.name}/run`);
-  assert.equal(run.status, 200, JSON.stringify(run.body));
+  const name = jobs.jobs[0]?.name;
+  const run = await platform.call("POST", `/v1/projects/back/cron/${name}/run`);
+  assert.equal(run.status, 201, JSON.stringify(run.body));
+  const runs = () =>
+    platform.call<{ runs: { http_status: number | null }[] }>("GET", `/v1/projects/back/cron/${name}/runs`);
+  assert.equal(
+    await eventually(async () => (await runs()).body.runs[0]?.http_status ?? undefined, "the run's end"),
+    200,
+  );
   assert.equal((await platform.visit("back")).status, 503);
   assert.equal((await maintenance({ on: false })).status, 200);
   assert.equal(await bodyOf("back"), "back three");

@@ -1,5 +1,6 @@
 import { Argument, type Command } from "commander";
 import { addCommand } from "../command-tree.ts";
+import { completionWords, pathsWithWords } from "../completion-words.ts";
 import type { CliContext } from "../context.ts";
 import { bashCompletion, fishCompletion, zshCompletion, type CompletionNode } from "../render/completion.ts";
 
@@ -14,7 +15,19 @@ export function addCompletion(program: Command, ctx: CliContext): void {
   ];
   addCommand(program, { usage: "completion", summary: "Print a completion script for a shell", examples })
     .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(scripts)))
-    .action((shell: keyof typeof scripts) => ctx.output.raw(scripts[shell](nodesOf(program))));
+    .action((shell: keyof typeof scripts) => ctx.output.raw(scripts[shell](nodesOf(program), pathsWithWords)));
+  addWords(program, ctx);
+}
+
+/** What the scripts call for words that the platform knows. A shell that completes shows no errors. */
+function addWords(program: Command, ctx: CliContext): void {
+  program
+    .command("complete [words...]", { hidden: true })
+    .description("Print the project names, keys and the like that may follow")
+    .action(async (before: string[]) => {
+      const words = await completionWords(ctx, before).catch(() => []);
+      ctx.output.raw(words.map((word) => `${word}\n`).join(""));
+    });
 }
 
 /** Every command with what may follow it: its own commands, options and fixed words. */

@@ -17,7 +17,7 @@ const commandPath = (words: string) => `  local path="" word
   done`;
 
 /** A script for bash. */
-export function bashCompletion(nodes: readonly CompletionNode[]): string {
+export function bashCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   return `# Completion of berth for bash.
 ${knowsFunction(nodes)}
 _berth() {
@@ -27,6 +27,11 @@ ${commandPath('"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
   case "$path" in
 ${nodes.map((node) => `    '${pathOf(node)}') words='${wordsOf(node).join(" ")}' ;;`).join("\n")}
   esac
+  local -a before=("\${COMP_WORDS[@]:1:COMP_CWORD-1}")
+  case "\${COMP_WORDS[COMP_CWORD-1]}:$path" in
+    -p:*|--project:*) words=$("\${COMP_WORDS[0]}" complete -- "\${before[@]}" 2>/dev/null) ;;
+    ${patterns(asked)}) words="$words $("\${COMP_WORDS[0]}" complete -- "\${before[@]}" 2>/dev/null)" ;;
+  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _berth berth
@@ -34,7 +39,7 @@ complete -o default -F _berth berth
 }
 
 /** A script for zsh. */
-export function zshCompletion(nodes: readonly CompletionNode[]): string {
+export function zshCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   return `#compdef berth
 # Completion of berth for zsh.
 ${knowsFunction(nodes)}
@@ -44,6 +49,10 @@ ${commandPath('"${(@)words[2,CURRENT-1]}"').replace(/\bpath\b/g, "reached")}
   case "$reached" in
 ${nodes.map((node) => `    '${pathOf(node)}') answers=(${[...node.words, ...node.options].map(zshAnswer).join(" ")}) ;;`).join("\n")}
   esac
+  case "\${words[CURRENT-1]}:$reached" in
+    -p:*|--project:*) answers=("\${(@f)$("\${words[1]}" complete -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)}") ;;
+    ${patterns(asked)}) answers+=("\${(@f)$("\${words[1]}" complete -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)}") ;;
+  esac
   _describe berth answers || _files
 }
 if [ "$funcstack[1]" = "_berth" ]; then _berth "$@"; else compdef _berth berth; fi
@@ -51,7 +60,7 @@ if [ "$funcstack[1]" = "_berth" ]; then _berth "$@"; else compdef _berth berth; 
 }
 
 /** A script for fish. */
-export function fishCompletion(nodes: readonly CompletionNode[]): string {
+export function fishCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   const lines = nodes.flatMap((node) => {
     const condition = `-n '__berth_reached ${quoteInFish(pathOf(node))}'`;
     const words = node.words.map(
@@ -62,6 +71,9 @@ export function fishCompletion(nodes: readonly CompletionNode[]): string {
       .map(({ word, summary }) => `complete -c berth ${condition} -l ${word.slice(2)} -d ${fishText(summary)}`);
     return [...words, ...options];
   });
+  const further = asked.map(
+    (path) => `complete -c berth -f -n '__berth_reached ${quoteInFish(path)}' -a '(__berth_words)'`,
+  );
   return `# Completion of berth for fish.
 function __berth_reached
   set -l reached ""
@@ -75,8 +87,17 @@ function __berth_reached
   end
   test "$reached" = "$argv[1]"
 end
-${lines.join("\n")}
+function __berth_words
+  berth complete -- (commandline -opc)[2..-1] 2>/dev/null
+end
+${[...lines, ...further].join("\n")}
+complete -c berth -s p -l project -x -a '(berth complete -- --project 2>/dev/null)'
 `;
+}
+
+/** The commands behind which the platform knows the words, with whatever word before the cursor. */
+function patterns(asked: readonly string[]): string {
+  return asked.map((path) => `*:'${path}'`).join("|");
 }
 
 function knowsFunction(nodes: readonly CompletionNode[]): string {
