@@ -13,6 +13,7 @@ const webhook =
   (things: Things) =>
     `/v1/webhooks/${things.webhook}${rest}`;
 const ofNothing = { ...member, names: null } as const;
+const open = { ...ofNothing, access: "public", scope: null, method: "GET", allowed: 200 } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
 const ofOrganization = { ...operator, names: "organization", scope: "orgs:write" } as const;
 const organization =
@@ -25,30 +26,9 @@ const fresh = () => `new-${(counter += 1)}-${process.pid}`;
 
 /** By the row's name. */
 export const permissions: Readonly<Record<string, Permission>> = {
-  "self-description.capabilities": {
-    ...ofNothing,
-    access: "public",
-    scope: null,
-    method: "GET",
-    path: () => "/v1/capabilities",
-    allowed: 200,
-  },
-  "self-description.openapi": {
-    ...ofNothing,
-    access: "public",
-    scope: null,
-    method: "GET",
-    path: () => "/v1/openapi.json",
-    allowed: 200,
-  },
-  "self-description.berth-file": {
-    ...ofNothing,
-    access: "public",
-    scope: null,
-    method: "GET",
-    path: () => "/v1/berth.schema.json",
-    allowed: 200,
-  },
+  "self-description.capabilities": { ...open, path: () => "/v1/capabilities" },
+  "self-description.openapi": { ...open, path: () => "/v1/openapi.json" },
+  "self-description.berth-file": { ...open, path: () => "/v1/berth.schema.json" },
   "me.get": { ...ofNothing, scope: null, method: "GET", path: () => "/v1/me", allowed: 200 },
   "projects.create": {
     ...ofNothing,

@@ -99,7 +99,9 @@ function useProblems(error: Error | null) {
   };
   const onInput = (event: FormEvent) => {
     const { name } = event.target as Control;
-    if (name in invalid) setInvalid(({ [name]: _, ...others }) => others);
+    if (!(name in invalid)) return;
+    const { [name]: _, ...others } = invalid;
+    setInvalid(others);
   };
   return { ref, problemOf, isPlaced, onInvalid, onInput };
 }
