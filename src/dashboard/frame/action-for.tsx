@@ -15,7 +15,7 @@ import { CreateToken } from "../pages/tokens/create-token.tsx";
 import { AddWebhook } from "../pages/webhooks/add-webhook.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import { NumberField, SelectField, TextField } from "../ui/field.tsx";
-import type { Asked } from "./actions.ts";
+import type { Asked, OfProject } from "./actions.ts";
 import { Rollback } from "./rollback.tsx";
 
 /** The dialog of an action that was chosen in the palette: the page's own one where it has one. */
@@ -36,11 +36,6 @@ const ofAll = {
   registry: AddRegistry,
   org: CreateOrg,
 };
-
-export interface OfProject {
-  readonly slug: string;
-  readonly onClose: () => void;
-}
 
 const ofProject = {
   deploy: Deploy,

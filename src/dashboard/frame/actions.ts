@@ -29,3 +29,8 @@ export const globalActions = {
 export type Asked =
   | { readonly kind: keyof typeof projectActions; readonly slug: string }
   | { readonly kind: keyof typeof globalActions };
+
+export interface OfProject {
+  readonly slug: string;
+  readonly onClose: () => void;
+}

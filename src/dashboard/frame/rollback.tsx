@@ -3,7 +3,7 @@ import { useCall } from "../data/api.ts";
 import { RollbackDialog } from "../pages/deployments/rollback-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
-import type { OfProject } from "./action-for.tsx";
+import type { OfProject } from "./actions.ts";
 
 /** A rollback whose target is chosen here: the newest of the earlier deployments at first. */
 export function Rollback({ slug, onClose }: OfProject) {

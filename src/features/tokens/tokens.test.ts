@@ -256,7 +256,7 @@ test("an upgrade gives new nouns' scopes to tokens with every right of their rol
   const owner = await made("owner", before("owner"));
   const member = await made("member", before("member"));
   const narrowed = await made("owner", ["projects:read", "projects:write"]);
-  const file = new URL("../../../sql/0036-scopes-of-registries.sql", import.meta.url);
+  const file = new URL("../../../sql/0037-scopes-of-registries.sql", import.meta.url);
   await sql.raw(await readFile(file, "utf8")).execute(db);
   const held = async (id: string) =>
     (

@@ -1,6 +1,6 @@
 import { duration, exact } from "../../data/format.ts";
 import { Ago, useNow } from "../../ui/text.tsx";
-import type { Domain } from "./domain-card.tsx";
+import type { Domain } from "./domain.ts";
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 

@@ -1,13 +1,11 @@
 import { Check, Clock, Trash2, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
-import type { Answer } from "../../../contract/client.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { CertificateSteps } from "./certificate-steps.tsx";
-
-export type Domain = Answer<"domains.list">["domains"][number];
+import type { Domain } from "./domain.ts";
 
 /** The ladder of a hostname: record, ownership, certificate, serving. */
 export function DomainCard({ domain, onDetach }: { readonly domain: Domain; readonly onDetach: () => void }) {
