@@ -356,7 +356,7 @@ CREATE TABLE public.build (
     finished_at timestamp with time zone,
     settings jsonb,
     runtime text,
-    CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'redeploy'::text]))),
+    CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
 
@@ -389,6 +389,14 @@ CREATE TABLE public.change (
     project_id text,
     noun text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.commit_status (
+    build_id text NOT NULL,
+    follow_id text NOT NULL,
+    shown text,
+    failures integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.cron_job (
@@ -476,7 +484,7 @@ CREATE TABLE public.deployment (
     switching boolean DEFAULT false NOT NULL,
     taking_over boolean DEFAULT false NOT NULL,
     CONSTRAINT deployment_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'starting'::text, 'active'::text, 'retired'::text, 'failed'::text, 'superseded'::text]))),
-    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'upload'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text, 'restart'::text])))
+    CONSTRAINT deployment_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text, 'rollback'::text, 'variables'::text, 'restart'::text])))
 );
 
 CREATE TABLE public.process_setting (
@@ -616,6 +624,23 @@ CREATE TABLE public.edge_counter (
     seen_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.follow_delivery (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    follow_id text NOT NULL,
+    source text NOT NULL,
+    event text NOT NULL,
+    status text NOT NULL,
+    reason text,
+    commit text,
+    build_id text,
+    signed boolean NOT NULL,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT follow_delivery_source_check CHECK ((source = ANY (ARRAY['hook'::text, 'manual'::text, 'poll'::text]))),
+    CONSTRAINT follow_delivery_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'deployed'::text, 'ignored'::text])))
+);
+
 CREATE TABLE public.idempotency_key (
     org_id text NOT NULL,
     token_id text NOT NULL,
@@ -719,6 +744,32 @@ CREATE TABLE public.project_database (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     ready_at timestamp with time zone,
     CONSTRAINT project_database_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.project_follow (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    url text NOT NULL,
+    branch text NOT NULL,
+    provider text NOT NULL,
+    public_key text,
+    sealed_key bytea,
+    host_keys text,
+    sealed_token bytea,
+    sealed_secret bytea NOT NULL,
+    commit text,
+    fetched_at timestamp with time zone,
+    problem text,
+    failures integer DEFAULT 0 NOT NULL,
+    status_problem text,
+    next_fetch_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_owner text,
+    lease_until timestamp with time zone,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT project_follow_provider_check CHECK ((provider = ANY (ARRAY['github'::text, 'gitlab'::text, 'gitea'::text, 'other'::text])))
 );
 
 CREATE TABLE public.project_metric (
@@ -978,6 +1029,9 @@ ALTER TABLE ONLY public.certificate
 ALTER TABLE ONLY public.certificate
     ADD CONSTRAINT certificate_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.commit_status
+    ADD CONSTRAINT commit_status_pkey PRIMARY KEY (build_id);
+
 ALTER TABLE ONLY public.cron_job
     ADD CONSTRAINT cron_job_pkey PRIMARY KEY (id);
 
@@ -1020,6 +1074,9 @@ ALTER TABLE ONLY public.edge_counter
 ALTER TABLE ONLY public.edge
     ADD CONSTRAINT edge_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.follow_delivery
+    ADD CONSTRAINT follow_delivery_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (token_id, key);
 
@@ -1052,6 +1109,12 @@ ALTER TABLE ONLY public.project_database
 
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_project_id_key UNIQUE (project_id);
+
+ALTER TABLE ONLY public.project_follow
+    ADD CONSTRAINT project_follow_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.project_follow
+    ADD CONSTRAINT project_follow_project_id_key UNIQUE (project_id);
 
 ALTER TABLE ONLY public.project_metric
     ADD CONSTRAINT project_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at);
@@ -1169,6 +1232,10 @@ CREATE INDEX change_by_org ON public.change USING btree (org_id, xid);
 
 CREATE INDEX change_by_time ON public.change USING btree (at);
 
+CREATE INDEX commit_status_due ON public.commit_status USING btree (next_attempt_at);
+
+CREATE INDEX commit_status_of_follow ON public.commit_status USING btree (follow_id);
+
 CREATE INDEX cron_job_due ON public.cron_job USING btree (next_run_at);
 
 CREATE INDEX cron_job_of_project ON public.cron_job USING btree (org_id, project_id, id DESC);
@@ -1205,7 +1272,7 @@ CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (proj
 
 CREATE UNIQUE INDEX deployment_one_coming ON public.deployment USING btree (project_id) WHERE (status = ANY (ARRAY['pending'::text, 'starting'::text]));
 
-CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = ANY (ARRAY['push'::text, 'upload'::text])) AND (activated_at IS NOT NULL));
+CREATE INDEX deployment_pushed ON public.deployment USING btree (project_id, number DESC) WHERE ((trigger = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text])) AND (activated_at IS NOT NULL));
 
 CREATE INDEX deployment_restored_from ON public.deployment USING btree (restored_from) WHERE (restored_from IS NOT NULL);
 
@@ -1227,6 +1294,14 @@ CREATE INDEX earlier_name_of_project ON public.earlier_name USING btree (project
 
 CREATE INDEX edge_counter_seen ON public.edge_counter USING btree (seen_at);
 
+CREATE INDEX follow_delivery_of_build ON public.follow_delivery USING btree (build_id) WHERE (build_id IS NOT NULL);
+
+CREATE INDEX follow_delivery_of_follow ON public.follow_delivery USING btree (follow_id, id DESC);
+
+CREATE INDEX follow_delivery_old ON public.follow_delivery USING btree (received_at);
+
+CREATE INDEX follow_delivery_waiting ON public.follow_delivery USING btree (follow_id) WHERE (status = 'waiting'::text);
+
 CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expires_at);
 
 CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
@@ -1234,6 +1309,10 @@ CREATE INDEX notification_due ON public.notification USING btree (next_attempt_a
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
 CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
+
+CREATE INDEX project_follow_due ON public.project_follow USING btree (next_fetch_at);
+
+CREATE INDEX project_follow_leased ON public.project_follow USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE INDEX project_metric_of_org ON public.project_metric USING btree (org_id, bucket_seconds, at);
 
@@ -1366,6 +1445,12 @@ ALTER TABLE ONLY public.build
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
+ALTER TABLE ONLY public.commit_status
+    ADD CONSTRAINT commit_status_build_id_fkey FOREIGN KEY (build_id) REFERENCES public.build(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.commit_status
+    ADD CONSTRAINT commit_status_follow_id_fkey FOREIGN KEY (follow_id) REFERENCES public.project_follow(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.cron_job
     ADD CONSTRAINT cron_job_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
@@ -1426,6 +1511,15 @@ ALTER TABLE ONLY public.earlier_name
 ALTER TABLE ONLY public.edge_counter
     ADD CONSTRAINT edge_counter_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.follow_delivery
+    ADD CONSTRAINT follow_delivery_build_id_fkey FOREIGN KEY (build_id) REFERENCES public.build(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY public.follow_delivery
+    ADD CONSTRAINT follow_delivery_follow_id_fkey FOREIGN KEY (follow_id) REFERENCES public.project_follow(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.follow_delivery
+    ADD CONSTRAINT follow_delivery_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
@@ -1452,6 +1546,12 @@ ALTER TABLE ONLY public.project_database
 
 ALTER TABLE ONLY public.project_database
     ADD CONSTRAINT project_database_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.project_follow
+    ADD CONSTRAINT project_follow_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_follow
+    ADD CONSTRAINT project_follow_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.project_metric
     ADD CONSTRAINT project_metric_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -17,6 +17,7 @@ import { addDiagnosis } from "./commands/diagnosis.ts";
 import { addDisk } from "./commands/disk.ts";
 import { addDomains } from "./commands/domains.ts";
 import { addEnv } from "./commands/env.ts";
+import { addFollow } from "./commands/follow.ts";
 import { addGitCredential } from "./commands/git-credential.ts";
 import { addLogin, addLogout } from "./commands/login.ts";
 import { addLogs } from "./commands/logs.ts";
@@ -46,7 +47,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addRename, addOverview, addOpen],
-  ["Deploying:", addDeployments, addBuilds, addProcesses, addRuns, addMaintenance],
+  ["Deploying:", addDeployments, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addRegistries, addTokens, addApprovals, addWebhooks],

@@ -20,7 +20,7 @@ export const deployment = z.object({
   id,
   number: z.number().int(),
   status,
-  trigger: z.enum(["push", "upload", "redeploy", "rollback", "variables", "restart"]),
+  trigger: z.enum(["push", "upload", "follow", "redeploy", "rollback", "variables", "restart"]),
   build_id: id,
   commit: z.string(),
   image_ref: z.string(),

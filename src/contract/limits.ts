@@ -29,6 +29,8 @@ export const limits = {
   webhooks_per_organization: 10,
   webhook_events_per_hour: 600,
   webhook_deliveries_listed: 50,
+  hook_body_bytes: 4 * 1024 * 1024,
+  follow_deliveries_listed: 50,
   registries: 50,
   log_lines: 5000,
   streams_per_token: 20,

@@ -106,7 +106,7 @@ export const rows = [
           id,
           number: z.number().int(),
           at: timestamp,
-          trigger: z.enum(["push", "upload", "redeploy", "rollback", "variables", "restart"]),
+          trigger: z.enum(["push", "upload", "follow", "redeploy", "rollback", "variables", "restart"]),
           commit: z.string(),
         }),
       ),

@@ -12,6 +12,7 @@ import { rows as diagnosis } from "./diagnosis.ts";
 import { rows as disk } from "./disk.ts";
 import { rows as domains } from "./domains.ts";
 import { rows as env } from "./env.ts";
+import { rows as follow } from "./follow.ts";
 import { rows as logs } from "./logs.ts";
 import { rows as me } from "./me.ts";
 import { rows as metrics } from "./metrics.ts";
@@ -41,6 +42,7 @@ export const routes = [
   ...registries,
   ...runs,
   ...builds,
+  ...follow,
   ...env,
   ...domains,
   ...cron,

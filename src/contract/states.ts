@@ -74,7 +74,7 @@ export function statesOf<T extends Record<string, readonly string[]>>(
 }
 
 /** Why there is a deployment that a build asked for, as against one of an image that is there already. */
-export const triggersOfBuilds = ["push", "upload", "redeploy"] as const;
+export const triggersOfBuilds = ["push", "upload", "follow", "redeploy"] as const;
 
 export function isOfBuild(trigger: string): boolean {
   return (triggersOfBuilds as readonly string[]).includes(trigger);

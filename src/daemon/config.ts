@@ -80,7 +80,13 @@ export const settings = {
   outgoingNetworks: list(
     "BERTH_OUTGOING_NETWORKS",
     (value) => (isNetwork(value) ? undefined : "is not a network such as `10.0.0.0/8`"),
-    "Private networks, or addresses of this machine, that webhooks of organizations may reach nevertheless.",
+    "Private networks, or addresses of this machine, that webhooks of organizations and followed repositories may reach nevertheless.",
+  ),
+  followMinutes: wholeNumber(
+    "BERTH_FOLLOW_MINUTES",
+    10,
+    [1, 1440],
+    "How often a followed branch is looked at when no webhook tells of a push.",
   ),
   readsPerMinute: wholeNumber("BERTH_READS_PER_MINUTE", 600, [1, 1_000_000], "Reads of one token in a minute."),
   writesPerMinute: wholeNumber("BERTH_WRITES_PER_MINUTE", 120, [1, 1_000_000], "Writes of one token in a minute."),

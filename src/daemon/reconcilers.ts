@@ -10,6 +10,8 @@ import { tunnelsTask } from "../reconcile/databases/tunnels-task.ts";
 import { diskTask } from "../reconcile/disk/disk-task.ts";
 import { domainsTask } from "../reconcile/domains/domains-task.ts";
 import { edgeTask } from "../reconcile/edge/edge-task.ts";
+import { commitStatusesTask } from "../reconcile/follow/commit-statuses-task.ts";
+import { followTask } from "../reconcile/follow/follow-task.ts";
 import { imagesTask } from "../reconcile/images/images-task.ts";
 import { logsTask } from "../reconcile/logs/logs-task.ts";
 import { monitorsTask } from "../reconcile/monitors/monitors-task.ts";
@@ -53,6 +55,8 @@ export function createReconcilers(
       purgesTask(platform, () => wake("purges")),
       approvalsTask(platform),
       notificationsTask(platform, () => wake("notifications")),
+      followTask(platform, () => wake("follow")),
+      commitStatusesTask(platform),
       webhooksTask(platform, () => wake("webhooks")),
       monitorsTask(platform, { tasks: () => driver.status(), git }),
     ],

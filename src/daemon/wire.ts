@@ -14,6 +14,7 @@ import { createAddressGuard } from "../kit/reachable-addresses.ts";
 import { createTerminals } from "../features/runs/runs.ts";
 import type { Log } from "../kit/log.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
+import { trustedCertificates } from "../sandbox/certificates.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { DnsAnswer } from "../ports/dns.ts";
@@ -42,6 +43,10 @@ export async function wire(foundation: Foundation): Promise<Wired> {
   const { builder, runtime, leave } = await createFamily(foundation);
   const confinement = await gitConfinement(foundation);
   const dns = createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 });
+  const addresses = {
+    resolve: async (hostname: string) => valuesOf(await dns.addresses(hostname)),
+    mayReach: createAddressGuard(config.outgoingNetworks),
+  };
   const platform = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
@@ -65,15 +70,13 @@ export async function wire(foundation: Foundation): Promise<Wired> {
         dir: paths.repositories,
         gitBin: requirePart(foundation.parts.git, "git"),
         confinement,
+        access: { addresses, certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined) },
         log,
       }),
       logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
       storages: storagesOf(config, paths.backups),
       dns,
-      outgoingHttp: createOutgoingHttp({
-        resolve: async (hostname) => valuesOf(await dns.addresses(hostname)),
-        mayReach: createAddressGuard(config.outgoingNetworks),
-      }),
+      outgoingHttp: createOutgoingHttp(addresses),
       notifiers: notifiersOf(config, log),
     },
     settings: settingsOf(config),
@@ -84,6 +87,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     await leave();
     databaseGroups.dismantle();
     removeRunFolder(paths.databases);
+    removeRunFolder(paths.repositories);
   };
   return { platform: { ...platform, ingestOutput: createIngest(platform) }, confinement, leaveMachine };
 }
@@ -102,9 +106,11 @@ interface Wired {
 
 function httpsOf(config: Config, log: Log) {
   const httpsNames = new HttpsNames();
-  const { appUrl } = addressesOf(config, httpsNames);
+  const addresses = addressesOf(config, httpsNames);
+  const { appUrl } = addresses;
+  const controlUrl = () => addresses.controlUrl;
   const domains = domainSettingsOf(config, httpsNames);
-  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, domains };
+  return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, controlUrl, domains };
 }
 
 /** git runs as the user below that of the control plane's own database. */
@@ -181,6 +187,7 @@ function settingsOf(config: Config): Platform["settings"] {
     logLines: { burst: config.logLinesBurst, perSecond: config.logLinesPerSecond },
     disk: diskLimitsOf(config),
     history: { days: config.historyDays, perProject: 100 },
+    follow: followSettingsOf(config),
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),
       concurrent: config.concurrentCronCalls,
@@ -189,6 +196,12 @@ function settingsOf(config: Config): Platform["settings"] {
     },
     monitors: monitorSettingsOf(config),
   };
+}
+
+function followSettingsOf(config: Config): Platform["settings"]["follow"] {
+  const { pack_bytes, tree_entries, tree_bytes } = pushLimitsOf(config);
+  const treeLimits = { entries: tree_entries, bytes: tree_bytes };
+  return { pollMs: config.followMinutes * 60_000, packBytes: pack_bytes, treeLimits };
 }
 
 function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {

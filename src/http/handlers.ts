@@ -21,6 +21,7 @@ import { runs } from "../features/runs/handlers.ts";
 import { disk } from "../features/disk/handlers.ts";
 import { domains } from "../features/domains/handlers.ts";
 import { env } from "../features/env/handlers.ts";
+import { follow } from "../features/follow/handlers.ts";
 import { logs } from "../features/logs/handlers.ts";
 import { me } from "../features/me/handlers.ts";
 import { metrics } from "../features/metrics/handlers.ts";
@@ -52,6 +53,7 @@ export {
   type GatedRequest,
 } from "../features/approvals/approvals.ts";
 export { claimKey, type HeldKey } from "../features/idempotency/idempotency.ts";
+export { receiveHook } from "../features/follow/follow.ts";
 export { livingProject } from "../features/projects/projects.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
 
@@ -66,6 +68,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   registries,
   runs,
   builds,
+  follow,
   env,
   disk,
   domains,

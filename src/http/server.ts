@@ -17,6 +17,7 @@ import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
 import { eventStream } from "./event-stream.ts";
 import { authenticate, recordUse } from "./handlers.ts";
+import { addHooks } from "./hooks.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
@@ -117,6 +118,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
+  addHooks(app, { platform, limiter, log });
   const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));
   const controlUrl = () => platform.addresses.controlUrl;
   const links = options.dashboard?.links ?? createSignInLinks(controlUrl);

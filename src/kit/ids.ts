@@ -21,7 +21,9 @@ export type IdPrefix =
   | "alt"
   | "pur"
   | "tun"
-  | "whk";
+  | "whk"
+  | "fol"
+  | "fdl";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

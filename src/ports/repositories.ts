@@ -23,7 +23,14 @@ export interface Repositories {
    * not take: paths and links that leave the tree, `.git`, devices, and more than the limits allow.
    */
   write(projectId: string, commit: NewCommit): Promise<Written>;
-  /** Removes a quarantine that `write` made, and with it what was not pinned. Idempotent. */
+  /**
+   * Brings the commit that a branch of a repository elsewhere points at, with all it needs, into a quarantine. It connects to no other address
+   * than the one that was looked up and allowed, follows no redirect, and ends with the signal. What the other side does wrong is an outcome.
+   */
+  fetch(projectId: string, remote: Remote, signal: AbortSignal): Promise<Fetched>;
+  /** A new key pair for `Remote.privateKey`; the public key is one line, as forges take it. */
+  makeDeployKey(comment: string): Promise<{ readonly publicKey: string; readonly privateKey: string }>;
+  /** Removes a quarantine that `write` or `fetch` made, and with it what was not pinned. Idempotent. */
   discard(projectId: string, quarantine: Quarantine): Promise<void>;
   /** The commit that is pinned under this name, or null. */
   pinned(projectId: string, name: string): Promise<string | null>;
@@ -90,6 +97,33 @@ export interface NewFile {
 export type Written =
   | { readonly outcome: "written"; readonly commit: string; readonly quarantine: Quarantine }
   | { readonly outcome: "refused"; readonly code: "invalid" | "too_large"; readonly summary: string };
+
+/** A branch of a repository elsewhere. */
+export interface Remote {
+  /** `https://host/path` or `ssh://user@host:port/path`, without a password. */
+  readonly url: string;
+  readonly branch: string;
+  /** For HTTPS: sent as a password. */
+  readonly token: string | null;
+  /** For SSH, in OpenSSH's format. */
+  readonly privateKey: string | null;
+  /** For SSH: the lines of known_hosts(5) that the host must match; null accepts any host key and reports it. */
+  readonly hostKeys: string | null;
+  /** A commit that is here already: when the branch points at it, nothing is fetched. */
+  readonly known: string | null;
+  readonly maxBytes: number;
+}
+
+export type Fetched =
+  | {
+      readonly outcome: "fetched";
+      readonly commit: string;
+      readonly quarantine: Quarantine;
+      readonly hostKeys: string | null;
+    }
+  | { readonly outcome: "unchanged"; readonly commit: string; readonly hostKeys: string | null }
+  /** `reason` is a sentence for the tenant and holds no token and no key. */
+  | { readonly outcome: "failed"; readonly reason: string };
 
 export interface StoredFile {
   readonly path: string;

@@ -16,7 +16,7 @@ import type { LogStore } from "../ports/log-store.ts";
 import type { Notifier } from "../ports/notifier.ts";
 import type { OutgoingHttp } from "../ports/outgoing-http.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
-import type { Repositories } from "../ports/repositories.ts";
+import type { Repositories, TreeLimits } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
 import type { BackupWindow, Retention } from "../features/backups/backups.ts";
@@ -65,6 +65,8 @@ export interface Platform {
   readonly httpsNames: HttpsNames;
   /** `http://demo.localhost:8080` for a hostname. */
   readonly appUrl: (hostname: string) => string;
+  /** The control plane, `http://localhost:4000`, without a slash at the end. */
+  readonly controlUrl: () => string;
 }
 
 export interface ReconcileSettings {
@@ -86,6 +88,7 @@ export interface ReconcileSettings {
   /** The port that applications are asked to listen on when their project sets none. */
   readonly appPort: number;
   readonly cron: CronSettings;
+  readonly follow: FollowSettings;
   readonly monitors: MonitorSettings;
   readonly metrics: MetricsSettings;
   /** How many days after its deletion a project is purged; 0: never by itself. */
@@ -111,6 +114,13 @@ export interface CronSettings {
   readonly concurrentPerProject: number;
   /** How many runs of a job are kept, about. */
   readonly runsKept: number;
+}
+
+export interface FollowSettings {
+  /** How often a followed branch is looked at without a delivery. */
+  readonly pollMs: number;
+  readonly packBytes: number;
+  readonly treeLimits: TreeLimits;
 }
 
 export interface BackupSettings {

@@ -14,7 +14,8 @@ export type LeasedTable =
   | "notification"
   | "certificate"
   | "project_purge"
-  | "webhook_delivery";
+  | "webhook_delivery"
+  | "project_follow";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
 export interface Lease {

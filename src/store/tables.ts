@@ -37,6 +37,7 @@ export interface Tables {
   build: BuildTable;
   certificate: CertificateTable;
   change: ChangeTable;
+  commit_status: CommitStatusTable;
   cron_job: CronJobTable;
   cron_run: CronRunTable;
   database_tunnel: DatabaseTunnelTable;
@@ -47,6 +48,7 @@ export interface Tables {
   earlier_name: EarlierNameTable;
   edge: EdgeTable;
   edge_counter: EdgeCounterTable;
+  follow_delivery: FollowDeliveryTable;
   idempotency_key: IdempotencyKeyTable;
   machine: MachineTable;
   monitor_check: MonitorCheckTable;
@@ -57,6 +59,7 @@ export interface Tables {
   process_setting: ProcessSettingTable;
   project: ProjectTable;
   project_database: ProjectDatabaseTable;
+  project_follow: ProjectFollowTable;
   project_metric: ProjectMetricTable;
   project_purge: ProjectPurgeTable;
   project_variable: ProjectVariableTable;
@@ -203,7 +206,7 @@ export interface BuildTable {
   project_id: string;
   number: number;
   status: Generated<"queued" | "running" | "succeeded" | "failed" | "cancelled" | "superseded">;
-  origin: "push" | "upload" | "redeploy";
+  origin: "push" | "upload" | "follow" | "redeploy";
   commit: string;
   branch: string;
   message: string;
@@ -249,6 +252,14 @@ export interface ChangeTable {
   project_id: string | null;
   noun: string;
   at: Generated<Timestamp>;
+}
+
+export interface CommitStatusTable {
+  build_id: string;
+  follow_id: string;
+  shown: string | null;
+  failures: Generated<number>;
+  next_attempt_at: Generated<Timestamp>;
 }
 
 export interface CronJobTable {
@@ -306,7 +317,7 @@ export interface DeploymentTable {
   project_id: string;
   number: number;
   status: Generated<"pending" | "starting" | "active" | "retired" | "failed" | "superseded">;
-  trigger: "push" | "upload" | "redeploy" | "rollback" | "variables" | "restart";
+  trigger: "push" | "upload" | "follow" | "redeploy" | "rollback" | "variables" | "restart";
   build_id: string;
   commit: string;
   image_ref: string;
@@ -403,6 +414,21 @@ export interface EdgeCounterTable {
   latencies: string[];
   latency_sum_ms: number;
   seen_at: Generated<Timestamp>;
+}
+
+export interface FollowDeliveryTable {
+  id: string;
+  org_id: string;
+  follow_id: string;
+  source: "hook" | "manual" | "poll";
+  event: string;
+  status: "waiting" | "deployed" | "ignored";
+  reason: string | null;
+  commit: string | null;
+  build_id: string | null;
+  signed: boolean;
+  received_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
 }
 
 export interface IdempotencyKeyTable {
@@ -538,6 +564,31 @@ export interface ProjectDatabaseTable {
   fence: Generated<number>;
   created_at: Generated<Timestamp>;
   ready_at: Timestamp | null;
+}
+
+export interface ProjectFollowTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  url: string;
+  branch: string;
+  provider: "github" | "gitlab" | "gitea" | "other";
+  public_key: string | null;
+  sealed_key: Buffer | null;
+  host_keys: string | null;
+  sealed_token: Buffer | null;
+  sealed_secret: Buffer;
+  commit: string | null;
+  fetched_at: Timestamp | null;
+  problem: string | null;
+  failures: Generated<number>;
+  status_problem: string | null;
+  next_fetch_at: Generated<Timestamp>;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
+  updated_at: Generated<Timestamp>;
 }
 
 export interface ProjectMetricTable {

@@ -24,6 +24,7 @@ export type Topic =
   | "notifications"
   | "purges"
   | "webhooks"
+  | "follow"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

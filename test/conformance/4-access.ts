@@ -73,6 +73,20 @@ export function accessRows(subject: () => Subject): void {
     await subject().expect(204, "DELETE", path);
   });
 
+  it("PUT, GET and DELETE what a project follows, a fetch of it and its deliveries", async () => {
+    await subject().expect(201, "POST", "/v1/projects", { body: { slug: "follower", name: "Follower" } });
+    const path = "/v1/projects/follower/follow";
+    await subject().expect(404, "GET", path);
+    const url = "https://git.invalid/acme/shop.git";
+    const { body } = await subject().expect(200, "PUT", path, { body: { url, token: "not-shown" } });
+    assert.match(body.secret, /^whsec_/);
+    const shown = await subject().expect(200, "GET", path, { as: "member" });
+    assert.ok(!JSON.stringify(shown.body).includes("whsec_") && !JSON.stringify(shown.body).includes("not-shown"));
+    assert.equal((await subject().expect(201, "POST", `${path}/fetch`)).body.status, "waiting");
+    assert.equal((await subject().expect(200, "GET", `${path}/deliveries`)).body.deliveries.length, 1);
+    await subject().expect(204, "DELETE", path);
+  });
+
   it("POST, GET, PATCH and DELETE webhooks, their tests and deliveries", async () => {
     const url = "https://hooks.example.com/secret";
     const { body } = await subject().expect(201, "POST", "/v1/webhooks", {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { sql } from "kysely";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 import { insertKey } from "../../src/features/ssh-keys/queries.ts";
+import { sealFollow } from "../../src/features/follow/follow.ts";
 import { sealSecret, sealUrl } from "../../src/features/webhooks/webhooks.ts";
 import { newId } from "../../src/kit/ids.ts";
 import type { Image } from "../../src/ports/builder.ts";
@@ -111,6 +112,14 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
   await db
     .insertInto("webhook")
     .values({ ...of, ...sealed, events: ["alert"], hourly_limit: 600 })
+    .execute();
+  const follow = newId("fol");
+  await db
+    .insertInto("project_follow")
+    .values({
+      ...{ ...owner, id: follow, url: "https://git.test/shop.git", branch: "main", provider: "other" },
+      sealed_secret: sealFollow(vault, follow, "secret", "whsec_AAAA"),
+    })
     .execute();
   const other = `o-${randomBytes(5).toString("hex")}`;
   await db

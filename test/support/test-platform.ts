@@ -187,6 +187,7 @@ const emptyRepositories = {
   inspect: async () => ({ outcome: "fine", message: "", author: "" }),
   pin: async () => {},
   discard: async () => {},
+  makeDeployKey: async (comment: string) => ({ publicKey: `ssh-ed25519 AAAA ${comment}`, privateKey: "private" }),
 } as unknown as Repositories;
 
 const emptyLogs = {

@@ -51,6 +51,10 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
       git("commit-tree", ...(parent === null ? [] : ["-p", parent]), "-F", "-", tree),
     /** Checks a commit and all it reaches as a push is checked. */
     check: (commit: string) => git("fsck", "--no-dangling", "--no-progress", commit),
+    remoteHead: ({ url, branch }: { readonly url: string; readonly branch: string }) =>
+      git("ls-remote", "--quiet", "--", url, `refs/heads/${branch}`),
+    fetch: (url: string, commit: string) =>
+      git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", url, commit),
     blob: (oid: string) => git("cat-file", "blob", oid),
   };
 };

@@ -6,26 +6,29 @@ import { basename, dirname, join, resolve } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { findPrlimit } from "../../kit/bounded-command.ts";
-import { run, runOk, start } from "../../kit/exec.ts";
+import { run, runOk, start, type Command } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { readSmallFile } from "../../kit/open-folder.ts";
 import type {
   CommitChange,
+  Fetched,
   FileToRead,
   Inspection,
   NewCommit,
   Quarantine,
+  Remote,
   Repositories,
   StoredFile,
   TreeLimits,
   Written,
 } from "../../ports/repositories.ts";
-import { unconfined, type Confinement } from "../../sandbox/confine.ts";
+import { unconfined, type Confinement, type Shown } from "../../sandbox/confine.ts";
 import { writeAttributes } from "./attributes.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
 import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
 import { removeDeadLocks } from "./dead-locks.ts";
 import { writeGlobalConfig } from "./global-config.ts";
+import { fetchRemote, makeDeployKey, type RemoteAccess } from "./fetch-remote.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
 import { SourceRefused } from "./source-path.ts";
@@ -38,8 +41,15 @@ export interface LocalRepositoriesOptions {
   readonly gitBin?: string;
   /** How git is kept apart from the machine while it reads what was pushed. Default: not at all. */
   readonly confinement?: Confinement;
+  /** Default: no repository elsewhere can be reached. */
+  readonly access?: RemoteAccess;
   readonly log: Log;
 }
+
+const noAccess: RemoteAccess = {
+  addresses: { resolve: async () => [], mayReach: () => false },
+  certificates: null,
+};
 
 const commandTimeoutMs = 30_000;
 const packTimeoutMs = 10 * 60_000;
@@ -49,7 +59,7 @@ const noCommit = "0".repeat(40);
 export async function createLocalRepositories(options: LocalRepositoriesOptions): Promise<Repositories> {
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const dir = resolve(options.dir);
-  const { confinement = unconfined, gitBin = "git", log } = options;
+  const { confinement = unconfined, gitBin = "git", access = noAccess, log } = options;
   await writeGlobalConfig(join(dir, "gitconfig"));
   // An older version made repositories without attributes, and root's own.
   for (const repository of await repositoriesIn(dir)) {
@@ -57,7 +67,7 @@ export async function createLocalRepositories(options: LocalRepositoriesOptions)
       log.error({ err: error, repository }, "a repository could not be adopted"),
     );
   }
-  return new LocalRepositories({ dir, confinement, gitBin, log });
+  return new LocalRepositories({ dir, confinement, gitBin, access, log });
 }
 
 async function adopt(repository: string, confinement: Confinement): Promise<void> {
@@ -72,22 +82,36 @@ async function repositoriesIn(dir: string): Promise<string[]> {
     .map((entry) => join(dir, entry.name));
 }
 
+/** How git is started beyond the usual. */
+interface GitStart {
+  readonly shown?: Partial<Shown>;
+  readonly startBy?: (command: Command) => Command;
+}
+
+const same = (command: Command) => command;
+
 class LocalRepositories implements Repositories {
   readonly #dir: string;
   readonly #configFile: string;
   readonly #confinement: Confinement;
-  readonly #gitIn: (repositoryDir: string) => GitCommands;
+  readonly #gitIn: (repositoryDir: string, more?: GitStart) => GitCommands;
+  readonly #access: RemoteAccess;
   readonly #log: Log;
 
-  constructor({ dir, confinement, gitBin, log }: Required<LocalRepositoriesOptions>) {
+  constructor({ dir, confinement, gitBin, access, log }: Required<LocalRepositoriesOptions>) {
     const configFile = join(dir, "gitconfig");
     const prlimitBin = findPrlimit();
     this.#dir = dir;
     this.#configFile = configFile;
     this.#confinement = confinement;
-    this.#gitIn = (repositoryDir) => {
-      const shown = { writable: [repositoryDir], readable: [configFile] };
-      return gitCommands({ gitBin, prlimitBin, confine: (each) => confinement.confine(each, shown, repositoryDir) });
+    this.#access = access;
+    this.#gitIn = (
+      repositoryDir,
+      { shown: { writable = [], readable = [], placed = [] } = {}, startBy = same } = {},
+    ) => {
+      const shown = { writable: [repositoryDir, ...writable], readable: [configFile, ...readable], placed };
+      const confine = (each: Command) => confinement.confine(startBy(each), shown, repositoryDir);
+      return gitCommands({ gitBin, prlimitBin, confine });
     };
     this.#log = log;
   }
@@ -152,7 +176,7 @@ class LocalRepositories implements Repositories {
     await runOk(this.#gitIn(this.#folder(projectId)).deleteRef(pinRef(buildId)), this.#limited(projectId));
   }
 
-  async write(projectId: string, commit: NewCommit): Promise<Written> {
+  async #openQuarantine(projectId: string) {
     const dir = await this.ensure(projectId);
     const folder = join(dir, "objects", `incoming-upload-${randomBytes(6).toString("hex")}`);
     await mkdir(folder, { mode: 0o700 });
@@ -163,9 +187,38 @@ class LocalRepositories implements Repositories {
       GIT_QUARANTINE_PATH: folder,
     };
     const place = this.#place(projectId, quarantine);
+    // git forbids changes of refs where it knows of a quarantine, also the empty one that fast-import opens at its end.
     const { GIT_QUARANTINE_PATH: _, ...env } = place.env as Readonly<Record<string, string>>;
-    // fast-import opens an empty change of refs at its end, which git forbids where it knows of a quarantine.
-    const withIndex = { ...place, env: { ...env, GIT_INDEX_FILE: join(folder, "index") } };
+    return { dir, folder, quarantine, place: { ...place, env } };
+  }
+
+  async fetch(projectId: string, remote: Remote, signal: AbortSignal): Promise<Fetched> {
+    refName(`refs/heads/${remote.branch}`);
+    const { dir, quarantine, place } = await this.#openQuarantine(projectId);
+    let isKept = false;
+    try {
+      const fetched = await fetchRemote({
+        remote,
+        access: this.#access,
+        confinement: this.#confinement,
+        git: (shown, startBy) => this.#gitIn(dir, { shown, startBy }),
+        dir: this.#dir,
+        place: { ...place, timeoutMs: packTimeoutMs, signal },
+      });
+      isKept = fetched.outcome === "fetched";
+      return fetched.outcome === "fetched" ? { ...fetched, quarantine } : fetched;
+    } finally {
+      if (!isKept) await this.discard(projectId, quarantine);
+    }
+  }
+
+  makeDeployKey(comment: string) {
+    return makeDeployKey(this.#dir, comment);
+  }
+
+  async write(projectId: string, commit: NewCommit): Promise<Written> {
+    const { dir, folder, quarantine, place } = await this.#openQuarantine(projectId);
+    const withIndex = { ...place, env: { ...place.env, GIT_INDEX_FILE: join(folder, "index") } };
     try {
       const id = await writeCommit(this.#gitIn(dir), { ...withIndex, timeoutMs: packTimeoutMs }, commit);
       return { outcome: "written", commit: id, quarantine };

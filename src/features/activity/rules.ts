@@ -26,6 +26,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   replica: "replica",
   process: "deployment",
   run: "deployment",
+  follow: "deployment",
   env: "env",
   domain: "domain",
   cron: "cron",
@@ -129,6 +130,9 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
     `Process type ${word(target)}: ${listed(Object.entries(detail).map(([name, value]) => `${name} ${String(value)}`))}`,
   "run.requested": ({ detail }) => `One-off command ${word(detail["number"])} requested`,
   "run.cancelled": ({ detail }) => `One-off command ${word(detail["number"])} cancelled`,
+  "follow.set": ({ target, detail }) => `Follows ${word(detail["branch"])} of ${word(target)}`,
+  "follow.deleted": ({ target }) => `No longer follows ${word(target)}`,
+  "follow.fetched": ({ target }) => `Fetch of ${word(target)} requested`,
   "process.restarted": ({ target }) => `Restart of ${word(target)} requested`,
   "project.scaled": ({ detail }) =>
     `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,

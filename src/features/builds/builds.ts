@@ -7,8 +7,9 @@ import { hasComingDeployment, selectBuild } from "./queries.ts";
 export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifecycle-queries.ts";
 export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
 export { requestBuild } from "./request.ts";
-export { buildUpload, requireUpload } from "./source.ts";
-export { receivePush, type Receiving } from "./receive.ts";
+export { keepSource } from "./keep-source.ts";
+export { buildUpload, placeOf, requireUpload } from "./source.ts";
+export { receivePush, watchedButUntouched, type Receiving } from "./receive.ts";
 
 /** Said of a build or deployment whose control plane ended in the middle of a push. */
 export const interrupted: Failure = {

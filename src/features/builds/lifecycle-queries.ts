@@ -10,7 +10,7 @@ export interface NewBuild {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly origin: "push" | "upload" | "redeploy";
+  readonly origin: "push" | "upload" | "follow" | "redeploy";
   readonly commit: string;
   readonly branch: string;
   readonly message: string;
@@ -80,7 +80,7 @@ export interface TakenBuild {
   readonly org_id: string;
   readonly project_id: string;
   readonly number: number;
-  readonly origin: "push" | "upload" | "redeploy";
+  readonly origin: "push" | "upload" | "follow" | "redeploy";
   readonly commit: string;
   readonly old_commit: string | null;
   readonly branch: string;

@@ -96,9 +96,9 @@ interface Watched {
 const mostChanges = 100_000;
 
 /** The watched paths, when there are such and the push changes none of them since what is deployed; else null. */
-async function watchedButUntouched(
-  { db, repositories }: Receiving,
-  push: Push,
+export async function watchedButUntouched(
+  { db, repositories }: Pick<Receiving, "db" | "repositories">,
+  push: Pick<Push, "org_id" | "project_id" | "quarantine">,
   { root, watch, branch, commit: to }: Watched,
 ): Promise<readonly string[] | null> {
   const { org_id, project_id, quarantine } = push;

@@ -3,9 +3,9 @@ import type { NewCommit, Written } from "../../ports/repositories.ts";
 import type { Context, HandlerPlatform } from "../context.ts";
 import { deployedCommit } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
-import { addToLog } from "./follow-build.ts";
+import type { Db } from "../../store/database.ts";
+import { keepSource } from "./keep-source.ts";
 import { requestBuild } from "./request.ts";
-import { newId } from "../../kit/ids.ts";
 
 /** Of both rows that take files. */
 type UploadContext = Pick<Context<"builds.upload">, "platform" | "project" | "caller" | "note" | "tx" | "fail">;
@@ -22,7 +22,7 @@ interface Place {
 
 /** Finds it in rows and repository. What was uploaded last counts as long as nothing else has moved the branch since. */
 export async function placeOf(
-  { db, ports }: Pick<HandlerPlatform, "db" | "ports">,
+  { db, ports }: { readonly db: Db; readonly ports: Pick<HandlerPlatform["ports"], "repositories"> },
   project: { readonly org_id: string; readonly id: string; readonly deploy_branch: string | null },
 ): Promise<Place> {
   const { repositories } = ports;
@@ -68,32 +68,19 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   const author = caller.token_name;
   const commit = { parent: place.head, base, removed, content, message, author, limits };
   const written = requireWritten(ctx, await repositories.write(project.id, commit));
-  const id = newId("bld");
-  let subject = "";
-  try {
-    const inspection = await repositories.inspect(project.id, written.commit, written.quarantine, limits);
-    if (inspection.outcome === "refused")
-      return ctx.fail("payload_too_large", { error: inspection.summary, hint: inspection.hint });
-    subject = inspection.message;
-    await repositories.pin(project.id, uploadPin, written.commit, written.quarantine);
-    const notes = (inspection.notes ?? []).map((note) => `       ${note}`);
-    await addToLog(logStore, id, notes, () => {});
-  } finally {
-    await repositories.discard(project.id, written.quarantine);
-  }
-  await platform.db.transaction().execute((tx) =>
-    requestBuild(tx, platform.wakeups, {
-      ...{
-        id,
-        ...project.key,
-        origin: "upload" as const,
-        commit: written.commit,
-        branch: place.branch,
-        message: subject,
-      },
-      ...{ old_commit: place.head, requested_by: caller.token_name, lease_owner: null, runtime },
-    }),
-  );
+  const source = { commit: written.commit, quarantine: written.quarantine, pin: uploadPin, limits };
+  const kept = await keepSource({ repositories, logStore }, project.key, source);
+  if (kept.outcome === "refused") return ctx.fail("payload_too_large", { error: kept.summary, hint: kept.hint });
+  const { id, message: subject } = kept;
+  const build = { id, ...project.key, origin: "upload", commit: written.commit, branch: place.branch } as const;
+  const asked = {
+    message: subject,
+    old_commit: place.head,
+    requested_by: caller.token_name,
+    lease_owner: null,
+    runtime,
+  };
+  await platform.db.transaction().execute((tx) => requestBuild(tx, platform.wakeups, { ...build, ...asked }));
   ctx.note({ target: id, detail: { commit: written.commit } });
   return { build_id: id, commit: written.commit, base };
 }

@@ -29,6 +29,7 @@ import { isOwnFault } from "./rules.ts";
 
 export { endComing } from "./end-coming.ts";
 export {
+  activeOf,
   comingDeployment,
   deployedCommit,
   endSwitch,
@@ -93,7 +94,7 @@ interface Source {
 }
 
 interface BuiltSource extends Source {
-  readonly trigger: "push" | "upload" | "redeploy";
+  readonly trigger: "push" | "upload" | "follow" | "redeploy";
   readonly branch: string;
   readonly old_commit: string | null;
   /** What the source says of itself; the project's own settings win. */

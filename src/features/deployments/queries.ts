@@ -74,7 +74,7 @@ export interface DeploymentRow {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly trigger: "push" | "upload" | "redeploy" | "rollback" | "variables" | "restart";
+  readonly trigger: "push" | "upload" | "follow" | "redeploy" | "rollback" | "variables" | "restart";
   readonly build_id: string;
   readonly commit: string;
   readonly image: Image;
@@ -382,7 +382,7 @@ export async function deployedCommit(
     .select(["build.commit", "build.old_commit", "build.id as build_id", "deployment.activated_at"])
     .where("deployment.org_id", "=", orgId)
     .where("deployment.project_id", "=", projectId)
-    .where("deployment.trigger", "in", ["push", "upload"])
+    .where("deployment.trigger", "in", ["push", "upload", "follow"])
     .where("deployment.activated_at", "is not", null)
     .where("build.branch", "=", branch)
     .orderBy("deployment.number", "desc")

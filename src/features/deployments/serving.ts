@@ -67,7 +67,7 @@ export async function pushedDeployments(db: Db, since: Date): Promise<readonly P
     select d.project_id, d.build_id, d.commit, b.branch, b.old_commit
     from project p
     cross join lateral (select project_id, build_id, commit, activated_at from deployment
-      where project_id = p.id and trigger in ('push', 'upload') and activated_at is not null order by number desc limit 1) d
+      where project_id = p.id and trigger in ('push', 'upload', 'follow') and activated_at is not null order by number desc limit 1) d
     join build b on b.id = d.build_id
     where d.activated_at < greatest(now() - interval '60 seconds', ${since})
     order by p.number`.execute(db);

@@ -149,6 +149,7 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
  */
 const emptiedTables = [
   "earlier_name",
+  "project_follow",
   "process_setting",
   "run",
   "database_tunnel",

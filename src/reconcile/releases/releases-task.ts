@@ -145,7 +145,7 @@ async function announce(release: Release): Promise<void> {
   if (deployment.in_maintenance) log.detail("Visitors get the maintenance page until you run: berth maintenance off");
   await log.flush();
   // A push moves its branch by itself. Whoever sends the next change of an upload's files finds it where it belongs.
-  if (deployment.trigger === "upload")
+  if (deployment.trigger === "upload" || deployment.trigger === "follow")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
   await platform.wakeups.send(platform.db, "outcomes", deployment.id);
@@ -154,7 +154,7 @@ async function announce(release: Release): Promise<void> {
 
 /** The `repositories` task moves it then. */
 function notMoved({ platform, deployment }: Release, error: unknown): void {
-  platform.log.warn({ err: error, project_id: deployment.project_id }, "an upload's branch could not be moved yet");
+  platform.log.warn({ err: error, project_id: deployment.project_id }, "a branch could not be moved yet");
 }
 
 /** Shows the pusher the application's last words and what to do, and answers what was said. */

@@ -9,6 +9,7 @@ import { Form } from "../../ui/form.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
+import { Followed } from "../follow/followed.tsx";
 import { DeleteProject } from "./delete-project.tsx";
 import { Maintenance } from "./maintenance.tsx";
 import { SourceSettings } from "./source-settings.tsx";
@@ -22,6 +23,7 @@ export function SettingsPage() {
           <Overrides project={data} />
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
+          {data.state === "active" && <Followed slug={data.slug} />}
           <Danger project={data} />
         </Page>
       )}

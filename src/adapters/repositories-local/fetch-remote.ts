@@ -1,0 +1,235 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { run, runOk, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
+import { pinAddress, type AddressPolicy } from "../../kit/pinned-address.ts";
+import { runFolder } from "../../kit/run-folder.ts";
+import type { Fetched, Remote } from "../../ports/repositories.ts";
+import type { Confinement, Shown } from "../../sandbox/confine.ts";
+import type { GitCommands } from "./commands.ts";
+import { openRelay, type Relay } from "./relay.ts";
+
+/** What fetching needs beside git. */
+export interface RemoteAccess {
+  readonly addresses: AddressPolicy;
+  /** The file of certificates that git trusts; null where there is none. */
+  readonly certificates: string | null;
+}
+
+export interface Fetching {
+  readonly remote: Remote;
+  readonly access: RemoteAccess;
+  readonly confinement: Confinement;
+  /** git in the repository, with what it is shown besides, started by another program. */
+  readonly git: (
+    shown: Pick<Shown, "writable" | "readable" | "placed">,
+    startBy: (command: Command) => Command,
+  ) => GitCommands;
+  /** Where the repositories are. */
+  readonly dir: string;
+  /** Where and how git runs; its objects go to the quarantine that `env` names. */
+  readonly place: RunOptions;
+}
+
+export type FetchedCommit =
+  | { readonly outcome: "fetched"; readonly commit: string; readonly hostKeys: string | null }
+  | Exclude<Fetched, { outcome: "fetched" }>;
+
+const here = dirname(fileURLToPath(import.meta.url));
+const reachSh = join(here, "../../sandbox/reach.sh");
+const reachMjs = join(here, "../../sandbox/reach.mjs");
+const withKey = join(here, "with-key.sh");
+const socat = "/usr/bin/socat";
+const hasSocat = existsSync(socat);
+const relayPrograms = [reachSh, ...(hasSocat ? [] : [reachMjs, process.execPath])];
+// Inside the sandbox, whose loopback is its own.
+const relayPort = 1080;
+const lookMs = 60_000;
+const slack = 8 * 1024 * 1024;
+
+/**
+ * Fetches with git itself, which has no network but a relay to the one address that was looked up and allowed: whatever a redirect, a
+ * configuration or a fault of git names, nothing else is reached. The key comes by stdin into an agent and lies in no file.
+ */
+export async function fetchRemote(fetching: Fetching): Promise<FetchedCommit> {
+  const { remote, access } = fetching;
+  const url = new URL(remote.url);
+  // URL spells addresses in one way only under the schemes of the web.
+  const pinned = await pinAddress(new URL(`http://${url.hostname}`).hostname, access.addresses);
+  if (pinned.outcome !== "found") return { outcome: "failed", reason: pinned.reason };
+  const isSsh = url.protocol === "ssh:";
+  const port = url.port === "" ? (isSsh ? 22 : 443) : Number(url.port);
+  const folder = await mkdtemp(join(runFolder(fetching.dir), "fetch-"));
+  const target = { address: pinned.address, port, asProxy: !isSsh, maxBytes: remote.maxBytes + slack };
+  let relay: Relay | undefined;
+  try {
+    relay = await openRelay(target, fetching.confinement.hasOwnNetwork ? join(folder, "relay") : null);
+    return await fetchBy(fetching, relay, folder);
+  } finally {
+    relay?.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function fetchBy(fetching: Fetching, relay: Relay, folder: string): Promise<FetchedCommit> {
+  const { remote, place } = fetching;
+  const client = await prepareClient(fetching, relay, folder);
+  const options: RunOptions = {
+    ...place,
+    env: { ...place.env, ...client.env },
+    ...(remote.privateKey === null ? {} : { stdin: remote.privateKey }),
+  };
+  const failed = (result: ExecResult) => ({ outcome: "failed" as const, reason: relay.problem() ?? reasonOf(result) });
+  const looked = await run(client.git.remoteHead(remote), { ...options, timeoutMs: lookMs });
+  if (looked.exitCode !== 0) return failed(looked);
+  const commit = /^([0-9a-f]{40})\t/.exec(looked.stdout)?.[1];
+  if (commit === undefined) return { outcome: "failed", reason: `The repository has no branch ${remote.branch}.` };
+  const hostKeys = await client.hostKeys();
+  if (commit === remote.known) return { outcome: "unchanged", commit, hostKeys };
+  const fetched = await run(client.git.fetch(remote.url, commit), options);
+  return fetched.exitCode === 0 ? { outcome: "fetched", commit, hostKeys } : failed(fetched);
+}
+
+/** git with its way to the relay and what it needs for TLS or SSH. */
+async function prepareClient({ remote, access, confinement, git }: Fetching, relay: Relay, folder: string) {
+  const knownHosts = join(folder, "known_hosts");
+  const passwd = join(folder, "passwd");
+  await writeFile(knownHosts, remote.hostKeys ?? "", { mode: 0o600 });
+  await confinement.own(folder);
+  const { uid } = await stat(knownHosts);
+  // ssh refuses to run as a user without a name.
+  await writeFile(passwd, `git:x:${uid}:${uid}::/nonexistent:/bin/sh\n`, { mode: 0o644 });
+  const isOwn = typeof relay.place === "string";
+  const port = isOwn ? relayPort : Number(relay.place);
+  const { certificates } = access;
+  const shown = {
+    writable: [folder],
+    readable: [withKey, ...relayPrograms, ...(certificates === null ? [] : [certificates])],
+    placed: [{ source: passwd, target: "/etc/passwd" }],
+  };
+  const isSsh = remote.url.startsWith("ssh:");
+  const startBy = (command: Command) => {
+    const keyed = isSsh ? { file: "ssh-agent", args: ["/bin/sh", withKey, command.file, ...command.args] } : command;
+    return isOwn ? throughRelay(String(relay.place), keyed) : keyed;
+  };
+  const env = {
+    ...(isSsh ? sshEnv({ port, knownHosts, isKnown: remote.hostKeys !== null }) : httpsEnv(port, remote.token)),
+    ...(certificates === null ? {} : { GIT_SSL_CAINFO: certificates }),
+  };
+  const hostKeys = async () => (isSsh ? readFile(knownHosts, "utf8") : null);
+  return { git: git(shown, startBy), env, hostKeys };
+}
+
+function throughRelay(socket: string, { file, args }: Command): Command {
+  const forward = ["-", hasSocat ? socat : "-", process.execPath, reachMjs, String(relayPort), socket, "--"];
+  return { file: "/bin/sh", args: [reachSh, ...forward, file, ...args] };
+}
+
+const ofAll: Readonly<Record<string, string>> = {
+  "protocol.allow": "never",
+  "transfer.fsckObjects": "true",
+  "transfer.bundleURI": "false",
+  // The pack is kept as it is, and what is under way here is nothing to tidy up.
+  "fetch.unpackLimit": "1",
+  "maintenance.auto": "false",
+};
+
+function httpsEnv(port: number, token: string | null): Record<string, string> {
+  const basic = token === null ? null : Buffer.from(`oauth2:${token}`).toString("base64");
+  return {
+    ...configEnv({
+      "protocol.https.allow": "always",
+      "http.proxy": `http://127.0.0.1:${port}`,
+      "http.followRedirects": "false",
+      "http.lowSpeedLimit": "1",
+      "http.lowSpeedTime": "60",
+      // GitHub, GitLab and Gitea take a token as the password of any user.
+      ...(basic === null ? {} : { "http.extraHeader": `Authorization: Basic ${basic}` }),
+    }),
+    GIT_ASKPASS: "/bin/false",
+  };
+}
+
+function sshEnv(ssh: { port: number; knownHosts: string; isKnown: boolean }): Record<string, string> {
+  const options = {
+    HostName: "127.0.0.1",
+    Port: ssh.port,
+    // One name for the one host of this file, whatever it is called.
+    HostKeyAlias: "repository",
+    UserKnownHostsFile: ssh.knownHosts,
+    GlobalKnownHostsFile: "/dev/null",
+    StrictHostKeyChecking: ssh.isKnown ? "yes" : "accept-new",
+    HashKnownHosts: "no",
+    UpdateHostKeys: "no",
+    BatchMode: "yes",
+    ConnectTimeout: 20,
+    ServerAliveInterval: 15,
+    LogLevel: "ERROR",
+  };
+  const words = Object.entries(options).map(([name, value]) => `-o ${name}=${value}`);
+  return {
+    ...configEnv({ "protocol.ssh.allow": "always" }),
+    GIT_SSH_COMMAND: ["ssh", "-F", "none", ...words].join(" "),
+    GIT_SSH_VARIANT: "ssh",
+  };
+}
+
+// In the environment, where a token is seen by git's own user alone; arguments are seen by all.
+function configEnv(own: Readonly<Record<string, string>>): Record<string, string> {
+  const pairs = Object.entries({ ...ofAll, ...own });
+  const variables = pairs.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: String(pairs.length), ...Object.fromEntries(variables) };
+}
+
+const known: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [
+    /Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/,
+    "The host shows another key than before. If it was changed on purpose, unfollow and follow the repository again.",
+  ],
+  [
+    /Permission denied \(|not authorized|access rights/i,
+    "The repository's host refused the deploy key: add the public key to the repository there, and check the address.",
+  ],
+  [
+    /could not read Username|Authentication failed|returned error: 40[13]/,
+    "The repository's host refused access. A private repository needs a token with the right to read it, or an SSH address.",
+  ],
+  [
+    /returned error: 404|Repository not found|not found/i,
+    "There is no such repository, or it may not be read with this token.",
+  ],
+  [
+    /returned error: 3\d\d|redirect/i,
+    "The host answers with a redirect, which is not followed: use the address that it leads to.",
+  ],
+  [/certificate|SSL|TLS/, "The certificate of the repository's host is not valid for its name."],
+];
+
+/** What went wrong, as a sentence. */
+function reasonOf({ stderr, timedOut, exitCode }: ExecResult): string {
+  if (timedOut) return "The repository's host did not send everything in time.";
+  const found = known.find(([pattern]) => pattern.test(stderr));
+  if (found !== undefined) return found[1];
+  const line = stderr.split("\n").find((each) => /^(?:fatal|error|remote):/.test(each)) ?? "";
+  const said = line
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .slice(0, 200)
+    .trim();
+  return said === "" ? `git could not fetch it (${exitCode ?? "it was ended"}).` : `git could not fetch it: ${said}`;
+}
+
+/** In the run folder, which is in memory where root has one. */
+export async function makeDeployKey(dir: string, comment: string) {
+  const folder = await mkdtemp(join(runFolder(dir), "key-"));
+  const file = join(folder, "key");
+  try {
+    await runOk({ file: "ssh-keygen", args: ["-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", file] });
+    return { publicKey: (await readFile(`${file}.pub`, "utf8")).trim(), privateKey: await readFile(file, "utf8") };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

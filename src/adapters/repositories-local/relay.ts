@@ -1,0 +1,83 @@
+import { createServer as createHttpServer } from "node:http";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+/** What a relay leads to, and how much it lets in. */
+export interface RelayTarget {
+  /** The address that was looked up and allowed. */
+  readonly address: string;
+  readonly port: number;
+  /** The client asks by HTTP's CONNECT, as curl asks a proxy; whatever host it names, it gets this one. */
+  readonly asProxy: boolean;
+  readonly maxBytes: number;
+}
+
+export interface Relay {
+  /** Where clients connect: the path of a unix socket, or a port of 127.0.0.1. */
+  readonly place: string | number;
+  /** Why the other side could not be reached, or was cut off; null while there is no reason. */
+  problem(): string | null;
+  close(): void;
+}
+
+const connectMs = 20_000;
+const mostConnections = 4;
+
+/** The only way out for a process without a network: a socket whose connections all lead to one address. */
+export async function openRelay(target: RelayTarget, socketPath: string | null): Promise<Relay> {
+  const sockets = new Set<Duplex>();
+  let problem: string | null = null;
+  let bytes = 0;
+  const joinTarget = (client: Duplex, greeting = "") => {
+    const upstream = connect({ host: target.address, port: target.port });
+    // Read before it is piped, so that what is over the limit reaches nobody.
+    upstream.on("data", (part: Buffer) => {
+      bytes += part.length;
+      if (bytes <= target.maxBytes) return;
+      problem = `The repository sends more than ${Math.floor(target.maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
+      for (const socket of sockets) socket.destroy();
+    });
+    upstream.setTimeout(connectMs, () => upstream.destroy(new Error("ETIMEDOUT")));
+    upstream.once("connect", () => {
+      upstream.setTimeout(0);
+      if (greeting !== "") client.write(greeting);
+      client.pipe(upstream).pipe(client);
+    });
+    upstream.on("error", (error: NodeJS.ErrnoException) => (problem ??= reasonOf(error)));
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket
+        .on("error", () => {})
+        .once("close", () => {
+          sockets.delete(socket);
+          other.destroy();
+        });
+    }
+  };
+  const server: Server = target.asProxy
+    ? createHttpServer().on("connect", (_, client) => joinTarget(client, "HTTP/1.1 200 OK\r\n\r\n"))
+    : createServer((client: Socket) => joinTarget(client));
+  server.maxConnections = mostConnections;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    if (socketPath === null) server.listen(0, "127.0.0.1", resolve);
+    else server.listen(socketPath, resolve);
+  });
+  return {
+    place: socketPath ?? (server.address() as { port: number }).port,
+    problem: () => problem,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === "ECONNREFUSED") return "The repository's host refused the connection.";
+  if (code === "ETIMEDOUT" || message === "ETIMEDOUT") return "The repository's host did not answer in time.";
+  return `The connection to the repository's host broke${code === undefined ? "" : ` (${code})`}.`;
+}

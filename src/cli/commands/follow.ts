@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { followProviders } from "../../contract/follow.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { CliError, usageError } from "../failures.ts";
+import { ask, canAsk, confirm, readStdin } from "../prompts.ts";
+import type { Paint } from "../render/paint.ts";
+import { table } from "../render/table.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
+
+type Follow = Answer<"follow.get">;
+type Delivery = Answer<"follow.deliveries">["deliveries"][number];
+
+interface FollowOptions {
+  readonly branch?: string;
+  readonly provider?: string;
+  readonly token?: true;
+  readonly tokenStdin?: true;
+  readonly status?: true;
+  readonly now?: true;
+}
+
+/** `berth follow` and `berth unfollow`: deploys from GitHub, GitLab, Gitea and other git servers. */
+export function addFollow(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "follow [url]",
+    summary: "Deploy what a branch on GitHub, GitLab, Gitea or another git server points at, from now on",
+    examples: [
+      "berth follow git@github.com:acme/shop.git",
+      "berth follow https://gitlab.com/acme/shop.git --branch release --token",
+      "berth follow --status",
+      "berth follow --now",
+    ],
+  })
+    .option("--branch <name>", "the branch; main if left out")
+    .option("--provider <kind>", `one of ${followProviders.join(", ")}; found by the host's name if left out`)
+    .option("--token", "ask for an access token: reads a private repository over HTTPS, sets commit statuses")
+    .option("--token-stdin", "read that token from stdin")
+    .option("--status", "show what is followed and the newest deliveries")
+    .option("--now", "fetch the branch now, and try again a commit that did not go live")
+    .action(async (url: string | undefined, options: FollowOptions) => {
+      const slug = await currentProject(ctx);
+      if (url !== undefined) return start(ctx, { slug, url }, options);
+      if (options.now === true) return fetchNow(ctx, slug);
+      return showStatus(ctx, slug);
+    });
+  addUnfollow(program, ctx);
+}
+
+async function start(ctx: CliContext, { slug, url }: { slug: string; url: string }, options: FollowOptions) {
+  const provider = followProviders.find((each) => each === options.provider);
+  if (options.provider !== undefined && provider === undefined)
+    throw usageError(`--provider: "${options.provider}" is not one of ${followProviders.join(", ")}.`);
+  const token = await readToken(ctx, options);
+  const { branch = "main" } = options;
+  const body = { url, branch, ...(provider && { provider }), ...(token === undefined ? {} : { token }) };
+  const made = await (await ctx.client()).call("follow.set", { params: { slug }, body });
+  ctx.output.result(made, (paint) => describeStart(paint, slug, made));
+}
+
+async function readToken(ctx: CliContext, { token, tokenStdin }: FollowOptions): Promise<string | undefined> {
+  if (tokenStdin === true) return (await readStdin(ctx.environment)).trim();
+  if (token !== true) return undefined;
+  if (!canAsk(ctx)) throw usageError("Which token?", "Give it on stdin: --token-stdin < token.txt");
+  return ask(ctx, "Access token: ", true);
+}
+
+function describeStart(paint: Paint, slug: string, made: Answer<"follow.set">): string {
+  const lines = [`${slug} follows the branch ${made.branch} of ${made.url}.`];
+  if (made.public_key !== null)
+    lines.push(
+      "",
+      "Add this deploy key to the repository there; reading is enough:",
+      `  ${paint.bold(made.public_key)}`,
+    );
+  if (made.secret !== null)
+    lines.push(
+      "",
+      "Add a webhook for pushes there (content type application/json), so that a push is deployed at once:",
+      `  URL     ${made.hook_url}`,
+      `  secret  ${paint.bold(made.secret)}  (shown this once)`,
+    );
+  lines.push("", "`berth follow --now` fetches the branch now; `berth follow --status` shows what became of it.");
+  return lines.join("\n");
+}
+
+async function showStatus(ctx: CliContext, slug: string): Promise<void> {
+  const client = await ctx.client();
+  const params = { slug };
+  const follow = await client.call("follow.get", { params });
+  const { deliveries } = await client.call("follow.deliveries", { params });
+  ctx.output.result({ ...follow, deliveries }, (paint) =>
+    [describe(paint, follow), deliveryTable(paint, deliveries.slice(0, 15))].join("\n\n"),
+  );
+}
+
+function describe(paint: Paint, follow: Follow): string {
+  const { commit, fetched_at, problem } = follow;
+  const rows: (readonly [name: string, value: string | null])[] = [
+    ["Repository", `${follow.url}, branch ${follow.branch} (${follow.provider})`],
+    ["Fetched", commit === null ? "not yet" : `${commit.slice(0, 8)}, ${relativeTime(fetched_at ?? "")}`],
+    ["Problem", problem && paint.red(oneLine(problem, 300))],
+    ["Statuses", follow.status_problem && paint.red(oneLine(follow.status_problem, 300))],
+    ["Deploy key", follow.public_key],
+    ["Host key", follow.host_key],
+    ["Webhook", follow.hook_url],
+  ];
+  return rows.flatMap(([name, value]) => (value === null ? [] : [`${paint.dim(name.padEnd(12))}${value}`])).join("\n");
+}
+
+function deliveryTable(paint: Paint, deliveries: readonly Delivery[]): string {
+  const rows = deliveries.map((each) => [
+    relativeTime(each.received_at),
+    oneLine(each.event, 20),
+    each.commit?.slice(0, 8) ?? "-",
+    outcomeOf(each),
+  ]);
+  return table(paint, ["RECEIVED", "EVENT", "COMMIT", "OUTCOME"], rows, "There were no deliveries yet.");
+}
+
+function outcomeOf({ status, reason, build }: Delivery): string {
+  if (build === null) return reason === null ? status : `${status}: ${oneLine(reason, 120)}`;
+  const { deployment } = build;
+  return deployment === null
+    ? `build ${build.number} ${build.status}`
+    : `deployment ${deployment.number} ${deployment.status}`;
+}
+
+const waitMs = 120_000;
+
+async function fetchNow(ctx: CliContext, slug: string): Promise<void> {
+  const client = await ctx.client();
+  const asked = await client.call("follow.fetch", { params: { slug } });
+  const ended = await awaitDelivery(client, slug, asked);
+  const problem = ended.status === "waiting" ? (await client.call("follow.get", { params: { slug } })).problem : null;
+  ctx.output.result(ended, () => {
+    if (ended.build !== null)
+      return `Fetched ${ended.commit?.slice(0, 8)}: build ${ended.build.number}. \`berth builds logs ${ended.build.id}\` shows it.`;
+    if (ended.status === "waiting") return problem === null ? "The fetch is under way." : "The fetch is tried again.";
+    return oneLine(ended.reason ?? "", 300);
+  });
+  if (problem !== null) throw new CliError("refused", "not_fetched", { message: oneLine(problem, 300) });
+}
+
+/** Until the fetch ended, or failed once. */
+async function awaitDelivery(client: Client, slug: string, asked: Delivery): Promise<Delivery> {
+  const params = { slug };
+  for (const from = Date.now(); Date.now() - from < waitMs;) {
+    const { deliveries } = await client.call("follow.deliveries", { params });
+    const found = deliveries.find((each) => each.id === asked.id);
+    if (found !== undefined && found.status !== "waiting") return found;
+    if ((await client.call("follow.get", { params })).problem !== null) return asked;
+    await sleep(500);
+  }
+  return asked;
+}
+
+function addUnfollow(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "unfollow",
+    summary: "Stop following a repository; what is live stays",
+    examples: ["berth unfollow", "berth unfollow -p shop --yes"],
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (options: { yes?: boolean }) => {
+      const slug = await currentProject(ctx);
+      const text = `This forgets the deploy key, the token and the webhook's secret of ${slug}. What is live stays.`;
+      await confirm(ctx, text, { name: slug, yes: options.yes });
+      await (await ctx.client()).call("follow.delete", { params: { slug } });
+      ctx.output.note(() => `${slug} follows no repository.`);
+    });
+}

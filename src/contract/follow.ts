@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
+import { buildStates, deploymentStates, statesOf } from "./states.ts";
+import { row } from "./table.ts";
+
+/** The kinds of hosts whose hooks and commit statuses are known. */
+export const followProviders = ["github", "gitlab", "gitea", "other"] as const;
+export type FollowProvider = (typeof followProviders)[number];
+
+const repository = z
+  .string()
+  .max(2048)
+  .transform((text, context) => {
+    const url = repositoryUrl(text);
+    if (url !== null) return url;
+    const message =
+      "use https://host/owner/name.git, ssh://git@host/owner/name.git or git@host:owner/name.git, without a password";
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+
+/** The address of a repository in its one spelling; null for what is none. `git@host:path` is the short form of SSH. */
+export function repositoryUrl(text: string): string | null {
+  const short = /^([\w.-]+)@([\w.-]+):(?!\d+\/)([^/].*)$/.exec(text);
+  const url = URL.parse(short === null ? text : `ssh://${short[1]}@${short[2]}/${short[3]}`);
+  if (url === null || url.password !== "" || url.search !== "" || url.hash !== "") return null;
+  if (!/^[\w.:[\]-]+$/.test(url.host) || !/^\/[\w.~%+@/-]*[\w~-]\/?$/.test(url.pathname)) return null;
+  if (url.protocol === "https:") return url.username === "" ? url.href : null;
+  if (url.protocol !== "ssh:" || !/^[\w.-]*$/.test(url.username)) return null;
+  if (url.username === "") url.username = "git";
+  return url.href;
+}
+
+// git-check-ref-format(1)
+const branch = z
+  .string()
+  .min(1)
+  .max(250)
+  .regex(
+    /^(?![-./])(?!.*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}]+(?<![./])$/u,
+    "is not the name of a branch",
+  );
+
+const follow = z.object({
+  url: z.string(),
+  branch: z.string(),
+  provider: z.enum(followProviders),
+  /** For SSH: the deploy key that the repository's host must know, with the right to read. */
+  public_key: z.string().nullable(),
+  /** For SSH: the fingerprint of the host's key, from the first fetch on. */
+  host_key: z.string().nullable(),
+  has_token: z.boolean(),
+  /** Where the repository's webhook sends pushes. */
+  hook_url: z.string(),
+  /** The newest commit that was fetched; null before the first fetch. */
+  commit: z.string().nullable(),
+  fetched_at: timestamp.nullable(),
+  /** Why the last fetch failed; null when it did not. */
+  problem: z.string().nullable(),
+  /** Why the last commit status could not be set; null when it could, or none was set. */
+  status_problem: z.string().nullable(),
+  /** When the branch is looked at again without a delivery. */
+  next_fetch_at: timestamp,
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+const delivery = z.object({
+  id,
+  /** `poll`: the platform looked by itself and found a new commit. */
+  source: z.enum(["hook", "manual", "poll"]),
+  event: z.string(),
+  /** `deployed`: a build was queued, which `build` shows. */
+  status: z.enum(["waiting", "deployed", "ignored"]),
+  /** Why it was ignored, or what it waits for. */
+  reason: z.string().nullable(),
+  commit: z.string().nullable(),
+  build: z
+    .object({
+      id,
+      number: z.number().int(),
+      status: z.enum(statesOf(buildStates)),
+      deployment: z.object({ number: z.number().int(), status: z.enum(statesOf(deploymentStates)) }).nullable(),
+    })
+    .nullable(),
+  received_at: timestamp,
+  finished_at: timestamp.nullable(),
+});
+
+const ofProject = { names: "project", living: true, params: slugParam } as const;
+
+export const rows = [
+  row({
+    ...ofProject,
+    name: "follow.set",
+    method: "PUT",
+    path: "/v1/projects/:slug/follow",
+    access: "owner",
+    scope: "projects:write",
+    further_scopes: ["deployments:write"],
+    approval: true,
+    body: z.strictObject({
+      url: repository,
+      branch: branch.default("main"),
+      /** Left out: found by the host's name. */
+      provider: z.enum(followProviders).optional(),
+      /** Reads a private repository over HTTPS and sets commit statuses; null removes it, left out it stays. */
+      token: z
+        .string()
+        .regex(/^[\x21-\x7e]{1,1024}$/, "must be a token without spaces")
+        .nullable()
+        .optional(),
+    }),
+    result: follow.extend({
+      /** Signs the deliveries of the webhook; shown this once, null when it was made before. */
+      secret: z.string().nullable(),
+    }),
+    secret: "secret",
+    success: [200],
+    errors: ["forbidden", "conflict"],
+    activity: "follow.set",
+    summary:
+      "Deploy what a branch of a repository on GitHub, GitLab, Gitea or another git server points at, from now on",
+  }),
+  row({
+    ...ofProject,
+    name: "follow.get",
+    method: "GET",
+    path: "/v1/projects/:slug/follow",
+    access: "member",
+    scope: "projects:read",
+    result: follow,
+    success: [200],
+    summary: "Show which branch the project follows, its deploy key and how the last fetch went",
+  }),
+  row({
+    ...ofProject,
+    name: "follow.delete",
+    method: "DELETE",
+    path: "/v1/projects/:slug/follow",
+    access: "owner",
+    scope: "projects:write",
+    approval: true,
+    success: [204],
+    activity: "follow.deleted",
+    summary: "Stop following; deploy key, token, secret and deliveries are deleted, what is live stays",
+  }),
+  row({
+    ...ofProject,
+    name: "follow.fetch",
+    method: "POST",
+    path: "/v1/projects/:slug/follow/fetch",
+    access: "member",
+    scope: "deployments:write",
+    result: delivery,
+    success: [201],
+    errors: ["rate_limited"],
+    activity: "follow.fetched",
+    summary: "Fetch the branch now and deploy it, also when its newest commit was tried before and is not live",
+  }),
+  row({
+    ...ofProject,
+    name: "follow.deliveries",
+    method: "GET",
+    path: "/v1/projects/:slug/follow/deliveries",
+    access: "member",
+    scope: "deployments:read",
+    query: z.object({ cursor: idCursor }),
+    result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
+    success: [200],
+    summary: "List what asked for a fetch in the last 14 days and what became of it, newest first, 50 at a time",
+  }),
+] as const;

@@ -1,0 +1,36 @@
+import { newId } from "../../kit/ids.ts";
+import type { Quarantine, TreeLimits } from "../../ports/repositories.ts";
+import type { HandlerPlatform } from "../context.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import { addToLog } from "./follow-build.ts";
+
+/** Checks a commit that came without a push like a pushed one and keeps it; draws the id of its build. Ends the quarantine in every case. */
+export async function keepSource(
+  { repositories, logStore }: Pick<HandlerPlatform["ports"], "repositories" | "logStore">,
+  { project_id }: ProjectKey,
+  { commit, quarantine, pin, limits }: QuarantinedSource,
+): Promise<KeptSource> {
+  const id = newId("bld");
+  try {
+    const inspection = await repositories.inspect(project_id, commit, quarantine, limits);
+    if (inspection.outcome === "refused") return inspection;
+    await repositories.pin(project_id, pin, commit, quarantine);
+    const notes = (inspection.notes ?? []).map((note) => `       ${note}`);
+    await addToLog(logStore, id, notes, () => {});
+    return { outcome: "kept", id, message: inspection.message };
+  } finally {
+    await repositories.discard(project_id, quarantine);
+  }
+}
+
+/** A commit in a quarantine, and the name under which it is kept. */
+interface QuarantinedSource {
+  readonly commit: string;
+  readonly quarantine: Quarantine;
+  readonly pin: string;
+  readonly limits: TreeLimits;
+}
+
+type KeptSource =
+  | { readonly outcome: "kept"; readonly id: string; readonly message: string }
+  | { readonly outcome: "refused"; readonly summary: string; readonly hint: string };

@@ -1,0 +1,68 @@
+import { newId } from "../../kit/ids.ts";
+import type { Vault } from "../../store/vault.ts";
+import type { HandlerPlatform } from "../context.ts";
+import * as queries from "./queries.ts";
+import { readHook, type HookRequest } from "./rules.ts";
+
+export {
+  deleteOldFollowDeliveries,
+  endDeliveries,
+  endFetch,
+  insertDelivery,
+  markNotShown,
+  markShown,
+  nextFetchMs,
+  queueCommitStatus,
+  takeFollow,
+  takeStatus,
+  trimDeliveries,
+  waitingDeliveries,
+  type DueStatus,
+  type TakenFollow,
+} from "./queries.ts";
+export { retryAfterMs, showsStatuses, statusRequest } from "./rules.ts";
+
+const names = { key: "follow_key", token: "follow_token", secret: "follow_secret" } as const;
+
+/** A secret of a follow for its row. */
+export function sealFollow(vault: Vault, id: string, part: keyof typeof names, text: string): Buffer {
+  return vault.seal(id, names[part], text);
+}
+
+export function openFollow(vault: Vault, id: string, part: keyof typeof names, sealed: Buffer | null): string | null {
+  return sealed === null ? null : vault.open(id, names[part], sealed);
+}
+
+export type HookAnswer =
+  | { readonly outcome: "unknown" }
+  | {
+      readonly outcome: "refused" | "waiting" | "ignored";
+      readonly delivery_id: string;
+      readonly reason: string | null;
+    };
+
+/** Takes a delivery of the hook of this id: keeps a row of it, and asks for a fetch when it tells of the followed branch. */
+export async function receiveHook(
+  { db, vault, wakeups }: Pick<HandlerPlatform, "db" | "vault" | "wakeups">,
+  id: string,
+  request: HookRequest,
+): Promise<HookAnswer> {
+  const follow = await queries.selectHook(db, id);
+  if (follow === undefined) return { outcome: "unknown" };
+  const read = readHook(openFollow(vault, id, "secret", follow.sealed_secret) ?? "", follow.branch, request);
+  const { event, commit } = read;
+  const delivery_id = newId("fdl");
+  const of = { id: delivery_id, org_id: follow.org_id, follow_id: id, source: "hook", event, commit } as const;
+  if (read.outcome === "ignored") {
+    const { reason, signed } = read;
+    await queries.insertDelivery(db, { ...of, status: "ignored", reason, signed });
+    await queries.trimDeliveries(db, id);
+    return { outcome: signed ? "ignored" : "refused", delivery_id, reason };
+  }
+  await db.transaction().execute(async (tx) => {
+    await queries.insertDelivery(tx, { ...of, status: "waiting", signed: true });
+    await queries.requestFetch(tx, id);
+    await wakeups.send(tx, "follow", id);
+  });
+  return { outcome: "waiting", delivery_id, reason: null };
+}

@@ -1,0 +1,128 @@
+import { limits } from "../../contract/limits.ts";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import { pageOf } from "../../kit/page.ts";
+import { newWebhookSecret } from "../../kit/standard-webhooks.ts";
+import type { Context, HandlerPlatform, Handlers } from "../context.ts";
+import { sealFollow } from "./follow.ts";
+import * as queries from "./queries.ts";
+import { fingerprintOf, providerOf } from "./rules.ts";
+
+const mostManualPerMinute = 10;
+
+export const follow: Handlers<"follow"> = {
+  async set(ctx, { body }) {
+    const { platform, project, tx } = ctx;
+    if (!platform.admitsCode({ slug: ctx.caller.org_slug }))
+      return ctx.fail("forbidden", {
+        error: "This machine cannot isolate applications, so it runs the code of its first organization only.",
+        hint: "The platform's operator can change that.",
+      });
+    const { url, branch, token } = body;
+    const provider = body.provider ?? providerOf(url);
+    const known = await queries.selectFollow(tx, project.key);
+    // Another repository has another key and secret: neither may open the one before.
+    if (known !== undefined && known.url !== url)
+      return ctx.fail("conflict", {
+        error: `The project follows ${known.url} already.`,
+        hint: "Stop that first: berth unfollow",
+      });
+    const secret = known === undefined ? newWebhookSecret() : null;
+    const { id } = known ?? (await insertFollow(ctx, { url, branch, provider, secret: secret ?? "" }));
+    const sealed = token === undefined ? {} : { sealed_token: token && sealFollow(platform.vault, id, "token", token) };
+    const row = await queries.updateFollow(tx, id, {
+      branch,
+      provider,
+      ...(sealed as { sealed_token?: Buffer | null }),
+    });
+    await platform.wakeups.send(tx, "follow", id);
+    ctx.note({ target: url, detail: { branch, provider } });
+    return { ...present(platform, row), secret };
+  },
+
+  async get(ctx) {
+    return present(ctx.platform, await followOf(ctx));
+  },
+
+  async delete(ctx) {
+    const gone = await queries.deleteFollow(ctx.tx, ctx.project.key);
+    if (gone === undefined) return ctx.fail("not_found", nothingFollowed);
+    ctx.note({ target: gone.url, detail: { branch: gone.branch } });
+    return undefined;
+  },
+
+  async fetch(ctx) {
+    const { id, org_id, url, branch } = await followOf(ctx);
+    if ((await queries.countManual(ctx.tx, id)) >= mostManualPerMinute)
+      return ctx.fail("rate_limited", {
+        error: `The branch was fetched by hand ${mostManualPerMinute} times in the last minute.`,
+        retryAfterSeconds: 60,
+      });
+    const delivery = { id: newId("fdl"), org_id, follow_id: id, source: "manual", event: "fetch" } as const;
+    await queries.insertDelivery(ctx.tx, { ...delivery, status: "waiting", signed: true });
+    await queries.requestFetch(ctx.tx, id);
+    await ctx.platform.wakeups.send(ctx.tx, "follow", id);
+    ctx.note({ target: url, detail: { branch } });
+    return presentDelivery(await queries.selectDelivery(ctx.tx, id, delivery.id));
+  },
+
+  async deliveries(ctx, { query }) {
+    const { id } = await followOf(ctx);
+    const rows = await queries.listDeliveries(ctx.tx, id, query.cursor);
+    const { shown, next_cursor } = pageOf(rows, limits.follow_deliveries_listed, (row) => row.id);
+    return { deliveries: shown.map(presentDelivery), next_cursor };
+  },
+};
+
+const nothingFollowed = {
+  error: "The project follows no repository.",
+  hint: "Follow one: berth follow <url>",
+};
+
+type FollowContext = Context<"follow.get"> | Context<"follow.fetch"> | Context<"follow.deliveries">;
+
+async function followOf({ tx, project, fail }: FollowContext): Promise<queries.FollowRow> {
+  return (await queries.selectFollow(tx, project.key)) ?? fail("not_found", nothingFollowed);
+}
+
+interface Followed extends Pick<queries.NewFollow, "url" | "branch" | "provider"> {
+  readonly secret: string;
+}
+
+async function insertFollow({ platform, project, tx }: Context<"follow.set">, { secret, ...followed }: Followed) {
+  const id = newId("fol");
+  const isSsh = followed.url.startsWith("ssh:");
+  const key = isSsh ? await platform.ports.repositories.makeDeployKey(`berth-${project.slug}`) : null;
+  return queries.insertFollow(tx, {
+    ...{ id, ...project.key, ...followed },
+    public_key: key?.publicKey ?? null,
+    sealed_key: key && sealFollow(platform.vault, id, "key", key.privateKey),
+    sealed_secret: sealFollow(platform.vault, id, "secret", secret),
+  });
+}
+
+function present(platform: HandlerPlatform, row: queries.FollowRow): Result<"follow.get"> {
+  const { host_keys, sealed_token, ...shown } = row;
+  return {
+    ...shown,
+    provider: row.provider as Result<"follow.get">["provider"],
+    host_key: fingerprintOf(host_keys),
+    has_token: sealed_token !== null,
+    hook_url: `${platform.addresses.controlUrl}/hooks/${row.id}`,
+  };
+}
+
+type Delivery = Result<"follow.fetch">;
+
+function presentDelivery(row: queries.DeliveryRow): Delivery {
+  const { build_id, build_number, build_status, deployment_number, deployment_status, ...delivery } = row;
+  const deployment =
+    deployment_number === null || deployment_status === null
+      ? null
+      : { number: deployment_number, status: deployment_status };
+  const build =
+    build_id === null || build_number === null || build_status === null
+      ? null
+      : { id: build_id, number: build_number, status: build_status, deployment };
+  return { ...delivery, build } as Delivery;
+}

@@ -1,0 +1,325 @@
+import { sql, type Selectable } from "kysely";
+import { limits } from "../../contract/limits.ts";
+import type { FollowProvider } from "../../contract/follow.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import type { ProjectFollowTable } from "../../store/tables.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+
+export type FollowRow = Selectable<ProjectFollowTable>;
+
+export async function selectFollow(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<FollowRow | undefined> {
+  const query = db.selectFrom("project_follow").selectAll().where("org_id", "=", org_id);
+  return query.where("project_id", "=", project_id).executeTakeFirst();
+}
+
+export interface NewFollow extends ProjectKey {
+  readonly id: string;
+  readonly url: string;
+  readonly branch: string;
+  readonly provider: FollowProvider;
+  readonly public_key: string | null;
+  readonly sealed_key: Buffer | null;
+  readonly sealed_secret: Buffer;
+}
+
+export async function insertFollow(tx: Tx, follow: NewFollow): Promise<FollowRow> {
+  return tx.insertInto("project_follow").values(follow).returningAll().executeTakeFirstOrThrow();
+}
+
+interface FollowChange {
+  readonly branch: string;
+  readonly provider: FollowProvider;
+  readonly sealed_token?: Buffer | null;
+}
+
+/** Another branch is fetched at once, whatever was fetched before. */
+export async function updateFollow(tx: Tx, id: string, change: FollowChange): Promise<FollowRow> {
+  const isSame = sql<boolean>`branch = ${change.branch}`;
+  return tx
+    .updateTable("project_follow")
+    .set({
+      ...change,
+      commit: sql`case when ${isSame} then commit end`,
+      problem: null,
+      failures: 0,
+      next_fetch_at: sql`now()`,
+      updated_at: sql`now()`,
+    })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** The address that was followed; undefined when there was none. */
+export async function deleteFollow(tx: Tx, { org_id, project_id }: ProjectKey) {
+  const query = tx.deleteFrom("project_follow").where("org_id", "=", org_id).where("project_id", "=", project_id);
+  return query.returning(["id", "url", "branch"]).executeTakeFirst();
+}
+
+/** What a delivery is checked against; of a living project of an organization that is not suspended. */
+export async function selectHook(db: Db, id: string) {
+  return db
+    .selectFrom("project_follow")
+    .innerJoin("project", "project.id", "project_follow.project_id")
+    .innerJoin("organization", "organization.id", "project_follow.org_id")
+    .select(["project_follow.id", "project_follow.org_id", "project_follow.branch", "project_follow.sealed_secret"])
+    .where("project_follow.id", "=", id)
+    .where("project.deleted_at", "is", null)
+    .where("organization.suspended_at", "is", null)
+    .executeTakeFirst();
+}
+
+export interface NewDelivery {
+  readonly id: string;
+  readonly org_id: string;
+  readonly follow_id: string;
+  readonly source: "hook" | "manual" | "poll";
+  readonly event: string;
+  readonly status: "waiting" | "ignored";
+  readonly reason?: string | null;
+  readonly commit?: string | null;
+  readonly signed: boolean;
+}
+
+export async function insertDelivery(tx: Tx | Db, delivery: NewDelivery): Promise<void> {
+  const finished = delivery.status === "waiting" ? {} : { finished_at: sql<string>`now()` };
+  await tx
+    .insertInto("follow_delivery")
+    .values({ ...delivery, ...finished })
+    .execute();
+}
+
+const mostForged = 50;
+const mostKept = 1000;
+
+/** Keeps the newest deliveries, and few of those that anybody can send. */
+export async function trimDeliveries(db: Db | Tx, followId: string): Promise<void> {
+  await sql`delete from follow_delivery where id in (
+    select id from (select id, signed, row_number() over (partition by signed order by id desc) as place
+      from follow_delivery where follow_id = ${followId} and status <> 'waiting') d
+    where place > case when signed then ${sql.lit(mostKept)} else ${sql.lit(mostForged)} end)`.execute(db);
+}
+
+/** Asks for a fetch as soon as possible. */
+export async function requestFetch(tx: Tx | Db, id: string): Promise<void> {
+  await tx
+    .updateTable("project_follow")
+    .set({ next_fetch_at: sql`now()` })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** How many fetches were asked for by hand in the last minute. */
+export async function countManual(tx: Tx, followId: string): Promise<number> {
+  const query = tx.selectFrom("follow_delivery").select((of) => of.fn.countAll<number>().as("count"));
+  const recent = query
+    .where("follow_id", "=", followId)
+    .where("source", "=", "manual")
+    .where("received_at", ">", sql<string>`now() - interval '1 minute'`);
+  return Number((await recent.executeTakeFirstOrThrow()).count);
+}
+
+/** Newest first, with what became of each, one more than a page shows. */
+export async function listDeliveries(db: Db | Tx, followId: string, cursor: string | undefined) {
+  let query = db
+    .selectFrom("follow_delivery as d")
+    .leftJoin("build as b", "b.id", "d.build_id")
+    .leftJoin("deployment as p", (on) => on.onRef("p.build_id", "=", "b.id").on("p.trigger", "=", "follow"))
+    .select(["d.id", "d.source", "d.event", "d.status", "d.reason", "d.commit", "d.received_at", "d.finished_at"])
+    .select(["b.id as build_id", "b.number as build_number", "b.status as build_status"])
+    .select(["p.number as deployment_number", "p.status as deployment_status"])
+    .where("d.follow_id", "=", followId);
+  if (cursor !== undefined) query = query.where("d.id", "<", cursor);
+  return query
+    .orderBy("d.id", "desc")
+    .limit(limits.follow_deliveries_listed + 1)
+    .execute();
+}
+
+export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number];
+
+export async function selectDelivery(db: Db | Tx, followId: string, id: string): Promise<DeliveryRow> {
+  const rows = await listDeliveries(db, followId, undefined);
+  const found = rows.find((row) => row.id === id);
+  if (found === undefined) throw new Error("the delivery is gone");
+  return found;
+}
+
+/** A follow whose branch is due, with its project. */
+export interface TakenFollow extends FollowRow {
+  /** The database's time when it was taken. */
+  readonly began_at: string;
+  readonly slug: string;
+  readonly deploy_branch: string | null;
+  readonly root: string | null;
+  readonly watch: string[] | null;
+}
+
+/**
+ * Takes the follow that is due for longest. While a build or a deployment of its project is under way the branch is not fetched: what was
+ * pushed meanwhile is one fetch then, and each build begins where the one before it has left the branch.
+ */
+export async function takeFollow(db: Db, owner: string, underWay: readonly string[]): Promise<TakenFollow | undefined> {
+  const taken = await sql<TakenFollow>`
+    update project_follow f set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
+    from project p
+    where p.id = f.project_id and f.id = (
+      select q.id from project_follow q
+        join project p on p.id = q.project_id join organization o on o.id = q.org_id
+      where q.next_fetch_at <= now() and p.deleted_at is null and o.suspended_at is null
+        and (q.lease_until is null or q.lease_until <= now()) and ${isNoneOf(underWay, "q.id")}
+        and not exists (select 1 from build b where b.project_id = q.project_id and b.status in ('queued', 'running'))
+        and not exists (select 1 from deployment d where d.project_id = q.project_id and d.status in ('pending', 'starting'))
+      order by q.next_fetch_at, q.id for update of q skip locked limit 1)
+    returning f.*, now() as began_at, p.slug, p.deploy_branch, p.root, p.watch`.execute(db);
+  return taken.rows[0];
+}
+
+/** The deliveries that a fetch which begins now answers, the newest first. */
+export async function waitingDeliveries(db: Db, followId: string) {
+  return db
+    .selectFrom("follow_delivery")
+    .select(["id", "source", "commit"])
+    .where("follow_id", "=", followId)
+    .where("status", "=", "waiting")
+    .orderBy("id", "desc")
+    .execute();
+}
+
+export interface FetchEnd {
+  readonly commit?: string;
+  readonly host_keys?: string | null;
+  readonly problem: string | null;
+  /** When the branch is looked at next, unless something asked for it since the fetch began. */
+  readonly againMs: number;
+}
+
+/** Ends a fetch if the lease still holds; false when it doesn't. */
+export async function endFetch(
+  tx: Tx,
+  { began_at }: Pick<TakenFollow, "began_at">,
+  lease: Lease,
+  { commit, host_keys, problem, againMs }: FetchEnd,
+): Promise<boolean> {
+  const next = sql<string>`now() + make_interval(secs => ${againMs / 1000})`;
+  const done = await tx
+    .updateTable("project_follow")
+    .set({
+      ...(commit === undefined ? {} : { commit, fetched_at: sql`now()` }),
+      ...(host_keys === undefined ? {} : { host_keys }),
+      problem,
+      failures: problem === null ? 0 : sql`failures + 1`,
+      next_fetch_at: sql<string>`case when next_fetch_at > ${began_at}::timestamptz then next_fetch_at else ${next} end`,
+      lease_until: null,
+      lease_owner: null,
+    })
+    .where(holds(lease))
+    .executeTakeFirst();
+  return done.numUpdatedRows === 1n;
+}
+
+export interface DeliveryEnd {
+  readonly status: "deployed" | "ignored";
+  readonly reason: string | null;
+  readonly commit: string;
+  readonly build_id: string | null;
+}
+
+export async function endDeliveries(tx: Tx, ids: readonly string[], end: DeliveryEnd): Promise<void> {
+  await tx
+    .updateTable("follow_delivery")
+    .set({ ...end, finished_at: sql`now()` })
+    .where("id", "in", ids.length === 0 ? [""] : ids)
+    .execute();
+}
+
+/** How long until the next follow is due, in milliseconds; undefined when none is followed. */
+export async function nextFetchMs(db: Db): Promise<number | undefined> {
+  const row = await db
+    .selectFrom("project_follow")
+    .innerJoin("project", "project.id", "project_follow.project_id")
+    .select(sql<number | null>`extract(epoch from min(next_fetch_at) - now()) * 1000`.as("wait"))
+    .where("project.deleted_at", "is", null)
+    .executeTakeFirst();
+  const wait = row?.wait ?? null;
+  return wait === null ? undefined : Math.max(0, Number(wait));
+}
+
+/** Deletes one batch of what is older than 14 days. */
+export async function deleteOldFollowDeliveries(db: Db): Promise<void> {
+  await sql`delete from follow_delivery where id in (
+    select id from follow_delivery where received_at < now() - interval '14 days' order by received_at limit 500)`.execute(
+    db,
+  );
+}
+
+/** Has the repository's host shown what becomes of a build. */
+export async function queueCommitStatus(tx: Tx, status: { build_id: string; follow_id: string }): Promise<void> {
+  await tx.insertInto("commit_status").values(status).execute();
+}
+
+export interface DueStatus {
+  readonly build_id: string;
+  readonly follow_id: string;
+  readonly failures: number;
+  readonly state: "pending" | "success" | "failure";
+  readonly number: number;
+  readonly commit: string;
+  readonly deployment: number | null;
+  readonly slug: string;
+  readonly url: string;
+  readonly provider: FollowProvider;
+  readonly sealed_token: Buffer;
+}
+
+const stateOfBuild = sql`case
+  when b.status in ('queued', 'running') then 'pending'
+  when b.status = 'succeeded' and coalesce(d.status, 'pending') in ('pending', 'starting') then 'pending'
+  when b.status = 'succeeded' and d.status in ('active', 'retired') then 'success'
+  else 'failure' end`;
+
+/** Takes a build whose state is not yet shown, for `holdSeconds`; undefined when there is none. */
+export async function takeStatus(db: Db, holdSeconds: number): Promise<DueStatus | undefined> {
+  const { rows } = await sql<DueStatus>`
+    update commit_status s set next_attempt_at = now() + make_interval(secs => ${holdSeconds})
+    from build b
+      join project p on p.id = b.project_id
+      left join deployment d on d.build_id = b.id and d.trigger = 'follow',
+      project_follow f
+    where b.id = s.build_id and f.id = s.follow_id and s.build_id = (
+      select q.build_id from commit_status q
+        join project_follow f on f.id = q.follow_id and f.sealed_token is not null
+        join build b on b.id = q.build_id
+        left join deployment d on d.build_id = b.id and d.trigger = 'follow'
+      where q.next_attempt_at <= now() and q.shown is distinct from ${stateOfBuild}
+      order by q.next_attempt_at for update of q skip locked limit 1)
+    returning s.build_id, s.follow_id, s.failures, ${stateOfBuild} as state, b.number, b.commit, d.number as deployment, p.slug,
+      f.url, f.provider, f.sealed_token`.execute(db);
+  return rows[0];
+}
+
+/** A state that is final needs no further look. */
+export async function markShown(tx: Tx, { build_id, follow_id, state }: DueStatus): Promise<void> {
+  if (state === "pending")
+    await tx
+      .updateTable("commit_status")
+      .set({ shown: state, failures: 0, next_attempt_at: sql`now()` })
+      .where("build_id", "=", build_id)
+      .execute();
+  else await tx.deleteFrom("commit_status").where("build_id", "=", build_id).execute();
+  await tx.updateTable("project_follow").set({ status_problem: null }).where("id", "=", follow_id).execute();
+}
+
+/** Null: it is not tried again. */
+export async function markNotShown(tx: Tx, status: DueStatus, problem: string, againMs: number | null): Promise<void> {
+  const { build_id, follow_id } = status;
+  if (againMs === null) await tx.deleteFrom("commit_status").where("build_id", "=", build_id).execute();
+  else
+    await tx
+      .updateTable("commit_status")
+      .set({ failures: sql`failures + 1`, next_attempt_at: sql`now() + make_interval(secs => ${againMs / 1000})` })
+      .where("build_id", "=", build_id)
+      .execute();
+  await tx.updateTable("project_follow").set({ status_problem: problem }).where("id", "=", follow_id).execute();
+}

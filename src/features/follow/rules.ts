@@ -1,0 +1,159 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { FollowProvider } from "../../contract/follow.ts";
+import { webhookHeaders } from "../../kit/standard-webhooks.ts";
+
+/** A delivery as it came, unread. */
+export interface HookRequest {
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** What a delivery means: a fetch, or nothing and why. `signed` is false for what anybody could have sent. */
+export type HookReading = { readonly event: string; readonly commit: string | null } & (
+  | { readonly outcome: "fetch" }
+  | { readonly outcome: "ignored"; readonly signed: boolean; readonly reason: string }
+);
+
+/** Reads a delivery of GitHub, GitLab or Gitea (and what signs like them). Nothing of it is believed but that the branch may have moved. */
+export function readHook(secret: string, branch: string, request: HookRequest): HookReading {
+  const event = eventOf(request);
+  if (!isSigned(secret, request)) {
+    const reason = "Its signature is missing or wrong: the webhook must have the secret that `berth follow` showed.";
+    return { event, commit: null, outcome: "ignored", signed: false, reason };
+  }
+  const ignored = (reason: string) => ({ event, commit: null, outcome: "ignored", signed: true, reason }) as const;
+  if (!/^push(?: hook)?$/i.test(event)) return ignored(`It tells of "${event}", not of a push.`);
+  const payload = payloadOf(request.body);
+  if (payload === undefined)
+    return ignored("Its body is not JSON: set the content type of the webhook to application/json.");
+  const { ref, after } = payload;
+  if (ref !== `refs/heads/${branch}`)
+    return ignored(`It tells of ${printable(ref) || "another ref"}, and the project follows ${branch}.`);
+  const commit = typeof after === "string" && /^[0-9a-f]{40}$/.test(after) ? after : null;
+  if (commit !== null && /^0+$/.test(commit)) return ignored("The branch was deleted: what is live stays.");
+  return { event, commit, outcome: "fetch" };
+}
+
+function header({ headers }: HookRequest, name: string): string {
+  const value = headers[name];
+  return typeof value === "string" ? value : "";
+}
+
+function eventOf(request: HookRequest): string {
+  const names = ["x-github-event", "x-gitea-event", "x-gitlab-event"];
+  const event = names.map((name) => header(request, name)).find((each) => each !== "") ?? "";
+  return printable(event).slice(0, 60) || "unknown";
+}
+
+/**
+ * Whether one of the known signatures is right: GitHub's and Gitea's HMAC of the body, GitLab's token, or its signing token in the form of
+ * Standard Webhooks. GitLab's token proves the sender alone; the body is not believed anyway.
+ */
+function isSigned(secret: string, request: HookRequest): boolean {
+  const hmac = createHmac("sha256", secret).update(request.body).digest("hex");
+  if (isSame(header(request, "x-hub-signature-256"), `sha256=${hmac}`)) return true;
+  if (isSame(header(request, "x-gitea-signature"), hmac)) return true;
+  if (isSame(header(request, "x-gitlab-token"), secret)) return true;
+  const id = header(request, "webhook-id");
+  const timestamp = Number(header(request, "webhook-timestamp"));
+  const wanted =
+    webhookHeaders(secret, { id, timestamp, body: request.body.toString("utf8") })["webhook-signature"] ?? "";
+  return header(request, "webhook-signature")
+    .split(" ")
+    .some((each) => isSame(each, wanted));
+}
+
+// Digests are of one length, whatever is compared.
+function isSame(given: string, wanted: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
+}
+
+function payloadOf(body: Buffer): { readonly ref?: unknown; readonly after?: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function printable(text: unknown): string {
+  if (typeof text !== "string") return "";
+  return text
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, 200);
+}
+
+/** The kind of a repository's host, by the names that everybody knows. */
+export function providerOf(url: string): FollowProvider {
+  const { hostname } = new URL(url);
+  if (hostname === "github.com" || hostname === "ssh.github.com") return "github";
+  if (/(?:^|\.)gitlab\./.test(hostname)) return "gitlab";
+  if (/^(?:codeberg\.org|.*\bgitea\b.*|.*\bforgejo\b.*)$/.test(hostname)) return "gitea";
+  return "other";
+}
+
+const minuteMs = 60_000;
+
+/** How long after so many failed fetches in a row the next one is made. */
+export function retryAfterMs(failures: number, pollMs: number): number {
+  return Math.min(15_000 * 4 ** Math.min(failures - 1, 6), Math.max(pollMs, 5 * minuteMs));
+}
+
+/** The fingerprints of lines of known_hosts(5), as OpenSSH shows them. */
+export function fingerprintOf(hostKeys: string | null): string | null {
+  const key = hostKeys?.split("\n")[0]?.split(" ")[2];
+  if (key === undefined) return null;
+  const digest = createHash("sha256").update(Buffer.from(key, "base64")).digest("base64");
+  return `SHA256:${digest.replace(/=+$/, "")}`;
+}
+
+/** What a host is shown of a build. */
+export interface CommitStatus {
+  readonly url: string;
+  readonly provider: FollowProvider;
+  readonly commit: string;
+  readonly slug: string;
+  readonly state: "pending" | "success" | "failure";
+  readonly description: string;
+  readonly targetUrl: string;
+}
+
+/** Whether commit statuses of this kind of host are known. */
+export function showsStatuses(provider: string): boolean {
+  return provider !== "other";
+}
+
+/** The request that sets a commit's status. */
+export function statusRequest({ provider, ...status }: CommitStatus, token: string) {
+  const { url, commit, slug, state, description, targetUrl: target_url } = status;
+  const { hostname, host, protocol, pathname } = new URL(url);
+  const path = pathname.replace(/^\/+|\/+$|\.git\/?$/g, "");
+  // The port of an SSH address is not the API's.
+  const origin = `https://${protocol === "https:" ? host : hostname}`;
+  const context = `berth/${slug}`;
+  const of = (address: string, authorization: Readonly<Record<string, string>>, body: object) => ({
+    url: address,
+    headers: {
+      ...authorization,
+      ...{ "content-type": "application/json", accept: "application/json", "user-agent": "berth" },
+    },
+    body: JSON.stringify(body),
+  });
+  if (provider === "gitlab") {
+    const address = `${origin}/api/v4/projects/${encodeURIComponent(path)}/statuses/${commit}`;
+    const words = { pending: "running", success: "success", failure: "failed" };
+    return of(address, { "private-token": token }, { state: words[state], name: context, description, target_url });
+  }
+  const isGithub = provider === "github";
+  const api = isGithub
+    ? /(?:^|\.)github\.com$/.test(hostname)
+      ? "https://api.github.com"
+      : `${origin}/api/v3`
+    : `${origin}/api/v1`;
+  const authorization = `${isGithub ? "Bearer" : "token"} ${token}`;
+  return of(`${api}/repos/${path}/statuses/${commit}`, { authorization }, { state, context, description, target_url });
+}

@@ -1,0 +1,151 @@
+import { keepSource, placeOf, requestBuild, watchedButUntouched } from "../../features/builds/builds.ts";
+import { activeOf } from "../../features/deployments/deployments.ts";
+import { requireRoomForBuild } from "../../features/disk/disk.ts";
+import {
+  endDeliveries,
+  endFetch,
+  insertDelivery,
+  openFollow,
+  queueCommitStatus,
+  retryAfterMs,
+  showsStatuses,
+  trimDeliveries,
+  waitingDeliveries,
+  type TakenFollow,
+} from "../../features/follow/follow.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Fetched } from "../../ports/repositories.ts";
+import type { Tx } from "../../store/database.ts";
+import type { Lease } from "../../store/leases.ts";
+import type { Platform } from "../platform.ts";
+
+interface Fetch {
+  readonly platform: Platform;
+  readonly follow: TakenFollow;
+  readonly lease: Lease;
+  readonly signal: AbortSignal;
+  readonly waiting: Awaited<ReturnType<typeof waitingDeliveries>>;
+}
+
+type Queued = Extract<Fetched, { outcome: "fetched" }>;
+
+/** Fetches a followed branch and queues the build of a commit that is new, at most one for all deliveries that wait. */
+export async function fetchBranch(
+  platform: Platform,
+  { follow, lease }: { readonly follow: TakenFollow; readonly lease: Lease },
+  signal: AbortSignal,
+): Promise<void> {
+  const fetch = { platform, follow, lease, signal, waiting: await waitingDeliveries(platform.db, follow.id) };
+  const refused = await roomProblem(fetch);
+  if (refused !== null) return fail(fetch, refused);
+  const fetched = await platform.ports.repositories.fetch(follow.project_id, await remoteOf(fetch), signal);
+  // A stop of the platform says nothing about the repository.
+  if (signal.aborted) return;
+  switch (fetched.outcome) {
+    case "failed":
+      return fail(fetch, fetched.reason);
+    case "unchanged":
+      return ignore(fetch, fetched, `Nothing new: ${fetched.commit.slice(0, 8)} was fetched before.`);
+    case "fetched":
+      return build(fetch, fetched);
+  }
+}
+
+async function remoteOf({ platform, follow, waiting }: Fetch) {
+  const { vault, settings } = platform;
+  const { id, org_id, project_id, url, branch, host_keys, sealed_key, sealed_token } = follow;
+  const live = (await activeOf(platform.db, org_id, project_id))?.commit ?? null;
+  // By hand, a commit that was tried and did not go live is tried again.
+  const isForced = waiting.some(({ source }) => source === "manual");
+  return {
+    ...{ url, branch, hostKeys: host_keys, maxBytes: settings.follow.packBytes },
+    known: isForced ? live : (follow.commit ?? live),
+    token: openFollow(vault, id, "token", sealed_token),
+    privateKey: openFollow(vault, id, "key", sealed_key),
+  };
+}
+
+async function roomProblem({ platform, follow }: Fetch): Promise<string | null> {
+  try {
+    const project = { key: { org_id: follow.org_id, project_id: follow.project_id } };
+    const fail = (code: string, more: { error?: string } = {}): never => {
+      throw new NoRoom(more.error ?? `The platform's disk has no room left (${code}).`);
+    };
+    await requireRoomForBuild({ tx: platform.db, project, platform, fail });
+    return null;
+  } catch (error) {
+    if (error instanceof NoRoom) return error.message;
+    throw error;
+  }
+}
+
+class NoRoom extends Error {}
+
+async function build(fetch: Fetch, fetched: Queued): Promise<void> {
+  const { platform, follow } = fetch;
+  const { org_id, project_id } = follow;
+  const { db, ports, settings } = platform;
+  const { commit, quarantine } = fetched;
+  const place = await placeOf(platform, { org_id, id: project_id, deploy_branch: follow.deploy_branch });
+  const push = { org_id, project_id, quarantine };
+  const parts = { db, repositories: ports.repositories };
+  const untouched = await watchedButUntouched(parts, push, { ...follow, branch: place.branch, commit });
+  if (untouched !== null) {
+    await ports.repositories.discard(project_id, quarantine);
+    return ignore(fetch, fetched, `Nothing to deploy: no change below ${untouched.join(", ")}.`);
+  }
+  const source = { commit, quarantine, pin: "follow", limits: settings.follow.treeLimits };
+  const kept = await keepSource(ports, { org_id, project_id }, source);
+  if (kept.outcome === "refused") return ignore(fetch, fetched, `${kept.summary} ${kept.hint}`);
+  const { id, message } = kept;
+  await conclude(fetch, fetched, async (tx) => {
+    const build = { id, org_id, project_id, origin: "follow", commit, branch: place.branch, message } as const;
+    const requested_by = new URL(follow.url).host;
+    await requestBuild(tx, platform.wakeups, { ...build, old_commit: place.head, requested_by, lease_owner: null });
+    if (follow.sealed_token !== null && showsStatuses(follow.provider))
+      await queueCommitStatus(tx, { build_id: id, follow_id: follow.id });
+    await deployed(tx, fetch, { commit, build_id: id });
+  });
+}
+
+/** The delivery that named the commit has it deployed, else the newest; the others came for the same fetch. */
+async function deployed(tx: Tx, { follow, waiting }: Fetch, what: { commit: string; build_id: string }): Promise<void> {
+  const chosen = waiting.find(({ commit }) => commit === what.commit) ?? waiting[0] ?? (await ownDelivery(tx, follow));
+  const others = waiting.filter(({ id }) => id !== chosen.id).map(({ id }) => id);
+  await endDeliveries(tx, [chosen.id], { ...what, status: "deployed", reason: null });
+  const reason = `The branch was fetched once for several deliveries, and ${chosen.id} has the build.`;
+  await endDeliveries(tx, others, { status: "ignored", reason, commit: what.commit, build_id: null });
+}
+
+async function ownDelivery(tx: Tx, { id: follow_id, org_id }: TakenFollow) {
+  const id = newId("fdl");
+  const row = { id, org_id, follow_id, source: "poll", event: "poll", status: "waiting", signed: true } as const;
+  await insertDelivery(tx, row);
+  return { id };
+}
+
+async function ignore(fetch: Fetch, fetched: Pick<Queued, "commit" | "hostKeys">, reason: string): Promise<void> {
+  const ids = fetch.waiting.map(({ id }) => id);
+  const { commit } = fetched;
+  await conclude(fetch, fetched, (tx) => endDeliveries(tx, ids, { status: "ignored", reason, commit, build_id: null }));
+}
+
+/** One change: what came of the fetch, and that the branch was fetched up to this commit. */
+async function conclude(
+  { platform, follow, lease }: Fetch,
+  { commit, hostKeys }: Pick<Queued, "commit" | "hostKeys">,
+  change: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  const end = { commit, host_keys: hostKeys, problem: null, againMs: platform.settings.follow.pollMs };
+  await platform.db.transaction().execute(async (tx) => {
+    if (!(await endFetch(tx, follow, lease, end))) throw new Error("the lease of the follow was lost");
+    await change(tx);
+    await trimDeliveries(tx, follow.id);
+  });
+}
+
+/** Deliveries go on waiting: the branch is fetched again, later and later. */
+async function fail({ platform, follow, lease }: Fetch, problem: string): Promise<void> {
+  const againMs = retryAfterMs(follow.failures + 1, platform.settings.follow.pollMs);
+  await platform.db.transaction().execute((tx) => endFetch(tx, follow, lease, { problem, againMs }));
+}

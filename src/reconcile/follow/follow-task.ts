@@ -1,0 +1,47 @@
+import {
+  deleteOldFollowDeliveries,
+  endFetch,
+  nextFetchMs,
+  takeFollow,
+  type TakenFollow,
+} from "../../features/follow/follow.ts";
+import { releaseDeadLeases } from "../../store/leases.ts";
+import type { Task } from "../driver.ts";
+import { createLeasedWork } from "../leased-work.ts";
+import type { Platform } from "../platform.ts";
+import { fetchBranch } from "./fetch-branch.ts";
+
+const concurrent = 4;
+const retryMs = 60_000;
+
+/** Fetches followed branches when a delivery, a person or the time asks for it. */
+export function followTask(platform: Platform, again: () => void): Task {
+  const { db, owner, log } = platform;
+  const work = createLeasedWork<TakenFollow>(db, log, {
+    table: "project_follow",
+    owner,
+    limit: concurrent,
+    take: (underWay) => takeFollow(db, owner, underWay),
+    work: (follow, lease, signal) => fetchBranch(platform, { follow, lease }, signal),
+    broken: async (follow, lease, stopping) => {
+      const problem = stopping ? null : "A fault of the platform; its operator's log says more.";
+      const end = { problem, againMs: stopping ? 0 : retryMs };
+      await db.transaction().execute((tx) => endFetch(tx, follow, lease, end));
+    },
+  });
+  return {
+    name: "follow",
+    periodMs: 15_000,
+    // A branch waits for the end of its project's build and deployment.
+    topics: ["follow", "outcomes"],
+    async run(signal) {
+      await releaseDeadLeases(db, "project_follow");
+      const running = await work.fill(signal, again);
+      await deleteOldFollowDeliveries(db);
+      const waitMs = await nextFetchMs(db);
+      const againMs = waitMs === undefined ? undefined : Math.max(1000, waitMs);
+      return { detail: `${running} under way`, ...(againMs === undefined ? {} : { againMs }) };
+    },
+    settle: () => work.settle(),
+  };
+}

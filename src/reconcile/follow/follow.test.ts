@@ -1,0 +1,358 @@
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
+import { makeRemote, serveHttps, type RemoteFolder } from "../../../test/support/git-remotes.ts";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
+import { openFollow } from "../../features/follow/follow.ts";
+import { silentLog } from "../../kit/log.ts";
+import { webhookHeaders } from "../../kit/standard-webhooks.ts";
+import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
+import type { Platform } from "../platform.ts";
+import { commitStatusesTask } from "./commit-statuses-task.ts";
+import { followTask } from "./follow-task.ts";
+
+let remote: RemoteFolder;
+let server: Awaited<ReturnType<typeof serveHttps>>;
+let api: TestApi;
+let org: TestOrganization;
+let dir: string;
+
+before(async () => {
+  remote = await makeRemote();
+  server = await serveHttps(remote);
+  dir = await mkdtemp(join(tmpdir(), "berth-follow-"));
+  const addresses = { resolve: async () => ["127.0.0.1"], mayReach: () => true };
+  const access = { addresses, certificates: remote.caFile };
+  const repositories = await createLocalRepositories({ dir, access, log: silentLog });
+  api = await testApi({ ports: { repositories } });
+  org = await testOrganization(api.database.db, "acme");
+});
+after(async () => {
+  await api.close();
+  await server.close();
+  await remote.close();
+  await rm(dir, { recursive: true });
+});
+
+const taken: OutgoingOutcome = { outcome: "answered", status: 201, excerpt: "" };
+
+/** A control plane that fetches and shows statuses; `answer` is what the repository's host says to a status. */
+function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken) {
+  const sent: OutgoingRequest[] = [];
+  const post = async (request: OutgoingRequest) => (sent.push(request), answer(request));
+  const treeLimits = { entries: 1000, bytes: 1024 ** 2 };
+  const follow = { pollMs: 3_600_000, packBytes: 64 * 1024 ** 2, treeLimits };
+  const { platform } = api;
+  const parts = { log: silentLog, owner: "boot/1/1", controlUrl: () => "http://berth.test" };
+  const settings = { ...platform.settings, follow };
+  const ports = { ...platform.ports, outgoingHttp: { post } };
+  const all = { ...platform, ...parts, settings, ports } as unknown as Platform;
+  const tasks = [followTask(all, () => {}), commitStatusesTask(all)] as const;
+  const runOnce = async (task: (typeof tasks)[number]) => {
+    await task.run(new AbortController().signal);
+    await task.settle?.();
+  };
+  return { sent, fetch: () => runOnce(tasks[0]), show: () => runOnce(tasks[1]) };
+}
+
+/** A project that follows a branch of its own of the remote repository. */
+async function followed(more: Record<string, unknown> = {}) {
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const branch = `of-${slug}`;
+  const path = `/v1/projects/${slug}/follow`;
+  const made = await api.call("PUT", path, { token: org.owner, body: { url: server.url, branch, ...more } });
+  assert.equal(made.status, 200, made.text);
+  const { db } = api.database;
+  const owner = { org_id: org.id, project_id };
+  const builds = () =>
+    db.selectFrom("build").selectAll().where("project_id", "=", project_id).orderBy("number").execute();
+  return {
+    ...{ slug, path, branch, project_id, made, builds },
+    push: (text: string, file?: string) => remote.push(text, { branch, ...(file === undefined ? {} : { file }) }),
+    call: (method: string, rest = "") => api.call(method, `${path}${rest}`, { token: org.owner }),
+    deliveries: async () => {
+      const { body } = await api.call("GET", `${path}/deliveries`, { token: org.member });
+      return body["deliveries"] as {
+        status: string;
+        event: string;
+        reason: string | null;
+        commit: string;
+        build: unknown;
+      }[];
+    },
+    /** Lets the newest build go live, or fail. */
+    async end(status: "active" | "failed" = "active") {
+      const { id, commit } = (await builds()).at(-1) ?? assert.fail("no build");
+      await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", id).execute();
+      await db.updateTable("deployment").set({ status: "retired" }).where("project_id", "=", project_id).execute();
+      const { max } = db.fn;
+      const last = await db
+        .selectFrom("deployment")
+        .select(max("number").as("n"))
+        .where("project_id", "=", project_id)
+        .executeTakeFirst();
+      const deployment = await testDeployment(api.platform, owner, {
+        build_id: id,
+        number: (last?.n ?? 0) + 1,
+        status,
+      });
+      const activated_at = status === "active" ? sql<string>`now()` : null;
+      await db
+        .updateTable("deployment")
+        .set({ commit, trigger: "follow", activated_at })
+        .where("id", "=", deployment)
+        .execute();
+    },
+    due: () =>
+      db
+        .updateTable("project_follow")
+        .set({ next_fetch_at: sql`now()` })
+        .where("project_id", "=", project_id)
+        .execute(),
+  };
+}
+
+const nothing = "0".repeat(40);
+
+interface Message {
+  readonly secret: string;
+  readonly ref: string;
+  readonly after: string;
+  readonly event?: string;
+}
+
+/** A push as each host tells of it: its headers, and of its body what matters. */
+const hosts = {
+  github({ secret, ref, after, event = "push" }: Message) {
+    const body = JSON.stringify({
+      ref,
+      before: nothing,
+      after,
+      forced: false,
+      commits: [{ id: after, added: ["a.txt"] }],
+    });
+    const hex = createHmac("sha256", secret).update(body).digest("hex");
+    const names = { "x-github-event": event, "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958" };
+    return {
+      body,
+      headers: { ...names, "x-hub-signature-256": `sha256=${hex}`, "user-agent": "GitHub-Hookshot/044aadd" },
+    };
+  },
+  gitea({ secret, ref, after, event = "push" }: Message) {
+    const body = JSON.stringify({ ref, before: nothing, after, total_commits: 1, pusher: { login: "ada" } });
+    const hex = createHmac("sha256", secret).update(body).digest("hex");
+    return { body, headers: { "x-gitea-event": event, "x-gitea-delivery": "f6266f16-1bf3", "x-gitea-signature": hex } };
+  },
+  gitlab({ secret, ref, after, event = "Push Hook" }: Message) {
+    const body = JSON.stringify({
+      object_kind: "push",
+      event_name: "push",
+      before: nothing,
+      after,
+      ref,
+      project_id: 15,
+    });
+    return { body, headers: { "x-gitlab-event": event, "x-gitlab-event-uuid": "13792a34", "x-gitlab-token": secret } };
+  },
+  signedGitlab({ secret, ref, after, event = "Push Hook" }: Message) {
+    const body = JSON.stringify({ object_kind: "push", before: nothing, after, ref });
+    const signed = webhookHeaders(secret, { id: "idem-1", timestamp: 1_750_000_000, body });
+    return { body, headers: { "x-gitlab-event": event, ...signed } };
+  },
+};
+
+async function deliver(hook: unknown, { body, headers }: { body: string; headers: Record<string, string> }) {
+  const { pathname } = new URL(String(hook));
+  return (await api.call("POST", pathname, { body, headers: { ...headers, "content-type": "application/json" } }))
+    .status;
+}
+
+test("100 forged, repeated, late and reordered deliveries deploy each head of the branch once", async () => {
+  const random = seededRandom();
+  const { fetch } = plane();
+  const { made, branch, push, builds, end, deliveries } = await followed();
+  const { secret, hook_url } = made.body as { secret: string; hook_url: string };
+  const pushed: string[] = [];
+  const makers = Object.values(hosts);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  let sent = 0;
+  for (let round = 0; round < 4; round += 1) {
+    pushed.push(await push(`round ${round}`));
+    const right = { secret, ref: `refs/heads/${branch}`, after: pushed[round] as string };
+    assert.equal(await deliver(hook_url, pick(makers)(right)), 202);
+    for (let each = 0; each < 24; each += 1, sent += 1) {
+      const make = pick(makers);
+      const wrong = { ...right, secret: `whsec_${Buffer.from(`guess ${each}`).toString("base64")}` };
+      const [message, status] = pick<readonly [Message, number]>([
+        [right, 202],
+        [{ ...right, after: pick(pushed) }, 202],
+        [wrong, 401],
+        [{ ...right, ref: "refs/heads/other" }, 200],
+        [{ ...right, after: nothing }, 200],
+        [{ ...right, event: "ping" }, 200],
+      ]);
+      assert.equal(await deliver(hook_url, make(message)), status);
+      if (random() < 0.1) await fetch();
+    }
+    await fetch();
+    assert.equal((await builds()).length, round + 1, "one build while it is under way");
+    await end();
+    await fetch();
+  }
+  assert.equal(sent + 4, 100);
+  assert.deepEqual(
+    (await builds()).map(({ commit, origin, branch: of }) => [commit, origin, of]),
+    pushed.map((commit) => [commit, "follow", "main"]),
+  );
+  const rows = await api.database.db.selectFrom("follow_delivery").selectAll().where("org_id", "=", org.id).execute();
+  assert.ok(rows.every(({ status }) => status !== "waiting"));
+  assert.deepEqual(
+    rows
+      .filter(({ status }) => status === "deployed")
+      .map(({ commit }) => commit)
+      .toSorted(),
+    pushed.toSorted(),
+  );
+  assert.ok(rows.filter(({ status }) => status === "ignored").every(({ reason }) => reason !== null));
+  assert.ok((await deliveries()).length > 0);
+});
+
+test("the platform looks by itself, and a commit that failed is built again only by hand", async () => {
+  const { fetch } = plane();
+  const { push, builds, end, due, call, deliveries, path } = await followed();
+  const commit = await push("by itself");
+  await fetch();
+  assert.deepEqual(
+    (await builds()).map((build) => build.commit),
+    [commit],
+  );
+  assert.deepEqual(
+    (await deliveries()).map(({ event, status }) => [event, status]),
+    [["poll", "deployed"]],
+  );
+  await end("failed");
+  await due();
+  await fetch();
+  assert.equal((await builds()).length, 1);
+  assert.equal((await call("POST", "/fetch")).status, 201);
+  await fetch();
+  assert.equal((await builds()).length, 2);
+  await end();
+  await call("POST", "/fetch");
+  await fetch();
+  assert.equal((await builds()).length, 2);
+  assert.match((await deliveries())[0]?.reason ?? "", /^Nothing new/);
+  const { body } = await api.call("GET", path, { token: org.member });
+  assert.deepEqual([body["commit"], body["problem"]], [commit, null]);
+});
+
+test("a fetch that fails says why and is tried again; the delivery waits for it", async () => {
+  const { fetch } = plane();
+  const { push, builds, call, due, deliveries } = await followed();
+  await call("POST", "/fetch");
+  await fetch();
+  const seen = (await call("GET")).body;
+  assert.match(String(seen["problem"]), /no branch of-/);
+  assert.equal((await deliveries())[0]?.status, "waiting");
+  const commit = await push("now it is there");
+  await due();
+  await fetch();
+  assert.deepEqual(
+    (await builds()).map((build) => build.commit),
+    [commit],
+  );
+  assert.deepEqual(
+    (await deliveries()).map(({ status }) => status),
+    ["deployed"],
+  );
+  assert.equal((await call("GET")).body["problem"], null);
+});
+
+test("of a monorepo only what the project watches is built", async () => {
+  const { fetch } = plane();
+  const { slug, push, builds, end, due } = await followed();
+  await api.call("PATCH", `/v1/projects/${slug}`, { token: org.owner, body: { root: "shop" } });
+  await api.database.db.updateTable("project").set({ root: "shop" }).where("slug", "=", slug).execute();
+  const first = await push("one", "shop/a.txt");
+  await fetch();
+  await end();
+  await push("elsewhere", "blog/a.txt");
+  await due();
+  await fetch();
+  assert.equal((await builds()).length, 1);
+  const last = await push("two", "shop/a.txt");
+  await due();
+  await fetch();
+  assert.deepEqual(
+    (await builds()).map(({ commit }) => commit),
+    [first, last],
+  );
+});
+
+test("the repository's host is shown what becomes of a commit, in its own words, again after a failure", async () => {
+  const answers: OutgoingOutcome[] = [{ outcome: "answered", status: 403, excerpt: "" }];
+  const { fetch, show, sent } = plane(() => answers.shift() ?? taken);
+  const { push, end, call, slug } = await followed({ provider: "gitea", token: "gt-t0ken" });
+  const commit = await push("with a status");
+  await fetch();
+  await show();
+  const { text, body } = await call("GET");
+  assert.match(String(body["status_problem"]), /status 403\. The token needs the right/);
+  assert.ok(!text.includes("t0ken"));
+  await api.database.db
+    .updateTable("commit_status")
+    .set({ next_attempt_at: sql`now()` })
+    .execute();
+  await show();
+  await show();
+  await end();
+  await show();
+  await show();
+  const address = `https://localhost:${server.port}/api/v1/repos/app/statuses/${commit}`;
+  assert.deepEqual(
+    sent.map(({ url, body: said }) => [url, (JSON.parse(said) as { state: string }).state]),
+    ["pending", "pending", "success"].map((state) => [address, state]),
+  );
+  assert.equal(sent[0]?.headers["authorization"], "token gt-t0ken");
+  assert.equal(
+    (JSON.parse(sent[2]?.body ?? "") as { target_url: string }).target_url,
+    `http://berth.test/projects/${slug}/deployments`,
+  );
+  assert.equal((await call("GET")).body["status_problem"], null);
+});
+
+test("the deploy key's public half is shown, the private one and the secret are sealed, and deleting forgets both", async () => {
+  const { path, made, call } = await followed();
+  assert.match(String(made.body["secret"]), /^whsec_/);
+  const again = await api.call("PUT", path, { token: org.owner, body: { url: server.url, branch: "main" } });
+  assert.equal(again.body["secret"], null);
+  const other = await api.call("PUT", path, { token: org.owner, body: { url: "git@git.test:acme/shop.git" } });
+  assert.equal(other.status, 409, other.text);
+  assert.equal((await call("DELETE")).status, 204);
+  assert.equal((await call("GET")).status, 404);
+  assert.equal(await deliver(made.body["hook_url"], hosts.gitlab({ secret: "", ref: "", after: "" })), 404);
+  const ssh = await api.call("PUT", path, { token: org.owner, body: { url: "git@git.test:acme/shop.git" } });
+  assert.equal(ssh.body["url"], "ssh://git@git.test/acme/shop.git");
+  assert.match(String(ssh.body["public_key"]), /^ssh-ed25519 /);
+  const row = await api.database.db
+    .selectFrom("project_follow")
+    .selectAll()
+    .where("url", "=", String(ssh.body["url"]))
+    .executeTakeFirstOrThrow();
+  const opened = openFollow(api.platform.vault, row.id, "key", row.sealed_key);
+  assert.match(opened ?? "", /OPENSSH PRIVATE KEY/);
+  assert.ok(!row.sealed_key?.toString("latin1").includes("PRIVATE"));
+});
+
+test("a delivery that is too large is refused unread", async () => {
+  const { made } = await followed();
+  const { headers } = hosts.github({ secret: "x", ref: "x", after: "x" });
+  assert.equal(await deliver(made.body["hook_url"], { headers, body: "x".repeat(4 * 1024 * 1024 + 1) }), 413);
+});
