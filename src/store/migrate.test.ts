@@ -6,7 +6,7 @@ import { after, beforeEach, test } from "node:test";
 import pg from "pg";
 import { dropClone } from "../../tools/template-db/template.ts";
 import { testServer } from "../../tools/template-db/test-server.ts";
-import { migrate, readMigrations } from "./migrate.ts";
+import { migrate } from "./migrate.ts";
 
 const server = await testServer();
 const folder = await mkdtemp(join(tmpdir(), "berth-migrate-"));
@@ -71,8 +71,3 @@ async function onServer(config: pg.ClientConfig, text: string): Promise<unknown[
     await client.end();
   }
 }
-
-test("each file of the schema has a number of its own", async () => {
-  const numbers = (await readMigrations()).map(({ name }) => name.slice(0, 4));
-  assert.deepEqual(numbers, [...new Set(numbers)]);
-});
