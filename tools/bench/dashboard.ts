@@ -145,7 +145,7 @@ async function measureLog(page: Page, platform: TestPlatform): Promise<BenchRow[
   const log = page.getByRole("log");
   await log.waitFor();
   await platform.visit("demo", "/print");
-  const height = async () => Number(await log.evaluate((element) => element.scrollHeight));
+  const height = async () => Number(await page.evaluate("document.querySelector('[role=log]').scrollHeight"));
   await eventually(async () => (await height()) >= logLines * lineHeight, "all lines are there", 600_000);
   return measureScroll(page, "[role=log]", { name: `${logLines.toLocaleString("en")} log lines scroll`, speed: -6000 });
 }
