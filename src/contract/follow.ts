@@ -23,7 +23,7 @@ const repository = z
 export function repositoryUrl(text: string): string | null {
   const short = /^([\w.-]+)@([\w.-]+):(?!\d+\/)([^/].*)$/.exec(text);
   const url = URL.parse(short === null ? text : `ssh://${short[1]}@${short[2]}/${short[3]}`);
-  if (url === null || url.password !== "" || url.search !== "" || url.hash !== "") return null;
+  if (url?.password !== "" || url.search !== "" || url.hash !== "") return null;
   if (!/^[\w.:[\]-]+$/.test(url.host) || !/^\/[\w.~%+@/-]*[\w~-]\/?$/.test(url.pathname)) return null;
   if (url.protocol === "https:") return url.username === "" ? url.href : null;
   if (url.protocol !== "ssh:" || !/^[\w.-]*$/.test(url.username)) return null;

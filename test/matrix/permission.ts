@@ -28,3 +28,7 @@ export interface Permission {
     | "registry"
     | null;
 }
+
+export const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
+export const inProject = (rest: string) => (things: Things) => `${project(things)}${rest}`;
+export const ofProject = { access: "member", names: "project" } as const;

@@ -1,11 +1,9 @@
 import { tarOf } from "../support/tar.ts";
 import type { Things } from "../support/fixtures.ts";
-import type { Permission } from "./permission.ts";
+import { followPermissions } from "./follow-permissions.ts";
+import { inProject, ofProject, project, type Permission } from "./permission.ts";
 
-const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
-const inProject = (rest: string) => (things: Things) => `${project(things)}${rest}`;
 const member = { access: "member" } as const;
-const ofProject = { ...member, names: "project" } as const;
 const ofWebhook = { access: "owner", names: "webhook", scope: "webhooks:write" } as const;
 const readsWebhooks = { scope: "webhooks:read", method: "GET", allowed: 200 } as const;
 const webhook =
@@ -515,41 +513,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ registry }) => `/v1/registries/${registry}`,
     allowed: 204,
   },
-  "follow.set": {
-    ...ofProject,
-    access: "owner",
-    scope: "projects:write",
-    further_scopes: ["deployments:write"],
-    approval: true,
-    method: "PUT",
-    path: inProject("/follow"),
-    body: () => ({ url: "https://git.test/shop.git", branch: "release" }),
-    allowed: 200,
-  },
-  "follow.get": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/follow"), allowed: 200 },
-  "follow.delete": {
-    ...ofProject,
-    access: "owner",
-    scope: "projects:write",
-    approval: true,
-    method: "DELETE",
-    path: inProject("/follow"),
-    allowed: 204,
-  },
-  "follow.fetch": {
-    ...ofProject,
-    scope: "deployments:write",
-    method: "POST",
-    path: inProject("/follow/fetch"),
-    allowed: 201,
-  },
-  "follow.deliveries": {
-    ...ofProject,
-    scope: "deployments:read",
-    method: "GET",
-    path: inProject("/follow/deliveries"),
-    allowed: 200,
-  },
+  ...followPermissions,
   "orgs.create": {
     ...ofNothing,
     access: "operator",

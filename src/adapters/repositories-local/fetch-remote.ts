@@ -182,7 +182,7 @@ function configEnv(own: Readonly<Record<string, string>>): Record<string, string
     [`GIT_CONFIG_KEY_${index}`, key],
     [`GIT_CONFIG_VALUE_${index}`, value],
   ]);
-  return { GIT_CONFIG_COUNT: String(pairs.length), ...Object.fromEntries(variables) };
+  return { GIT_CONFIG_COUNT: String(pairs.length), ...(Object.fromEntries(variables) as Record<string, string>) };
 }
 
 const known: readonly (readonly [pattern: RegExp, reason: string])[] = [

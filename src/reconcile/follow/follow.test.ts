@@ -213,13 +213,9 @@ test("100 forged, repeated, late and reordered deliveries deploy each head of th
   );
   const rows = await api.database.db.selectFrom("follow_delivery").selectAll().where("org_id", "=", org.id).execute();
   assert.ok(rows.every(({ status }) => status !== "waiting"));
-  assert.deepEqual(
-    rows
-      .filter(({ status }) => status === "deployed")
-      .map(({ commit }) => commit)
-      .toSorted(),
-    pushed.toSorted(),
-  );
+  const deployed = rows.filter(({ status }) => status === "deployed").map(({ commit }) => commit);
+  assert.deepEqual(new Set(deployed), new Set(pushed));
+  assert.equal(deployed.length, pushed.length);
   assert.ok(rows.filter(({ status }) => status === "ignored").every(({ reason }) => reason !== null));
   assert.ok((await deliveries()).length > 0);
 });
