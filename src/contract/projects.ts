@@ -23,6 +23,8 @@ export const project = z.object({
   /** Names that the project had: they answer until then, and lead to it. */
   earlier_names: z.array(z.object({ slug: z.string(), url: z.string(), until: timestamp })),
   git: z.object({ ssh: z.string(), https: z.string() }),
+  /** Whether it follows a branch of a repository elsewhere, which `GET …/follow` shows. */
+  follows: z.boolean(),
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),

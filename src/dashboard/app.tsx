@@ -1,14 +1,16 @@
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { ApiError, type Client } from "../contract/client.ts";
 import { ClientContext } from "./data/api.ts";
 import { followChanges } from "./data/changes.ts";
 import { MeContext } from "./data/me.ts";
 import { resumeSession } from "./data/session.ts";
-import { SignInPage } from "./pages/me/sign-in-page.tsx";
 import { Standstill, type Reason } from "./pages/me/standstill.tsx";
 import { router } from "./routes.tsx";
+
+// Who is signed in already does not wait for it.
+const SignInPage = lazy(async () => ({ default: (await import("./pages/me/sign-in-page.tsx")).SignInPage }));
 
 /** Who is signed in decides what is shown: the pages, signing in, or why neither goes on. */
 export function App() {
@@ -24,7 +26,12 @@ export function App() {
   }, []);
   if (stop !== undefined) return <Standstill reason={stop} />;
   if (client === undefined) return null;
-  if (client === null) return <SignInPage onSignedIn={setClient} />;
+  if (client === null)
+    return (
+      <Suspense>
+        <SignInPage onSignedIn={setClient} />
+      </Suspense>
+    );
   return <SignedIn client={client} onStop={setStop} />;
 }
 

@@ -19,6 +19,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     health_path: null,
     replicas: 1,
     maintenance: null,
+    follows: false,
     earlier_names: [],
     url: "http://demo.localhost:8080",
     git: { ssh: "ssh://git@127.0.0.1:2222/main/demo.git", https: "http://127.0.0.1:4000/git/main/demo.git" },

@@ -1,21 +1,27 @@
-import { Search } from "lucide-react";
-import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import type { Asked } from "./actions.ts";
-import { usePaletteItems, type Item } from "./palette-items.ts";
 
-// The dialogs are loaded with the first one that is asked for.
-const ActionFor = lazy(() =>
-  import("./action-for.tsx").then(
-    (loaded) => ({ default: loaded.ActionFor }),
-    // Another version of the platform is there by now.
-    () => (location.reload(), new Promise<never>(() => {})),
-  ),
-);
+const preloadMs = 2000;
+
+// Not with the first page, which would wait for it, but before somebody is likely to ask for it.
+const openPalette = () => import("./opened-palette.tsx");
+const OpenedPalette = lazy(() => openPalette().then((loaded) => ({ default: loaded.OpenedPalette }), loadAgain));
+const ActionFor = lazy(() => import("./action-for.tsx").then((loaded) => ({ default: loaded.ActionFor }), loadAgain));
+
+/** Another version of the platform is there by now. */
+function loadAgain(): Promise<never> {
+  location.reload();
+  return new Promise(() => {});
+}
 
 /** Ctrl-K: projects, pages and actions, found by a few letters. */
 export function Palette() {
   const [open, setOpen] = useState(false);
   const [asked, setAsked] = useState<Asked>();
+  useEffect(() => {
+    const waiting = setTimeout(() => void openPalette().catch(() => {}), preloadMs);
+    return () => clearTimeout(waiting);
+  }, []);
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
@@ -31,97 +37,9 @@ export function Palette() {
     };
   }, []);
   return (
-    <>
-      {open && <Opened onClose={() => setOpen(false)} onAsk={setAsked} />}
-      {asked !== undefined && (
-        <Suspense>
-          <ActionFor asked={asked} onClose={() => setAsked(undefined)} />
-        </Suspense>
-      )}
-    </>
-  );
-}
-
-interface OpenedProps {
-  readonly onClose: () => void;
-  readonly onAsk: (asked: Asked) => void;
-}
-
-function Opened({ onClose, onAsk }: OpenedProps) {
-  const ref = useRef<HTMLDialogElement>(null);
-  const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const id = useId();
-  const items = usePaletteItems(text, onAsk);
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    return () => (before instanceof HTMLElement ? before.focus() : undefined);
-  }, []);
-  // In braces: newer browsers answer with a promise, which is no clean-up.
-  useEffect(() => {
-    void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
-  }, [at, id]);
-  const choose = (item: Item | undefined) => {
-    if (item === undefined || item.isOff === true) return;
-    onClose();
-    item.go();
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) setAt((at + step + items.length) % Math.max(1, items.length));
-    else if (event.key === "Enter") choose(items[at]);
-    else return;
-    event.preventDefault();
-  };
-  return (
-    <dialog
-      ref={ref}
-      aria-label="Go to"
-      onClose={onClose}
-      onClick={(event) => event.target === ref.current && onClose()}
-      className="mx-auto mt-[12vh] w-[min(38rem,calc(100vw-2rem))] overflow-hidden rounded-lg border border-line bg-raised p-0 shadow-float"
-    >
-      <div className="flex items-center gap-2.5 border-b border-line px-4">
-        <Search aria-hidden size={16} className="text-faint" />
-        <input
-          autoFocus
-          role="combobox"
-          aria-label="Go to"
-          aria-expanded
-          aria-controls={id}
-          aria-activedescendant={items.length === 0 ? undefined : `${id}-${at}`}
-          placeholder="Go to a page, or do something: deploy, roll back, new token …"
-          className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"
-          value={text}
-          onChange={(event) => (setText(event.target.value), setAt(0))}
-          onKeyDown={onKeyDown}
-        />
-      </div>
-      <ul id={id} role="listbox" aria-label="Found" className="max-h-[50vh] overflow-y-auto p-1.5">
-        {items.map((item, index) => (
-          <li
-            key={`${item.label} ${item.hint}`}
-            id={`${id}-${index}`}
-            role="option"
-            aria-selected={index === at}
-            aria-disabled={item.isOff}
-            onMouseMove={() => setAt(index)}
-            onClick={() => choose(item)}
-            className="target flex h-9 cursor-pointer items-center justify-between gap-4 rounded-md px-3 text-sm aria-disabled:cursor-not-allowed aria-disabled:text-muted aria-selected:bg-selected"
-          >
-            <span className="min-w-0 truncate font-medium">{item.label}</span>
-            <span className="max-w-[60%] shrink-0 truncate text-faint" title={item.hint}>
-              {item.hint}
-            </span>
-          </li>
-        ))}
-        {items.length === 0 && (
-          <li role="option" aria-selected="false" aria-disabled className="px-3 py-6 text-center text-sm text-muted">
-            Nothing is called that.
-          </li>
-        )}
-      </ul>
-    </dialog>
+    <Suspense>
+      {open && <OpenedPalette onClose={() => setOpen(false)} onAsk={setAsked} />}
+      {asked !== undefined && <ActionFor asked={asked} onClose={() => setAsked(undefined)} />}
+    </Suspense>
   );
 }

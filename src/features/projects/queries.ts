@@ -44,6 +44,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "de
   readonly active_commit: string | null;
   readonly active_activated_at: string | null;
   readonly earlier_names: readonly EarlierName[];
+  readonly follows: boolean;
 }
 
 // Written as text, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
@@ -52,7 +53,8 @@ const shown = `
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
     (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
       to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
-      from earlier_name e where e.project_id = p.id) as earlier_names
+      from earlier_name e where e.project_id = p.id) as earlier_names,
+    exists (select from project_follow f where f.project_id = p.id) as follows
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
 // An earlier name leads to its project. A project in being never has the earlier name of another.
 const present =

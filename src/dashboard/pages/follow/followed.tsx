@@ -1,22 +1,23 @@
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
+import type { Project } from "../../data/project.ts";
 import { Button } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
+import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Fact, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
 
 /** The repository that a project follows, and what its deliveries came to. */
-export function Followed({ slug }: { readonly slug: string }) {
+export function Followed({ project: { slug, follows } }: { readonly project: Project }) {
   const params = { slug };
-  const followed = useCall("follow.get", { params });
+  const followed = useCall("follow.get", { params }, { enabled: follows });
   const fetch = useAction("follow.fetch");
   const why = useWhyNot("follow.fetch");
-  const isFollowing = followed.data !== undefined;
+  const isFollowing = follows && followed.data !== undefined;
   return (
     <Section
       title="Followed repository"
@@ -59,15 +60,7 @@ const columns: readonly Column<Delivery>[] = [
   { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
   { head: "Commit", cell: ({ commit }) => <Mono>{commit?.slice(0, 8) ?? ""}</Mono> },
   { head: "Outcome", grow: true, cell: (delivery) => <Plain>{outcomeOf(delivery)}</Plain> },
-  {
-    head: "When",
-    end: true,
-    cell: ({ received_at: at }) => (
-      <span className="text-muted">
-        <Ago at={at} />
-      </span>
-    ),
-  },
+  timeColumn("When", (row) => row.received_at, { wide: false }),
 ];
 
 function outcomeOf({ status, reason, build }: Delivery): string {

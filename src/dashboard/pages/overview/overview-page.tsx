@@ -14,10 +14,11 @@ import { Status } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
-import { CreateProject } from "../projects/create-project.tsx";
 import { Needs } from "./needs.tsx";
 import { Sparkline } from "./sparkline.tsx";
 
+// Forms come with the first one that is asked for.
+const CreateProject = lazy(async () => ({ default: (await import("../projects/create-project.tsx")).CreateProject }));
 const FirstProject = lazy(async () => ({ default: (await import("./first-project.tsx")).FirstProject }));
 
 /** What runs, what changed, what needs someone. */
@@ -33,7 +34,7 @@ export function OverviewPage() {
   return (
     <Page title="Overview" actions={create}>
       <View of={overview}>{(data) => <Projects data={data} onCreate={() => setCreating(true)} />}</View>
-      {creating && <CreateProject onClose={() => setCreating(false)} />}
+      <Suspense>{creating && <CreateProject onClose={() => setCreating(false)} />}</Suspense>
     </Page>
   );
 }

@@ -23,7 +23,7 @@ export function SettingsPage() {
           <Overrides project={data} />
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
-          {data.state === "active" && <Followed slug={data.slug} />}
+          {data.state === "active" && <Followed project={data} />}
           <Danger project={data} />
         </Page>
       )}
