@@ -125,7 +125,7 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
     processes: apps.processes,
     ...(apps.builds === "broken" ? { image_ref: broken } : {}),
   });
-  const builder = { build: async () => ({ outcome: "built", image: built() }) };
+  const builder = { build: async () => ({ outcome: "built", image: built() }), isShortOfSpace: async () => false };
   const { db, vault, wakeups, clock, terminals } = api.platform;
   const rows = {
     ...{ db, vault, wakeups, clock, terminals, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
@@ -315,6 +315,7 @@ function createApps() {
     readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
     discardOutput: async () => {},
     runOnce: (workload: Workload, task: OneOffCommand) => apps.runOnce(workload, task),
+    checkHealth: async () => ({ outcome: "none" }),
     listening: async () => [],
   } as unknown as Runtime;
   return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };
