@@ -67,7 +67,7 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   "pg info": "berth db",
   "pg promote": "berth backups promote <database>",
   "pg psql": "berth db psql",
-  "pg backups download": "berth db dump > <file>",
+  "pg backups download": "berth backups download <id>",
   "pg pull": "berth db dump > <file>",
   "pg push": "berth db import <file>",
   "pg query": "berth db query '<sql>'",

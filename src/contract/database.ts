@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { slugParam, timestamp } from "./fields.ts";
+import { id, slugParam, timestamp } from "./fields.ts";
 import { databaseStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -21,6 +21,8 @@ const tunnel = z.object({
   format: z.enum(["custom", "plain"]).nullable(),
   /** The database that it leads to; null for the live one. */
   database: z.string().nullable(),
+  /** The backup that a dump is taken from; null for one of the database itself. */
+  backup_id: id.nullable(),
   /** `waiting`: it is to be opened within a minute, with the token that asked for it. */
   status: z.enum(["waiting", "open", "closed"]),
   close_reason: z.string().nullable(),
@@ -94,10 +96,11 @@ export const rows = [
     name: "database.dump",
     method: "POST",
     path: "/v1/projects/:slug/database/dump",
-    body: z.strictObject({ format, database: databaseName }),
+    // `backup_id`: what this backup holds, instead of what a database holds now.
+    body: z.strictObject({ format, database: databaseName, backup_id: id.max(100).optional() }),
     errors: ["no_database", "conflict"],
     activity: "database.dump_requested",
-    summary: "Ask for a tunnel that carries a dump of the database",
+    summary: "Ask for a tunnel that carries a dump of the database, or a backup as such a dump",
   }),
   row({
     ...ofTunnel,

@@ -10,6 +10,7 @@ import type { LogStore } from "../ports/log-store.ts";
 import type { Notifier } from "../ports/notifier.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
+import type { Storages } from "../ports/storage.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
 import type { Runtime } from "../ports/runtime.ts";
 import type { Db, Tx } from "../store/database.ts";
@@ -50,6 +51,7 @@ export interface HandlerPlatform {
     readonly tenantDatabase: TenantDatabase;
     readonly dns: Dns;
     readonly notifiers: readonly Notifier[];
+    readonly storages: Storages;
   };
   readonly addresses: Addresses;
   readonly settings: {

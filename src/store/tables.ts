@@ -309,6 +309,7 @@ export interface DatabaseTunnelTable {
   opened_at: Timestamp | null;
   closed_at: Timestamp | null;
   alive_until: Generated<Timestamp>;
+  backup_id: string | null;
 }
 
 export interface DeploymentTable {

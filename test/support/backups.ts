@@ -12,7 +12,7 @@ import { databaseOf, requestDatabase, specOf, type DatabaseRow } from "../../src
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { PostgresHost } from "../../src/ports/postgres-host.ts";
-import type { Storage } from "../../src/ports/storage.ts";
+import type { Storage, Storages } from "../../src/ports/storage.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { databasesTask } from "../../src/reconcile/databases/databases-task.ts";
@@ -85,10 +85,11 @@ export async function startBackupPlatform({
 }: BackupPlatformOptions = {}): Promise<BackupPlatform> {
   const place = makeTestPlace();
   const host = createLocalPostgresHost(place.options);
-  const api = await testApi({ ports: { postgresHost: host } });
-  const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
   const backupsDir = await mkdtemp(join(tmpdir(), "berth-backups-"));
-  const platform = worldOf(api, host, storage(createDiskStorage({ dir: backupsDir })));
+  const storages = { standard: "disk", named: { disk: storage(createDiskStorage({ dir: backupsDir })) } };
+  const api = await testApi({ ports: { postgresHost: host, storages } });
+  const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
+  const platform = worldOf(api, host, storages);
   const drivers: Driver[] = [];
   const startTask = async (task: (wake: () => void) => Task) => {
     const only: Task = task(() => driver.wake(only.name));
@@ -139,9 +140,9 @@ export async function startBackupPlatform({
 }
 
 /** What the reconcilers of databases and backups use of the world. */
-function worldOf(api: TestApi, host: PostgresHost, storage: Storage): Platform {
+function worldOf(api: TestApi, host: PostgresHost, storages: Storages): Platform {
   const { db, vault, wakeups, clock } = api.platform;
-  const ports = { postgresHost: host, dataDisk: emptyDisk, storages: { standard: "disk", named: { disk: storage } } };
+  const ports = { postgresHost: host, dataDisk: emptyDisk, storages };
   const owner = formatIdentity(ownIdentity());
   return {
     db,

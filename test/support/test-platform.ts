@@ -105,6 +105,7 @@ async function makeWorld(
       tenantDatabase: emptyTables,
       dns: emptyDns,
       notifiers: [],
+      storages: { standard: "disk", named: {} },
       ...ports,
     },
     domains: testDomains,

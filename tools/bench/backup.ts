@@ -9,7 +9,7 @@ import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.
 import { runOk } from "../../src/kit/exec.ts";
 import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
 import type { DatabaseEndpoint, DatabaseSpec } from "../../src/ports/postgres-host.ts";
-import { checkArchive, packArchive, unpackArchive } from "../../src/reconcile/backups/backup-archive.ts";
+import { checkArchive, packArchive, unpackArchive } from "../../src/features/backups/backups.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 
 const zstd = "/usr/bin/zstd";

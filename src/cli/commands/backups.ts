@@ -10,6 +10,7 @@ import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
 import { duration, oneLine, relativeTime, size } from "../render/text.ts";
+import { addDownload } from "./backup-download.ts";
 import { addRestored } from "./restored.ts";
 import { counted } from "../../kit/counted.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
@@ -26,6 +27,7 @@ export function addBackups(program: Command, ctx: CliContext): void {
   addShow(backups, ctx);
   addCreate(backups, ctx);
   addVerify(backups, ctx);
+  addDownload(backups, ctx);
   addRestored(backups, ctx);
 }
 

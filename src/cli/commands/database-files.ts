@@ -35,18 +35,27 @@ function addDump(database: Command, ctx: CliContext): void {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
       const asked = await client.call("database.dump", { params: { slug }, body: { ...body, format: formatOf(body) } });
-      const tunnel = await openTunnel(ctx, `/v1/projects/${slug}/database/tunnels/${asked.id}`);
       const target = output === undefined ? stdout : createWriteStream(resolve(cwd, output), { mode: 0o600 });
-      await pipeline(tunnel.bytes, target, { end: output !== undefined, signal: ctx.signal }).catch(async (fault) => {
-        // The platform's reason says more than the end of the stream.
-        await tunnel.ended;
-        throw fault;
-      });
-      await tunnel.ended;
+      await receiveFile(ctx, { slug, id: asked.id, target });
     });
 }
 
-function formatOf({ format }: { readonly format: string }): "custom" | "plain" {
+/** Writes what a tunnel carries; a file is closed at its end, stdout is not. */
+export async function receiveFile(
+  ctx: CliContext,
+  { slug, id, target }: { readonly slug: string; readonly id: string; readonly target: NodeJS.WritableStream },
+): Promise<void> {
+  const tunnel = await openTunnel(ctx, `/v1/projects/${slug}/database/tunnels/${id}`);
+  const end = target !== ctx.environment.stdout;
+  await pipeline(tunnel.bytes, target, { end, signal: ctx.signal }).catch(async (fault) => {
+    // The platform's reason says more than the end of the stream.
+    await tunnel.ended;
+    throw fault;
+  });
+  await tunnel.ended;
+}
+
+export function formatOf({ format }: { readonly format: string }): "custom" | "plain" {
   if (format === "custom" || format === "plain") return format;
   throw usageError("--format is custom or plain.");
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import { isPurged } from "../purges/purges.ts";
 import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
 
@@ -13,7 +14,9 @@ export {
   expiredRows,
   newestSize,
   newestVerifiedAt,
+  storedBackup,
 } from "./queries.ts";
+export { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases } from "./restored.ts";
 export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
 export {
@@ -88,6 +91,13 @@ export async function requestOperation(
 /** The caller's backup of this id. One of another organization is as missing as one that never was. */
 export async function findBackup(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
   return selectBackup(db, caller.org_id, id);
+}
+
+/** The project's own backup of this id, or the final one of a purged project of the organization; undefined for every other. */
+export async function restorableBackup(tx: Tx, { org_id, project_id }: Owner, id: string) {
+  const backup = await selectBackup(tx, org_id, id);
+  if (backup === undefined || backup.project_id === project_id) return backup;
+  return (await isPurged(tx, { org_id, project_id: backup.project_id })) ? backup : undefined;
 }
 
 /** The name of a further database, such as `restored_20260101_0123456789`. */

@@ -7,8 +7,7 @@ import { requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
-import { isPurged } from "../purges/purges.ts";
-import { requestBackup, requestOperation } from "./backups.ts";
+import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
 import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeBackupRow } from "./queries.ts";
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
@@ -122,19 +121,14 @@ async function lockIdleDatabase(ctx: Context<"backups.promote"> | Context<"backu
 async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
   const { org_id, id: projectId } = ctx.project;
   const backup =
-    id === undefined ? await newestCompleted(ctx.tx, org_id, projectId) : await selectBackup(ctx.tx, org_id, id);
-  if (id !== undefined && !(await mayRestore(ctx, backup?.project_id))) return ctx.fail("not_found");
+    id === undefined
+      ? await newestCompleted(ctx.tx, org_id, projectId)
+      : ((await restorableBackup(ctx.tx, ctx.project.key, id)) ?? ctx.fail("not_found"));
   if (backup?.status !== "completed") {
     const error = id === undefined ? "There is no completed backup yet." : "Only a completed backup can be restored.";
     return ctx.fail("conflict", { error });
   }
   return backup;
-}
-
-/** The project's own backups, and the final ones of purged projects of the organization. */
-async function mayRestore({ tx, project }: Context<"backups.restore">, from: string | undefined): Promise<boolean> {
-  if (from === undefined || from === project.id) return from === project.id;
-  return isPurged(tx, { org_id: project.org_id, project_id: from });
 }
 
 async function requireRoom(ctx: Context<"backups.restore">): Promise<void> {

@@ -54,6 +54,18 @@ export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
+/** Where a completed backup's file is. */
+export async function storedBackup(db: Db, orgId: string, id: string) {
+  return db
+    .selectFrom("backup")
+    .select(["storage", "storage_key", "sha256"])
+    .where("org_id", "=", orgId)
+    .where("id", "=", id)
+    .where("status", "=", "completed")
+    .where("expired_at", "is", null)
+    .executeTakeFirst();
+}
+
 export type BackupRow = Awaited<ReturnType<typeof listBackups>>[number];
 export type WholeBackupRow = NonNullable<Awaited<ReturnType<typeof selectBackup>>>;
 

@@ -2,7 +2,7 @@ import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, HandlerPlatform } from "../context.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { requestDatabase, specOf } from "./database.ts";
-import { requestImport, requestTunnel, showOrOpen } from "./tunnels.ts";
+import { requestDownload, requestImport, requestTunnel, showOrOpen } from "./tunnels.ts";
 import { databaseOf, retryDatabase, type DatabaseRow } from "./queries.ts";
 
 export const database: Handlers<"database"> = {
@@ -27,7 +27,9 @@ export const database: Handlers<"database"> = {
   connect: (ctx, { body }) =>
     requestTunnel(ctx, { purpose: "session", format: null, database_name: body.database ?? null }),
   dump: (ctx, { body }) =>
-    requestTunnel(ctx, { purpose: "dump", format: body.format, database_name: body.database ?? null }),
+    body.backup_id === undefined
+      ? requestTunnel(ctx, { purpose: "dump", format: body.format, database_name: body.database ?? null })
+      : requestDownload(ctx, { ...body, backup_id: body.backup_id }),
   import: (ctx, { body }) => requestImport(ctx, body.format),
   tunnel: (ctx, { params, query }) => showOrOpen(ctx, params.id, query.connection === "true"),
 };

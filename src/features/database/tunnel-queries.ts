@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
 const shown = [
-  ...(["id", "purpose", "format", "database_name as database", "status"] as const),
+  ...(["id", "purpose", "format", "database_name as database", "backup_id", "status"] as const),
   ...(["close_reason", "created_at", "closed_at"] as const),
 ] as const;
 
@@ -17,6 +17,7 @@ export interface NewTunnel extends ProjectKey {
   readonly purpose: "session" | "dump" | "import";
   readonly format: "custom" | "plain" | null;
   readonly database_name: string | null;
+  readonly backup_id?: string;
 }
 
 export async function insertTunnel(tx: Tx, row: NewTunnel) {

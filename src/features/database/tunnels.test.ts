@@ -73,6 +73,7 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql }
   test("neither the answer nor the activity holds a password", async () => {
     const asked = await platform.call("POST", path("sessions"), {});
     assert.deepEqual(Object.keys(asked.body).toSorted(), [
+      "backup_id",
       "close_reason",
       "closed_at",
       "created_at",
@@ -197,6 +198,41 @@ describe("tunnels to a project's database", { skip: missingPart || withoutPsql }
     }
     await rolesGone();
     assert.deepEqual(await platform.host.listDatabases(spec), before);
+  });
+
+  test("a backup is downloaded as a file that loads; a damaged one leaves no file", async () => {
+    const { id } = await platform.backup(project.slug);
+    const other = await platform.project();
+    await project.query("CREATE TABLE later (a int)");
+    const download = (...args: string[]) => berth("backups", "download", id, ...args);
+    const text = await download("--format", "plain", "-o", "backup.sql");
+    assert.deepEqual([text.stderr, text.exitCode], ["", 0]);
+    const statements = await readFile(join(user.home, "backup.sql"), "utf8");
+    assert.match(statements, /\tnote 1000\n/);
+    assert.doesNotMatch(statements, /TABLE public\.later/);
+    const saved = JSON.parse((await download("--json")).stdout) as { file: string; bytes: number };
+    const archive = await readFile(saved.file);
+    assert.deepEqual([archive.subarray(0, 5).toString(), archive.length], ["PGDMP", saved.bytes]);
+    const again = await download();
+    assert.match(again.stderr, /exists already/);
+    assert.deepEqual(await readFile(saved.file), archive);
+
+    const dump = (slug: string, body: object) => platform.call("POST", `/v1/projects/${slug}/database/dump`, body);
+    assert.equal((await dump(other.slug, { backup_id: id })).status, 404);
+    assert.equal((await dump(project.slug, { backup_id: id, database: "postgres" })).status, 409);
+
+    const { storage_key } = await platform.api.database.db
+      .selectFrom("backup")
+      .select("storage_key")
+      .where("id", "=", id)
+      .executeTakeFirstOrThrow();
+    const stored = join(platform.backupsDir, storage_key ?? "");
+    const bytes = await readFile(stored);
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+    await writeFile(stored, bytes);
+    const damaged = await download("-o", "damaged.dump");
+    assert.notEqual(damaged.exitCode, 0);
+    assert.equal(existsSync(join(user.home, "damaged.dump")), false);
   });
 
   test("an organization has so many tunnels and no more", async () => {

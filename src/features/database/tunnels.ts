@@ -1,11 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
-import { furtherName, insertRestored, restoredDatabases } from "../backups/backups.ts";
+import {
+  ArchiveDamaged,
+  furtherName,
+  insertRestored,
+  restorableBackup,
+  restoredDatabases,
+  storedBackup,
+  unpackArchive,
+} from "../backups/backups.ts";
 import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
 import type { ProjectKey } from "../projects/projects.ts";
@@ -22,7 +31,7 @@ import {
 } from "./tunnel-queries.ts";
 
 type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
-type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name">;
+type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "backup_id">;
 
 /** Writes down a tunnel that its token may open within a minute. */
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
@@ -41,6 +50,22 @@ export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise
   const tunnel = await insertTunnel(ctx.tx, { ...key, ...wanted, id: newId("tun"), token_id: ctx.caller.token_id });
   ctx.note({ target: ctx.project.slug, detail: { tunnel: tunnel.id } });
   return tunnel;
+}
+
+interface WantedBackup {
+  readonly backup_id: string;
+  readonly format: "custom" | "plain";
+  readonly database?: string | undefined;
+}
+
+/** Asks for a tunnel that carries a backup which the project could restore. */
+export async function requestDownload(ctx: Context<"database.dump">, { backup_id, format, database }: WantedBackup) {
+  if (database !== undefined) return ctx.fail("conflict", { error: "Name a database or a backup, not both." });
+  const backup = await restorableBackup(ctx.tx, ctx.project.key, backup_id);
+  if (backup === undefined) return ctx.fail("not_found");
+  if (backup.status !== "completed")
+    return ctx.fail("conflict", { error: "Only a completed backup can be downloaded." });
+  return requestTunnel(ctx, { purpose: "dump", format, database_name: null, backup_id });
 }
 
 const mostFurther = 5;
@@ -88,8 +113,9 @@ export async function showOrOpen(
   const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
   if (!(await openTunnel(ctx.platform.db, id, role)))
     return ctx.fail("conflict", { error: "The tunnel was opened already, or not in time." });
-  const { purpose, format } = found;
-  return ctx.tunnel((tunnel) => serve({ platform: ctx.platform, key, id, purpose, format, role, spec, own }, tunnel));
+  const { purpose, format, backup_id } = found;
+  const opened = { platform: ctx.platform, key, id, purpose, format, backup_id, role, spec, own };
+  return ctx.tunnel((tunnel) => serve(opened, tunnel));
 }
 
 function needsRole({ purpose, format }: Pick<NewTunnel, "purpose" | "format">): boolean {
@@ -100,6 +126,7 @@ interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
   readonly platform: HandlerPlatform;
   readonly key: ProjectKey;
   readonly id: string;
+  readonly backup_id: string | null;
   readonly role: string | null;
   /** As the project has it. */
   readonly own: DatabaseSpec;
@@ -117,6 +144,7 @@ async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
     await serveAs(opened, tunnel);
   } catch (error) {
     reason = tunnel.signal.aborted ? reasonOf(tunnel.signal.reason) : reasonOf(error);
+    if (error instanceof ArchiveDamaged) throw new Refused("backup_damaged", { error: error.message });
     if (error instanceof DatabaseWorkFailed) throw new Refused("conflict", { error: error.message });
     throw error;
   } finally {
@@ -128,7 +156,8 @@ async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Refused || error instanceof DatabaseWorkFailed) return error.message.slice(0, 200);
+  if (error instanceof Refused || error instanceof DatabaseWorkFailed || error instanceof ArchiveDamaged)
+    return error.message.slice(0, 200);
   return "The connection ended.";
 }
 
@@ -160,15 +189,25 @@ async function letIn({ platform, own, spec, role }: Opened, tunnel: Tunnel): Pro
   tunnel.tell({ type: "ready", user: login.role_name, password: login.password, database: spec.database_name });
 }
 
-async function serveDump({ platform, own, spec, format }: Opened, { bytes, signal }: Tunnel): Promise<void> {
+async function serveDump(opened: Opened, { bytes, signal }: Tunnel): Promise<void> {
+  const { platform, own, spec, format, backup_id } = opened;
   const { postgresHost } = platform.ports;
-  await postgresHost.dump(spec, {
-    signal,
-    async consume(archive) {
-      if (format === "custom") return pipeline(archive, bytes, { signal });
-      await pipeline(await postgresHost.archiveAsText(own, { archive, signal }), bytes, { signal });
-    },
-  });
+  const consume = async (archive: Readable) => {
+    if (format === "custom") return pipeline(archive, bytes, { signal });
+    await pipeline(await postgresHost.archiveAsText(own, { archive, signal }), bytes, { signal });
+  };
+  if (backup_id === null) await postgresHost.dump(spec, { signal, consume });
+  else await consume(await archiveOf(opened, backup_id, signal));
+}
+
+/** A backup's archive; breaks at its end when the file is not what was stored. */
+async function archiveOf({ platform, key }: Opened, backupId: string, signal: AbortSignal): Promise<Readable> {
+  const backup = await storedBackup(platform.db, key.org_id, backupId);
+  const storage = platform.ports.storages.named[backup?.storage ?? ""];
+  if (backup === undefined || storage === undefined)
+    throw new Refused("conflict", { error: "The backup is gone, or lies in a storage that is not configured." });
+  const { storage_key, sha256 } = backup;
+  return unpackArchive({ storage, key: storage_key ?? "", sha256: sha256 ?? "", signal, onBytes: () => {} });
 }
 
 async function importArchive({ platform, own, spec }: Opened, { bytes, signal }: Tunnel): Promise<void> {

@@ -1,12 +1,17 @@
 import { recordEvent } from "../../features/activity/activity.ts";
 import {
+  ArchiveDamaged,
+  checkArchive,
   completeBackup,
   endOperation,
   failBackup,
   insertRestored,
   newestSize,
+  packArchive,
   recordVerdict,
   setStorageKey,
+  unpackArchive,
+  type ArchiveFile,
   type Problem,
   type TakenOperation,
   type Verdict,
@@ -17,7 +22,6 @@ import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../po
 import { StorageFull, type Storage } from "../../ports/storage.ts";
 import type { Tx } from "../../store/database.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
-import { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
 import type { Platform } from "../platform.ts";
 

@@ -1,0 +1,43 @@
+import { createWriteStream } from "node:fs";
+import { rm, stat } from "node:fs/promises";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { CliError } from "../failures.ts";
+import { size } from "../render/text.ts";
+import { formatOf, receiveFile } from "./database-files.ts";
+
+/** `berth backups download`: a backup as a file that pg_restore or psql reads. */
+export function addDownload(backups: Command, ctx: CliContext): void {
+  addCommand(backups, {
+    usage: "download <id>",
+    summary: "Save a backup as a file for pg_restore, or as SQL text (owners only)",
+    examples: ["berth backups download bak_06bq…", "berth backups download bak_06bq… --format plain -o demo.sql"],
+  })
+    .option("--format <custom|plain>", "for pg_restore, or SQL text", "custom")
+    .option("-o, --output <file>", "write into this file, which must not exist yet")
+    .action(async (backup_id: string, options: { format: string; output?: string }) => {
+      const format = formatOf(options);
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format } });
+      const name = options.output ?? `${slug}-${backup_id}.${format === "plain" ? "sql" : "dump"}`;
+      const file = resolve(ctx.environment.cwd, name);
+      const target = createWriteStream(file, { mode: 0o600, flags: "wx" });
+      await once(target, "open").catch((fault: NodeJS.ErrnoException) => {
+        const message =
+          fault.code === "EEXIST" ? `${name} exists already.` : `${name} cannot be written (${fault.code}).`;
+        throw new CliError("refused", "file_not_written", { message, hint: "Name another file with `-o`." });
+      });
+      // Half a backup is none: a file without its end must not look like one.
+      await receiveFile(ctx, { slug, id, target }).catch(async (fault: unknown) => {
+        await rm(file, { force: true });
+        throw fault;
+      });
+      const { size: bytes } = await stat(file);
+      ctx.output.result({ file, bytes }, (paint) => `${paint.green("Saved")} ${name}, ${size(bytes)}`);
+    });
+}
