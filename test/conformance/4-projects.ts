@@ -49,6 +49,22 @@ export function projectRows(subject: () => Subject): void {
     );
   });
 
+  it("POST rename gives another slug, PUT maintenance a page for visitors; GET runtime is for platform admins", async () => {
+    await subject().expect(201, "POST", "/v1/projects", { body: { slug: "earlier", name: "Earlier" } });
+    const renamed = await subject().expect(200, "POST", "/v1/projects/earlier/rename", { body: { slug: "later" } });
+    assert.equal(renamed.body.slug, "later");
+    assert.equal((await subject().expect(200, "GET", "/v1/projects/earlier")).body.id, renamed.body.id);
+    const page = { on: true, message: "Back at noon." };
+    const { body } = await subject().expect(200, "PUT", "/v1/projects/later/maintenance", { as: "member", body: page });
+    assert.equal(body.maintenance.message, page.message);
+    const off = await subject().expect(200, "PUT", "/v1/projects/later/maintenance", { body: { on: false } });
+    assert.equal(off.body.maintenance, null);
+    const { organization } = (await subject().expect(200, "GET", "/v1/me")).body;
+    const path = `/v1/orgs/${organization.slug}/projects/later/runtime`;
+    assert.equal((await subject().expect(403, "GET", path)).body.code, "operator_only");
+    assert.ok((await subject().expect(200, "GET", path, { as: "operator" })).body.available.length > 0);
+  });
+
   it("GET, PUT and PATCH source, and the schema of berth.json", async () => {
     const source = "/v1/projects/shop/source";
     assert.ok((await subject().expect(200, "GET", source)).body.files.length > 0);

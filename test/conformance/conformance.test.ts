@@ -35,7 +35,8 @@ describe("the specification", () => {
     const succeeded = new Set([...subject.seen].filter((one) => / 2\d\d$/.test(one)).map((one) => one.split(" ")[0]));
     assert.deepEqual(
       body.routes.map(({ name }: { name: string }) => name).filter((name: string) => !succeeded.has(name)),
-      [],
+      // A move needs a second runtime; test/e2e/docker.test.ts moves a project there and back.
+      ["platform.move"],
     );
   });
 });

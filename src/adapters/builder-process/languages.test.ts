@@ -119,8 +119,9 @@ describe("Node applications", { skip: withoutRegistry }, () => {
     },
 
     "keep the caches of their build tools from build to build, and out of the image": async () => {
-      await attempt(test.builder, serverOfBuilt, { project_id: "prj_caches" });
-      const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" });
+      const of = { project_id: "prj_caches" };
+      await attempt(test.builder, serverOfBuilt, of);
+      const { lines, outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": "again" }, of);
       assert.ok(
         lines.some((line) => line.includes("cache: kept")),
         lines.join("\n"),
