@@ -317,7 +317,6 @@ function createApps() {
     runOnce: (workload: Workload, task: OneOffCommand) => apps.runOnce(workload, task),
     checkHealth: async () => ({ outcome: "none" }),
     listening: async () => [],
-    checkHealth: async () => ({ outcome: "none" }),
   } as unknown as Runtime;
   return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };
 }
