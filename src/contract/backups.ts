@@ -55,6 +55,8 @@ const backup = backupSummary.extend({
 const databaseName = z.string().max(63);
 // What is asked for goes into a query, and PostgreSQL's text has no NUL.
 const visible = /^[\x21-\x7e]+$/;
+/** The id of a backup in a body. */
+export const backupId = id.regex(visible, "must be the id of a backup");
 const furtherDatabase = z.object({ database: databaseName, backup_id: id.nullable(), created_at: timestamp });
 const idParam = z.object({ id });
 
@@ -111,7 +113,7 @@ export const rows = [
     scope: "backups:write",
     approval: true,
     params: slugParam,
-    body: z.strictObject({ backup_id: id.regex(visible, "must be the id of a backup").optional() }),
+    body: z.strictObject({ backup_id: backupId.optional() }),
     result: z.object({ database: databaseName, backup_id: id }),
     success: [201],
     errors: [

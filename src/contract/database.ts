@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { backupId } from "./backups.ts";
 import { failure } from "./failure.ts";
 import { id, slugParam, timestamp } from "./fields.ts";
 import { databaseStates, statesOf } from "./states.ts";
@@ -97,7 +98,7 @@ export const rows = [
     method: "POST",
     path: "/v1/projects/:slug/database/dump",
     // `backup_id`: what this backup holds, instead of what a database holds now.
-    body: z.strictObject({ format, database: databaseName, backup_id: id.max(100).optional() }),
+    body: z.strictObject({ format, database: databaseName, backup_id: backupId.optional() }),
     errors: ["no_database", "conflict"],
     activity: "database.dump_requested",
     summary: "Ask for a tunnel that carries a dump of the database, or a backup as such a dump",
