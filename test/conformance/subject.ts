@@ -54,12 +54,8 @@ export interface Subject {
 export const hostnames = { ready: "www.ready.test", late: "www.late.test", wrong: "www.wrong.test" } as const;
 export const address = "192.0.2.7";
 
-/** Starts the platform, with `shop` pushed twice and a database. */
-export async function startSubject(): Promise<Subject> {
-  const dns = await startDnsServer();
-  dns.set(hostnames.ready, { type: "A", value: address });
-  dns.set(hostnames.wrong, { type: "A", value: "198.51.100.9" });
-  const platform = await startPlatform({
+const startOn = (dns: { readonly address: string }) =>
+  startPlatform({
     BERTH_DNS_SERVERS: dns.address,
     BERTH_PUBLIC_ADDRESSES: address,
     BERTH_READS_PER_MINUTE: "100000",
@@ -68,6 +64,16 @@ export async function startSubject(): Promise<Subject> {
     BERTH_DRAIN_SECONDS: "1",
     BERTH_STOP_GRACE_SECONDS: "2",
     BERTH_BACKUP_DAILY: "0",
+  });
+
+/** Starts the platform, with `shop` pushed twice and a database. */
+export async function startSubject(): Promise<Subject> {
+  const dns = await startDnsServer();
+  dns.set(hostnames.ready, { type: "A", value: address });
+  dns.set(hostnames.wrong, { type: "A", value: "198.51.100.9" });
+  const platform = await startOn(dns).catch(async (error: unknown) => {
+    await dns.close();
+    throw error;
   });
   const document = await (await fetch(`${platform.api}/v1/openapi.json`)).json();
   const known: Known = {

@@ -6,13 +6,15 @@ import { formatIdentity, isKnownDead, ownIdentity } from "../../src/kit/processe
 
 // Outside of the ranges for outgoing connections, for databases and for sandboxes.
 const [first, count] = [5500, 2400];
+// fetch and browsers refuse these ports, whatever listens there (https://fetch.spec.whatwg.org/#port-blocking).
+const refused = new Set([6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697]);
 const claims = join(tmpdir(), "berth-test-ports");
 
 /** A port that is free now and that no other test process is given while this one lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = first + Math.floor(Math.random() * count);
-    if (claim(port) && (await isFree(port))) return port;
+    if (!refused.has(port) && claim(port) && (await isFree(port))) return port;
   }
 }
 
