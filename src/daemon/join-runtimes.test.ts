@@ -55,7 +55,7 @@ test("after a restart of the control plane a workload is found where it runs; on
   assert.deepEqual([process.calls, docker.calls], [["stop gone"], ["check moved", "stop gone"]]);
 });
 
-test("a runtime that does not answer keeps nobody from the other's instances, and its own count as they were last seen", async () => {
+test("while one runtime does not answer, the other's instances are seen, and its own count as last seen", async () => {
   const [process, docker] = [noted("process"), noted("docker")];
   const joined = joinRuntimes([process, docker]);
   docker.end();

@@ -30,7 +30,7 @@ export async function openRelay(target: RelayTarget, socketPath: string | null):
   let bytes = 0;
   const joinTarget = (client: Duplex, greeting = "") => {
     const upstream = connect({ host: target.address, port: target.port });
-    // Read before it is piped, so that what is over the limit reaches nobody.
+    // Counted before it is piped, so that bytes over the limit never reach the client.
     upstream.on("data", (part: Buffer) => {
       bytes += part.length;
       if (bytes <= target.maxBytes) return;

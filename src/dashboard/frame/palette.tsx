@@ -3,7 +3,7 @@ import type { Asked } from "./actions.ts";
 
 const preloadMs = 2000;
 
-// Not with the first page, which would wait for it, but before somebody is likely to ask for it.
+// Not with the first page, which would wait for it, but before a user is likely to open it.
 const openPalette = () => import("./opened-palette.tsx");
 const OpenedPalette = lazy(() => openPalette().then((loaded) => ({ default: loaded.OpenedPalette }), loadAgain));
 const ActionFor = lazy(() => import("./action-for.tsx").then((loaded) => ({ default: loaded.ActionFor }), loadAgain));

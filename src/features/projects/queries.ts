@@ -139,8 +139,8 @@ export async function insertProject(tx: Tx, project: NewProject): Promise<boolea
 }
 
 /**
- * Whether a hostname is an earlier or a present one of a project. Whoever asks before a commit gives the hostname away is the only one who
- * does so at that time.
+ * Whether a hostname is an earlier or a present one of a project. It locks the hostname until the transaction ends, so that two requests
+ * at once cannot both take it.
  */
 export async function isHostnameTaken(tx: Tx, hostname: string): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`hostname ${hostname}`}, 0))`.execute(tx);

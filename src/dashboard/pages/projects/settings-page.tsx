@@ -50,7 +50,7 @@ function Overrides({ project }: { readonly project: Project }) {
       lead="From the next deployment on. An empty field leaves the value to berth.json or the default."
     >
       <Form
-        // What somebody else saved meanwhile is shown.
+        // Shows what another user saved meanwhile.
         key={JSON.stringify([port, health, root, watch])}
         submit="Save"
         look="plain"
