@@ -51,7 +51,8 @@ describe(
     };
     const othersAreFine = async () => {
       assert.equal((await platform.visit("neighbour", "/write")).body, "written");
-      assert.equal((await platform.call("GET", "/v1/overview")).status, 200);
+      const { status, body } = await platform.call("GET", "/v1/overview");
+      assert.equal(status, 200, `${JSON.stringify(body)}\n${platform.output().slice(-4000)}`);
     };
     const writes = (expected: string) =>
       until(async () => ((await platform.visit("greedy", "/write")).body === expected ? true : undefined), patience);

@@ -21,7 +21,7 @@ import { notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 import { prepareSource } from "./prepare-source.ts";
-import { abortWhenShort, storageFull, whyNoRoom } from "./disk-room.ts";
+import { abortWhenShort, storageFull, untilRoom, whyNoRoom } from "./disk-room.ts";
 
 const waitForTurnMs = 100;
 
@@ -99,7 +99,10 @@ async function perform(building: Building): Promise<void> {
       onLine: (line) => log.line(line),
     })
     .finally(() => room.stop());
-  if (outcome.outcome !== "built" && room.isShort()) return refuse({ ...building, log }, storageFull);
+  if (outcome.outcome !== "built" && room.isShort()) {
+    await untilRoom(platform, signal);
+    return refuse({ ...building, log }, storageFull);
+  }
   switch (outcome.outcome) {
     case "built":
       return succeed({ ...building, log }, outcome.image, source.settings);

@@ -1,5 +1,6 @@
 import { diskUseOf, imagesOverLimit } from "../../features/disk/disk.ts";
 import { linkSignals } from "../../kit/link-signals.ts";
+import { until } from "../../kit/until.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Platform } from "../platform.ts";
 
@@ -21,25 +22,45 @@ export async function whyNoRoom(platform: Platform, { org_id, project_id }: Proj
   return { stage: "build", code: "disk_limit_reached", summary: error, hint, log_tail: [] };
 }
 
+const makingRoomMs = 15_000;
+
+/**
+ * Waits until the disk has room again, for a build that was ended for want of it: its files are removed after it, and its owner's next push
+ * would be refused for them. Goes on after some seconds where another fills the disk.
+ */
+export async function untilRoom({ ports }: Platform, signal: AbortSignal): Promise<void> {
+  await until(async () => ((await isShort(ports)) ? undefined : true), {
+    timeoutMs: makingRoomMs,
+    atMostMs: 250,
+    signal,
+  }).catch(() => {});
+}
+
 async function isShort({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">): Promise<boolean> {
   return (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
 }
+
+// A fast disk takes some hundred MiB in the first, which costs one system call; the second asks a container engine.
+const diskPeriodMs = 100;
+const builderPeriodMs = 1000;
+
+const every = (periodMs: number, look: () => Promise<unknown>) => setInterval(() => look().catch(() => {}), periodMs);
 
 /** A signal that also aborts when the disk gets short of space, which `isShort` tells apart from the reasons of `signal`. */
 export function abortWhenShort(platform: Platform, signal: AbortSignal) {
   const short = new AbortController();
   const linked = linkSignals(signal, short.signal);
-  const timer = setInterval(() => {
-    isShort(platform.ports).then(
-      (found) => found && short.abort(new Error("the disk is short of space")),
-      () => {},
-    );
-  }, 1000);
+  const abort = (found: boolean) => found && short.abort(new Error("the disk is short of space"));
+  const { dataDisk, builder } = platform.ports;
+  const timers = [
+    every(diskPeriodMs, async () => abort((await dataDisk.observe()).is_short)),
+    every(builderPeriodMs, async () => abort(await builder.isShortOfSpace())),
+  ];
   return {
     signal: linked.signal,
     isShort: () => short.signal.aborted,
     stop() {
-      clearInterval(timer);
+      for (const timer of timers) clearInterval(timer);
       linked.release();
     },
   };
