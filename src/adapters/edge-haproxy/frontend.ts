@@ -4,11 +4,12 @@ import {
   certificateList,
   challengeBackend,
   hostMap,
+  pagesBackend,
   probeHeader,
   usageTable,
   type HaproxySettings,
 } from "./haproxy-settings.ts";
-import { forms } from "./page-files.ts";
+import { accept, typesMap } from "./page-files.ts";
 import { countingRules } from "./usage.ts";
 
 type Listener = "plain" | "tls";
@@ -17,12 +18,14 @@ type Listener = "plain" | "tls";
 export function frontend(kind: Listener, settings: HaproxySettings): string {
   const rules = [
     `bind ${address(kind, settings)}`,
+    ...connection(settings),
     ...trust(settings),
+    ...routing(kind),
+    ...counting(settings),
     ...checks(),
-    ...routing(kind, settings),
+    ...(kind === "plain" ? redirect(settings) : []),
     ...forwarding(kind, settings),
     ...answering(kind),
-    "use_backend pages if { var(txn.page) -m found }",
     "use_backend %[var(txn.route),field(1,/)]",
   ];
   return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;
@@ -34,21 +37,52 @@ function address(kind: Listener, { listen_host, listen_port, listen_tls_port }: 
   return `${host}:${listen_tls_port} ssl crt-list ${certificateList} strict-sni alpn h2,http/1.1`;
 }
 
+/** What is the same for every request of a connection is made once: writing an address as text costs as much as five other rules. */
+function connection(settings: HaproxySettings): string[] {
+  const client = `tcp-request session set-var-fmt(${clientOf(settings)}) %[src]`;
+  return [...(settings.trusted_proxies.length === 0 ? [client] : []), "tcp-request session set-var(sess.id) uuid"];
+}
+
+/** The variable that holds the client's address as text; a proxy in front sends requests of several clients on one connection. */
+function clientOf({ trusted_proxies }: HaproxySettings): string {
+  return trusted_proxies.length === 0 ? "sess.client" : "txn.client";
+}
+
 /** A proxy in front of the edge that the operator trusts says who the client is. */
-function trust({ trusted_proxies }: HaproxySettings): string[] {
+function trust(settings: HaproxySettings): string[] {
+  const { trusted_proxies } = settings;
   if (trusted_proxies.length === 0) return [];
   return [
     `acl from-proxy src ${trusted_proxies.join(" ")}`,
     "http-request set-var(txn.proto) req.fhdr(x-forwarded-proto) if from-proxy { req.fhdr(x-forwarded-proto) -m str http https }",
     "http-request set-src req.hdr_ip(x-forwarded-for,-1) if from-proxy { req.hdr_ip(x-forwarded-for,-1) -m found }",
+    `http-request set-var-fmt(${clientOf(settings)}) %[src]`,
   ];
 }
 
-function checks(): string[] {
-  const page = (code: PageCode, condition: string) => `http-request set-var(txn.page) str(${code}) if ${condition}`;
+/** The host map says what to do: `b7/RH//prj_…`, or `pages/-/deleted/prj_…` for an answer of the edge's own. */
+function routing(kind: Listener): string[] {
+  const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap},${answerWith("unknown_host")})`;
+  const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
   return [
     "http-request set-var(txn.begun) date(0,us)",
-    'http-request set-var-fmt(txn.accept) "%[req.fhdr(accept)] any"',
+    `http-request set-var(txn.route) ${lookUp}`,
+    kind === "plain"
+      ? `http-request set-var(txn.route) str(${challengeBackend}) if ${isChallenge}`
+      : `http-request set-var(txn.route) str(${answerWith("unknown_host")}) if ${hasFlag("P")}`,
+    "http-request set-var(txn.accept) req.fhdr(accept)",
+  ];
+}
+
+/** The value of a route that a page answers. */
+function answerWith(code: PageCode): string {
+  return `${pagesBackend}/-/${code}`;
+}
+
+function checks(): string[] {
+  const page = (code: PageCode, condition: string) =>
+    `http-request set-var(txn.route) str(${answerWith(code)}) if ${condition}`;
+  return [
     page("bad_request", "{ req.fhdr_cnt(host) gt 1 }"),
     page("method_not_allowed", "{ method TRACE CONNECT }"),
     page(
@@ -56,27 +90,17 @@ function checks(): string[] {
       "{ req.fhdr(transfer-encoding) -m found } !{ req.fhdr(transfer-encoding) -m str -i chunked }",
     ),
     // The parser has compared the authority of an absolute target with `Host`; applications get a path.
-    "http-request set-uri %[pathq] if { req.ver 1.1 1.0 } { url_beg -i http:// https:// }",
+    "http-request set-uri %[pathq] if { url_beg -i http:// https:// } { req.ver 1.1 1.0 }",
   ];
 }
 
-/** The host map gives backend, flags, page, project and the notice of a page: `b7/RH//prj_…`. */
-function routing(kind: Listener, settings: HaproxySettings): string[] {
-  const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap})`;
-  const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
-  const hasFlag = (flag: string) => `{ var(txn.route),field(2,/) -m sub ${flag} }`;
-  const noPage = "!{ var(txn.page) -m found }";
-  const challenge =
-    kind === "plain" ? [`http-request set-var(txn.route) str(${challengeBackend}) if ${isChallenge}`] : [];
-  return [
-    ...challenge,
-    `http-request set-var(txn.route) ${lookUp} if !{ var(txn.route) -m found }`,
-    ...(kind === "tls" ? [`http-request unset-var(txn.route) if ${hasFlag("P")}`] : []),
-    `http-request set-var(txn.page) str(unknown_host) if !{ var(txn.route) -m found } ${noPage}`,
-    `http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if { var(txn.route) -m sub / } !{ var(txn.route),field(3,/) -m str maintenance } !${isOwn(settings)}`,
-    ...(kind === "plain" ? redirect(settings, `${hasFlag("R")} ${noPage} !${isOwn(settings)}`) : []),
-    `http-request set-var(txn.page) var(txn.route),field(3,/) if !{ var(txn.route) -m sub // } ${noPage}`,
-  ];
+/** By the project that the route names; challenges, unknown hosts and the answers of maintenance belong to none. */
+function counting(settings: HaproxySettings): string[] {
+  return [`http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if !${isOwn(settings)}`];
+}
+
+function hasFlag(flag: string): string {
+  return `{ var(txn.route),field(2,/) -m sub ${flag} }`;
 }
 
 function isOwn({ probe_key }: HaproxySettings): string {
@@ -84,12 +108,13 @@ function isOwn({ probe_key }: HaproxySettings): string {
   return `{ req.fhdr(${probeHeader}) -m str -- ${probe_key} }`;
 }
 
-function redirect({ listen_tls_port, trusted_proxies }: HaproxySettings, condition: string): string[] {
+function redirect(settings: HaproxySettings): string[] {
+  const { listen_tls_port, trusted_proxies } = settings;
   if (listen_tls_port === null) return [];
   const port = listen_tls_port === 443 ? "" : `:${listen_tls_port}`;
   const alreadySecure = trusted_proxies.length === 0 ? "" : " !{ var(txn.proto) -m str https }";
   const location = `https://%[req.fhdr(host),lower,field(1,:),rtrim(.)]${port}%[pathq]`;
-  return [`http-request redirect code 308 location ${location} if ${condition}${alreadySecure}`];
+  return [`http-request redirect code 308 location ${location} if ${hasFlag("R")} !${isOwn(settings)}${alreadySecure}`];
 }
 
 /** The client's forwarding fields go, also in the spelling that CGI-like servers take for them; then the edge's own come. */
@@ -97,18 +122,20 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
   const { trusted_proxies, listen_port, listen_tls_port, listen_host } = settings;
   const own = kind === "plain" ? "http" : "https";
   const proto = trusted_proxies.length === 0 ? own : `%[var(txn.proto,${own})]`;
-  const client = listen_host.includes(":") ? '\\"[%[src]]\\"' : "%[src]";
+  const client = `%[var(${clientOf(settings)})]`;
+  const node = listen_host.includes(":") ? `\\"[${client}]\\"` : client;
   return [
     "http-request lua.drop_named_fields if { req.fhdr(connection) -m found } !{ req.fhdr(connection) -m str -i keep-alive close upgrade }",
     `http-request del-header ${replacedFields} -m reg`,
-    `http-request set-header ${probeHeader} ${settings.probe_key} if { var(txn.route),field(2,/) -m sub C }`,
-    "http-request set-header X-Request-Id %[uuid()] if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
-    "http-request add-header X-Forwarded-For %[src]",
+    `http-request set-header ${probeHeader} ${settings.probe_key} if ${hasFlag("C")}`,
+    // The connection's id and the number of the request, which no other request of this worker has.
+    "http-request set-header X-Request-Id %[var(sess.id)]-%rt if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
+    `http-request add-header X-Forwarded-For ${client}`,
     `http-request add-header X-Forwarded-Proto ${proto}`,
     "http-request add-header X-Forwarded-Host %[req.fhdr(host)]",
     `http-request add-header X-Forwarded-Port ${kind === "plain" ? listen_port : listen_tls_port}`,
-    "http-request add-header X-Real-IP %[src]",
-    `http-request add-header Forwarded "for=${client};host=\\"%[req.fhdr(host)]\\";proto=${proto}"`,
+    `http-request add-header X-Real-IP ${client}`,
+    `http-request add-header Forwarded "for=${node};host=\\"%[req.fhdr(host)]\\";proto=${proto}"`,
   ];
 }
 
@@ -116,17 +143,11 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
 const replacedFields = `'^(?:x[-_]forwarded[-_].*|forwarded|x[-_]real[-_]ip|proxy|proxy[-_].*|http2-settings|keep-alive|${probeHeader})$'`;
 
 function answering(kind: Listener): string[] {
-  const isOurs = "{ status 500 502:504 } { res.fhdr(x-berth-error) -m found } !{ var(txn.page) -m found }";
-  const setType = forms.flatMap(({ form, type, accepts }) => {
-    const others = form === "json" ? "!{ var(txn.accept) -m sub text/html }" : "";
-    if (form === "text") return [];
-    return `http-after-response set-header Content-Type "${type}" if ${isOurs} { var(txn.accept) -m sub ${accepts} } ${others}`;
-  });
-  const hsts =
-    "http-after-response set-header Strict-Transport-Security max-age=31536000 if { var(txn.route),field(2,/) -m sub H } !{ res.fhdr(strict-transport-security) -m found }";
+  const isOurs = `{ status 500 502:504 } { res.fhdr(x-berth-error) -m found } !{ var(txn.route) -m beg ${pagesBackend}/ }`;
+  const hsts = `http-after-response set-header Strict-Transport-Security max-age=31536000 if ${hasFlag("H")} !{ res.fhdr(strict-transport-security) -m found }`;
   return [
     ...(kind === "tls" ? [hsts] : []),
-    ...setType,
+    `http-after-response set-header Content-Type %[${accept},map_sub(${typesMap})] if ${isOurs}`,
     'http-after-response set-status 502 reason "Bad Gateway" if { status 500 503 } { res.fhdr(x-berth-error) -m str app_unreachable app_bad_response }',
     ...countingRules(),
   ];

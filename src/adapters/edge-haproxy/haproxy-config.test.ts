@@ -46,6 +46,9 @@ test("forwarding fields are believed from trusted proxies alone", () => {
     assert.match(frontend, /acl from-proxy src 192\.0\.2\.0\/24 2001:db8::1$/m);
     assert.match(frontend, /set-src .* if from-proxy /);
     assert.ok(frontend.indexOf("set-src") < frontend.indexOf("del-header"), "before the fields are removed");
+    // A proxy sends requests of several clients on one connection.
+    assert.match(frontend, /http-request set-var-fmt\(txn\.client\) %\[src\]$/m);
+    assert.doesNotMatch(frontend, /sess\.client/);
   }
 });
 
@@ -54,6 +57,6 @@ test("only requests that may be sent twice are sent again, and with one replica 
   assert.match(defaults, /retry-on conn-failure empty-response$/m);
   assert.match(
     defaults,
-    /disable-l7-retry if !\{ method GET HEAD OPTIONS PUT DELETE \} or \{ nbsrv lt 2 \} \{ be_sess_rate gt 5 \}$/m,
+    /disable-l7-retry if \{ nbsrv lt 2 \} \{ be_sess_rate gt 5 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
   );
 });

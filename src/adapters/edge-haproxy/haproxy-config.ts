@@ -1,6 +1,13 @@
 import { pages, type PageCode } from "../../ports/edge-pages.ts";
 import { frontend } from "./frontend.ts";
-import { adminSocket, bracketed, challengeBackend, usageTable, type HaproxySettings } from "./haproxy-settings.ts";
+import {
+  adminSocket,
+  bracketed,
+  challengeBackend,
+  pagesBackend,
+  usageTable,
+  type HaproxySettings,
+} from "./haproxy-settings.ts";
 import { appPage, forms, noticeFields, noticeFile, pageFile, pageHeaders } from "./page-files.ts";
 import type { PoolServer, RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
@@ -27,6 +34,8 @@ function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
     `fd-hard-limit ${maxDescriptors}`,
     `hard-stop-after ${drain_limit_ms}ms`,
     "log stderr format raw local0 notice",
+    // The cache costs more than comparing with one or two short patterns, of which all rules consist.
+    "tune.pattern.cache-size 0",
     "lua-load drop-named-fields.lua",
     "ssl-default-bind-options ssl-min-ver TLSv1.2",
   ]);
@@ -49,16 +58,22 @@ function base({ upstream_timeout_ms }: HaproxySettings): string {
   ]);
 }
 
-/** Answers by the page that the frontend has chosen. */
+const pageOfRoute = "var(txn.route),field(3,/)";
+
+function prefers(accepts: string): string {
+  return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
+}
+
+/** Answers by the page that the route names. */
 function pageBackend(): string {
   const rules = (Object.keys(pages) as PageCode[]).flatMap((code) =>
     forms.map(
       ({ form, type, accepts }) =>
         `http-request return status ${pages[code].status} content-type "${type}" file ${pageFile(code, form)}${pageHeaders(code)} ` +
-        `if { var(txn.page) -m str ${code} } { var(txn.accept) -m sub ${accepts} }`,
+        `if { ${pageOfRoute} -m str ${code} }${prefers(accepts)}`,
     ),
   );
-  return section("backend pages from base", [...notices(), ...rules]);
+  return section(`backend ${pagesBackend} from base`, [...notices(), ...rules]);
 }
 
 /** Pages with an application's own words. */
@@ -67,7 +82,7 @@ function notices(): string[] {
   return forms.map(
     ({ form, type, accepts }) =>
       `http-request return status ${status} content-type "${type}" lf-file ${noticeFile(form)}${pageHeaders("maintenance")} ` +
-      `if { var(txn.page) -m str maintenance } { var(txn.route),field(${noticeFields.text},/),length gt 0 } { var(txn.accept) -m sub ${accepts} }`,
+      `if { ${pageOfRoute} -m str maintenance } { var(txn.route),field(${noticeFields.text},/),length gt 0 }${prefers(accepts)}`,
   );
 }
 
@@ -85,7 +100,7 @@ function projectDefaults(): string {
     "retry-on conn-failure empty-response",
     // RFC 9110 §9.2.2: others must not be sent twice. HAProxy copies its whole buffer for each request that it may repeat, a quarter of its
     // time. Without another replica only a kept connection can need that, which the replica closes after seconds without a request.
-    `http-request disable-l7-retry if !{ method GET HEAD OPTIONS PUT DELETE } or { nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} }`,
+    `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} } or !{ method GET HEAD OPTIONS PUT DELETE }`,
     `http-request return ${appPage("app_busy")} if { be_conn gt ${maxOpenPerProject} }`,
     // 503 says here that no replica took the connection. The frontend makes 502 of it and of 500.
     `http-error status 503 ${appPage("app_unreachable", false)}`,

@@ -26,6 +26,8 @@ export const certificateList = "certificates/list";
 export const usageTable = "usage";
 /** The backend of challenges; it belongs to no project. */
 export const challengeBackend = "challenge";
+/** The backend of the edge's own pages. */
+export const pagesBackend = "pages";
 /** The runtime API of the present worker. */
 export const adminSocket = "admin.sock";
 /** The runtime API of the master, which reaches every worker. */

@@ -3,6 +3,7 @@ import { escapeHtml, pages, renderPage, type PageCode } from "../../ports/edge-p
 /** Every file of pages: name and text. */
 export function pageFiles(): Map<string, string> {
   const files = new Map(forms.map(({ form, accepts }) => [noticeFile(form), noticeFormat(form, accepts)]));
+  files.set(typesMap, forms.map(({ accepts, type }) => `${accepts} ${type}\n`).join(""));
   for (const code of Object.keys(pages) as PageCode[]) {
     for (const { form, accepts } of forms) files.set(pageFile(code, form), renderPage(code, accepts).body);
     files.set(`pages/${code}.map`, forms.map(({ accepts }) => `${accepts} ${oneLine(code, accepts)}\n`).join(""));
@@ -10,12 +11,18 @@ export function pageFiles(): Map<string, string> {
   return files;
 }
 
-/** A form of a page, and the part of `Accept` that asks for it. The frontend ends its copy of `Accept` with "any". */
+/** A form of a page, and the part of `accept` that asks for it; the first that fits. */
 export const forms = [
   { form: "html", type: "text/html; charset=utf-8", accepts: "text/html" },
   { form: "json", type: "application/json", accepts: "json" },
   { form: "text", type: "text/plain; charset=utf-8", accepts: "any" },
 ] as const;
+
+/** What the client prefers, as the key of `typesMap` and of the pages' maps: "any" at its end leads to text. */
+export const accept = "var(txn.accept,any),concat(any)";
+
+/** The map from `accept` to the type of a form. */
+export const typesMap = "pages/types.map";
 
 type Form = (typeof forms)[number]["form"];
 
@@ -29,7 +36,7 @@ export function noticeFile(form: Form): string {
   return `pages/notice.${form}`;
 }
 
-/** The fields of a host map's value that hold a notice. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
+/** The fields of a host map's value that hold a notice, after those of its route. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
 export const noticeFields = { html: 5, json: 6, text: 7 } as const;
 
 const place = "NOTICE";
@@ -56,7 +63,7 @@ export function pageHeaders(code: PageCode): string {
 
 /** The arguments of a rule that answers for an application: HAProxy looks the body up by `Accept`, the frontend sets its type. */
 export function appPage(code: PageCode, withStatus = true): string {
-  const body = `"%[var(txn.accept),map_sub(pages/${code}.map)]"`;
+  const body = `"%[${accept},map_sub(pages/${code}.map)]"`;
   const status = withStatus ? `status ${pages[code].status} ` : "";
   return `${status}content-type "text/plain; charset=utf-8" lf-string ${body}${pageHeaders(code)}`;
 }

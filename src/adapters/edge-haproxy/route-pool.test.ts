@@ -67,7 +67,11 @@ test("the host map says what is not served, and how HTTPS is", () => {
   );
   assert.deepEqual(
     ["a.test", "b.test", "c.test"].map((host) => next.hosts.get(host)),
-    ["b1/-/nothing_deployed/prj_a.test", "b2/-/app_not_running/prj_b.test", "b3/RH//prj_c.test"],
+    [
+      "pages/-/nothing_deployed/prj_a.test////b1/prj_a.test",
+      "pages/-/app_not_running/prj_b.test////b2/prj_b.test",
+      "b3/RH//prj_c.test",
+    ],
   );
 });
 

@@ -1,7 +1,7 @@
 import type { Route, RouteTable, Target } from "../../ports/edge.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { noticeValue } from "./page-files.ts";
-import { bracketed, challengeBackend, hostMap } from "./haproxy-settings.ts";
+import { bracketed, challengeBackend, hostMap, pagesBackend } from "./haproxy-settings.ts";
 
 /** What one HAProxy worker serves: which backend belongs to which project, its servers, and the map from hostname to backend. */
 export interface RoutePool {
@@ -135,11 +135,17 @@ export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
   return { ...table, routes: table.routes.filter(({ project_id }) => pool.backends.has(project_id)) };
 }
 
-/** What the host map holds for a route: backend, flags, page, project, and the notice of its page. HAProxy reads the parts with `field(n,/)`. */
+/**
+ * What the host map holds for a route. HAProxy reads the parts with `field(n,/)`: the backend that answers, flags, and the project that it
+ * counts for; in an answer of the edge's own also the page, its notice (html, json, text), and last the project and its backend.
+ */
 function hostValue(route: Route, backend: string): string {
   const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}${route.is_control ? "C" : ""}`;
-  const value = [backend, flags || "-", pageOf(route) ?? "", route.project_id].join("/");
-  return route.notice === undefined ? value : `${value}/${noticeValue(route.notice)}`;
+  const page = pageOf(route);
+  if (page === undefined) return [backend, flags || "-", "", route.project_id].join("/");
+  const counted = page === "maintenance" ? "" : route.project_id;
+  const notice = route.notice === undefined ? "//" : noticeValue(route.notice);
+  return [pagesBackend, flags || "-", page, counted, notice, backend, route.project_id].join("/");
 }
 
 function pageOf(route: Route): PageCode | undefined {
@@ -148,11 +154,13 @@ function pageOf(route: Route): PageCode | undefined {
 }
 
 function backendOf(value: string): string {
-  return value.slice(0, value.indexOf("/"));
+  const parts = value.split("/");
+  return (parts[0] === pagesBackend ? parts[7] : parts[0]) as string;
 }
 
 function projectOf(value: string): string | undefined {
-  return value.split("/")[3];
+  const parts = value.split("/");
+  return parts[0] === pagesBackend ? parts[8] : parts[3];
 }
 
 /** Projects keep their backend; new ones get one that no project has. */
