@@ -15,7 +15,7 @@ export interface CliContext {
   readonly signal: AbortSignal;
   /** What goes on after Ctrl-C, set by a command that only watches it. */
   goesOn?: string;
-  /** The client with the caller's token; throws when nobody is logged in. `anonymous` is for rows that need no token. */
+  /** The client with the caller's token; throws without a login. `anonymous` is for rows that need no token. */
   readonly client: (how?: { anonymous: boolean }) => Promise<Client>;
 }
 

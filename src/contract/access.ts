@@ -52,7 +52,7 @@ export interface Rights {
   readonly scopes: readonly Scope[];
 }
 
-/** What a row asks of whoever calls it. */
+/** What a row requires of its caller. */
 export interface Need {
   readonly access: Access;
   readonly scope: Scope | null;

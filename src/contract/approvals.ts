@@ -38,7 +38,7 @@ export const rows = [
     path: "/v1/approvals/:id",
     names: "approval",
     access: "member",
-    // Whoever was told to wait for an approval may look at it, whatever else its token may do.
+    // A token that has to wait for an approval may read that approval, whatever its scopes.
     scope: null,
     params: z.object({ id }),
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),

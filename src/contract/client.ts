@@ -40,7 +40,7 @@ export interface Client {
    */
   call<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): Promise<Answer<N>>;
   /**
-   * Calls a row that streams, with `follow=true` in its query, and yields its pages as they come. Ends when the stream ends: whoever wants more
+   * Calls a row that streams, with `follow=true` in its query, and yields its pages as they come. Ends when the stream ends: a caller that wants more
    * calls again, behind the last page's cursor. A server or proxy that answers without a stream yields its one page. Throws as `call` does.
    */
   follow<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): AsyncGenerator<Answer<N>>;
@@ -113,7 +113,7 @@ export class ApiError extends Error {
   }
 }
 
-/** There was no usable answer: nobody there, too late, or not this API. `message` is a sentence for people. */
+/** There was no usable answer: no server, too late, or not this API. `message` is a sentence for people. */
 export class ConnectionError extends Error {
   readonly kind: "network" | "timeout" | "unexpected_answer";
   readonly hint: string | undefined;

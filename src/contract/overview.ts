@@ -64,7 +64,7 @@ export const rows = [
         storage_bytes: z.number().int(),
         database_bytes: z.number().int(),
         images_bytes: z.number().int(),
-        /** Approval requests that wait for somebody. */
+        /** Approval requests that wait for a decision. */
         approvals_pending: z.number().int(),
         /** Open alerts of the platform, for its operator; null for everybody else. */
         alerts: z.number().int().nullable(),

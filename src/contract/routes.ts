@@ -90,7 +90,7 @@ export function route(name: RouteName): Row {
   return byName.get(name) as Row;
 }
 
-/** The scopes of everything that a role may call, which a token of this role gets when nobody says otherwise. */
+/** The scopes of everything that a role may call, which a token of this role gets by default. */
 export function scopesOf(role: Role): readonly Scope[] {
   const rights = { role, platform_admin: false, scopes };
   const asked = (routes as readonly Row[]).filter((each) => refusal(rights, each) === undefined);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { id, idCursor, name, nextCursor, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-/** What a webhook may be told of; each has several events, such as `deployment.activated`. */
+/** The kinds of events that a webhook may receive; each has several, such as `deployment.activated`. */
 export const webhookEvents = ["deployment", "build", "alert", "backup", "certificate", "approval"] as const;
 export const webhookFormats = ["json", "slack", "discord"] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];

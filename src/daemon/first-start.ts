@@ -31,7 +31,7 @@ export interface ExampleOptions {
 const slug = "example";
 const fact = "example";
 
-/** Deploys the example once, as a user would: through the API and a real `git push`. A failure is told and tried again at the next start. */
+/** Deploys the example once, as a user would: through the API and a real `git push`. A failure is logged, and the next start tries again. */
 export async function deployExample(options: ExampleOptions): Promise<"deployed" | "known" | "failed"> {
   if (await isDone(options.db)) return "known";
   const token = (await readFile(options.tokenFile, "utf8")).trim();

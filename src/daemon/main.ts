@@ -41,7 +41,7 @@ function readConfigOrRefuse(): Config {
 
 /**
  * Runs the platform with what an earlier start has left of compiled code: half the time, and much less memory than compiling takes.
- * The cache lies in the data folder, where nobody else can put anything; a folder that is not there yet is not made here.
+ * The cache lies in the data folder, where no other user can put anything; a folder that is not there yet is not made here.
  */
 async function runFromCache(config: Config): Promise<void> {
   const { adminToken, compiledCode } = pathsIn(config.dataDir);

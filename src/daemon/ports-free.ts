@@ -4,7 +4,7 @@ import type { Config } from "./config.ts";
 import { edgeListens } from "./edge.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** Refuses to start, before anything is changed, when a port is somebody else's. The edge of an earlier start may hold its own. */
+/** Refuses to start, before anything is changed, when another program has a port. The edge of an earlier start may hold its own. */
 export async function requireFreePorts(config: Config): Promise<void> {
   const wanted = [
     { port: config.httpPort, name: "BERTH_HTTP_PORT" },

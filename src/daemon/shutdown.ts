@@ -2,7 +2,7 @@
 export interface Shutdown {
   /** Registers how to end something that is now running. */
   onEnd(what: string, end: () => Promise<void>): void;
-  /** Ends everything; a part that fails is told and does not keep the others from ending. Further calls wait for the first. */
+  /** Ends everything; a part that fails is logged and does not keep the others from ending. Further calls wait for the first. */
   run(): Promise<void>;
 }
 

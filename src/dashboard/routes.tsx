@@ -15,7 +15,7 @@ const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
 const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
 const project = createRoute({ ...at("/projects/$slug"), component: ProjectFrame });
 const within = <const P extends string>(path: P) => ({ getParentRoute: () => project, path }) as const;
-/** The search of a page as the address has it. What nobody typed by hand is what a page wrote. */
+/** The search of a page as the address has it. A page writes it; it is seldom typed by hand. */
 const search =
   <T,>() =>
   (given: Record<string, unknown>): T =>

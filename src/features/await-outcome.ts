@@ -2,18 +2,18 @@ import { createSignal } from "../store/signal.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 
 export interface AwaitedOutcome {
-  /** What "outcomes" are told of. */
+  /** The subject of the "outcomes" hints. */
   readonly id: string;
   /** Ends the wait; its reason is thrown. */
   readonly signal: AbortSignal;
-  /** Sooner than usual, for what nobody tells of. */
+  /** Sooner than usual, for outcomes without a hint. */
   readonly pollEveryMs?: number;
 }
 
 // A wake-up may be lost.
 const pollEveryMs = 500;
 
-/** Looks when the outcome is told, and from time to time by itself, until there is one. Holds nothing meanwhile. */
+/** Looks when a hint comes, and from time to time without one, until there is one. Holds nothing meanwhile. */
 export async function awaitOutcome<T>(
   wakeups: Pick<Wakeups, "on">,
   awaited: AwaitedOutcome,

@@ -104,7 +104,7 @@ export interface Context<N extends RouteName> {
   readonly now: Date;
   readonly log: Log;
   /**
-   * For whoever waits or streams: aborts when the client leaves, the platform stops, or the caller's token no longer counts. Its reason is
+   * For handlers that wait or stream: aborts when the client leaves, the platform stops, or the caller's token no longer counts. Its reason is
    * then the refusal to answer with.
    */
   readonly signal: AbortSignal;

@@ -10,7 +10,7 @@ export interface RequestedAccess {
   readonly access: GitAccess;
 }
 
-/** The one text for what does not exist and for what belongs to somebody else. */
+/** The one text for what does not exist and for what belongs to another organization. */
 export const missingText = "There is no such repository, or you may not see it.\n";
 
 /** Finds which of several callers (one key, many organizations) may have what is wanted. */

@@ -132,7 +132,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
     releaseHook: () => pipes.forEach((pipe) => pipe.destroy()),
     touch: () => void (quietSinceMs = Date.now()),
     clientGone: () => {
-      // End of input makes git give up a push that has not arrived whole; nobody reads its output any more, but git must not block on it.
+      // End of input makes git give up a push that has not arrived whole; its output has no reader any more, but git must not block on it.
       child.stdin.destroy();
       child.stdout.resume();
       if (push === null) kill();

@@ -141,7 +141,7 @@ function askForToken(res: ServerResponse): void {
   });
 }
 
-// Closing after a POST spares reading the rest of a body that nobody wants.
+// Closing after a POST spares reading the rest of a refused body.
 function reply(
   res: ServerResponse,
   status: number,

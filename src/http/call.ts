@@ -155,10 +155,10 @@ export class Call {
     return result;
   }
 
-  /** Not only as long as the client is there: what came of it is kept for whoever asks again with its key. */
+  /** Not only as long as the client is there: the outcome is kept for a repeated request with the same key. */
   async #inTime(waiting: Waiting<unknown>): Promise<unknown> {
     const { closing, outcomeDeadlineMs } = this.#options;
-    // What is being changed at this moment is soon done, and must not be told as not done.
+    // What is being changed at this moment is soon done, and must not be reported as not done.
     const over = waiting.changesLate === true ? linkSignals() : linkSignals(closing);
     const late = { error: "This takes longer than expected and goes on in the background. Look again in a moment." };
     const timer = setTimeout(() => over.abort(new Refused("unavailable", late)), outcomeDeadlineMs);

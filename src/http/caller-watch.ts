@@ -3,7 +3,7 @@ import { linkSignals } from "../kit/link-signals.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-/** Watches over a request that lasts: its signal aborts when nobody may have its answer any more. */
+/** Watches over a request that lasts: its signal aborts when its caller may no longer have the answer. */
 export interface CallerWatch {
   readonly signal: AbortSignal;
   end(): void;

@@ -64,7 +64,7 @@ button[value=approved]{border-color:transparent;background:var(--accent);color:v
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
-/** Nothing is loaded or run, nobody frames it, and forms go only to where the page came from. */
+/** The page loads and runs nothing, no page may frame it, and its forms go only to its own origin. */
 export const pageHeaders = {
   "cache-control": "no-store",
   "content-security-policy": `default-src 'none'; style-src 'sha256-${hash("sha256", style, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,

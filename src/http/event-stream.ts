@@ -6,7 +6,7 @@ const aliveEveryMs = 15_000;
 const retryMs = 2000;
 
 /**
- * Events as the text of `text/event-stream`. Ends when they end or the signal aborts; what refused or broke them is told as a last event
+ * Events as the text of `text/event-stream`. Ends when they end or the signal aborts; what refused or broke them is the last event
  * `error` with the body that the API's errors have.
  */
 export async function* eventStream(events: AsyncIterable<ServerEvent>, signal: AbortSignal): AsyncGenerator<string> {

@@ -94,7 +94,7 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
 type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<{ readonly id: string } | undefined>;
 
 /**
- * What a path names, as the caller's organization has it: asked before a malformed request is told what is wrong with it, and for the id
+ * What a path names, as the caller's organization has it: looked up before a malformed request gets its error, and for the id
  * that an approval is bound to.
  */
 export const finders: Readonly<Record<Named, Find>> = {

@@ -42,7 +42,7 @@ export interface HttpOptions {
   /** Beside the API, for the operator's tools. */
   readonly operatorTexts?: readonly OperatorText[];
   readonly limits?: Partial<HttpLimits>;
-  /** How requests are told that come over the platform's own edge; left out: every client's address is the connection's. */
+  /** How requests that come over the platform's own edge are recognised; left out: every client's address is the connection's. */
   readonly edgeHeaders?: EdgeHeaders;
   readonly tunnels?: Partial<TunnelLimits>;
   /** The dashboard, which answers every path that nothing else has. */
@@ -152,7 +152,7 @@ const standard: HttpLimits = {
   stalledAnswerTimeoutMs: 30_000,
 };
 
-/** What clients are told of the limits in force. */
+/** The headers that say which limits are in force. */
 function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
   return {
     request_body_bytes: limits.bodyBytes,
@@ -365,7 +365,7 @@ function send(reply: FastifyReply, { status, headers, text, requestId }: Reply):
 
 function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
   const { status, headers, body, kind } = answerTo(error, request.params);
-  // The route, not the URL: a query string may hold what somebody should not have put there.
+  // The route, not the URL: a query string may hold a secret by mistake.
   const said = { request_id: request.id, method: request.method, route: request.routeOptions?.url };
   if (kind === "fault") log.error({ ...said, err: error }, "a request failed");
   if (kind === "outage") log.warn({ ...said, error: String(error) }, "a request found the database away");

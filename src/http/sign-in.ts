@@ -72,12 +72,12 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
 async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireOwnPage(signIn, request);
   const token = tokenOfCookie(signIn.vault, request.headers.cookie);
-  // No error: this is how the page learns that nobody is signed in.
+  // No error: this is how the page learns that there is no session.
   if (token === undefined) return answer(reply, 200, { token: null });
   return startSession(signIn, request, reply, token);
 }
 
-/** For `berth open --dashboard`: a link for whoever has the token already. */
+/** For `berth open --dashboard`: a link for a caller that has the token already. */
 async function makeLink(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
   await requireToken(signIn, request, token);

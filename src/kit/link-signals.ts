@@ -7,7 +7,7 @@ export interface LinkedSignal {
 
 /**
  * A signal that aborts with any of these, for a piece of work that ends before they do. AbortSignal.any has no end of its own: as long as
- * a source lives, Node keeps every such signal that somebody listens to, and all that the listeners hold.
+ * a source lives, Node keeps every such signal that has a listener, and all that the listeners hold.
  */
 export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   const own = new AbortController();

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** A TCP port that a process listens on; on `loopback` nobody outside of its network reaches it. */
+/** A TCP port that a process listens on; on `loopback` only processes of its own network reach it. */
 export interface ListeningPort {
   readonly port: number;
   readonly loopback: boolean;

@@ -14,7 +14,7 @@ const longestSecretCharacters = 96 * 1024;
 // time for a long row of beginnings.
 const escapes = /\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-Z\\^-~]/g;
 
-/** The text without what would colour or paint over the terminal of whoever reads it. */
+/** The text without what would colour or paint over the reader's terminal. */
 export function withoutControls(text: string): string {
   return text.replace(escapes, "").replace(/[^\P{Cc}\t]/gu, "");
 }

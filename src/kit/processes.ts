@@ -5,7 +5,7 @@ export function processIds(): number[] {
   return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
 
-/** A process that can be told from a later one with the same pid: pid, start time in clock ticks, and the boot it ran in. */
+/** A process, distinct from a later one with the same pid: pid, start time in clock ticks, and the boot it ran in. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly start_time: string;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 /**
  * A short, stable folder for unix sockets of what lives in `dir`: a socket's path may have 107 bytes only (unix(7)),
  * and other users must be able to reach sockets although `dir` is closed to them. Others may pass through it, not list it.
- * The name is random, so nobody can take it beforehand; it is remembered in `dir` and made anew after a reboot.
+ * The name is random, so no other process can take it beforehand; it is remembered in `dir` and made anew after a reboot.
  */
 export function runFolder(dir: string, base: string = usualBase()): string {
   mkdirSync(dir, { recursive: true, mode: 0o700 });

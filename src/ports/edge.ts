@@ -50,7 +50,7 @@ export interface Route {
   /** Answers over HTTPS carry `Strict-Transport-Security: max-age=31536000`, unless the application sets that field itself. */
   readonly hsts: boolean;
   /**
-   * Its target is the control plane: requests carry the headers of `entrance`, which nobody else knows, so that it believes their forwarding
+   * Its target is the control plane: requests carry the headers of `entrance`, which no client knows, so that it believes their forwarding
    * fields. Left out: false.
    */
   readonly is_control?: boolean;

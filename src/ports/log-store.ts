@@ -13,7 +13,7 @@ export interface LogStore {
   /** Adds to a project's runtime log and rotates it; remembers `position` together with the lines. */
   appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
   /**
-   * The newest `limit` lines, oldest first; with `after` the first `limit` lines behind that cursor, so that nobody who
+   * The newest `limit` lines, oldest first; with `after` the first `limit` lines behind that cursor, so that no reader who
    * reads on misses one. A cursor into what rotation has deleted means the oldest line that is kept. Fewer come when they are
    * longer than 2 MiB together; one at least.
    */

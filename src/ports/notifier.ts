@@ -21,7 +21,7 @@ export interface Message {
   readonly subject: string;
   /** Plain text, lines of any length. */
   readonly text: string;
-  /** Where to go, when there is something to do. Whoever has it may do it. */
+  /** Where to go, when there is something to do. Its possession suffices to do it. */
   readonly url: string | null;
   /** RFC 3339. */
   readonly created_at: string;

@@ -26,7 +26,7 @@ export interface SuiteSession {
 
 let lastNumber = 0;
 
-/** A database's row as the store would give it, with names and a password nobody else has. */
+/** A database's row as the store would give it, with names and a password of its own. */
 export function newDatabaseSpec(): DatabaseSpec {
   lastNumber += 1;
   const random = () => randomBytes(8).toString("hex");

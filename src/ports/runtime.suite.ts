@@ -116,7 +116,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
         ],
       );
       const answers = await Promise.all(instances.map((instance) => answerOf(instance)));
-      // On the host's network other addresses than the loopback's would be open to everybody.
+      // On the host's network other addresses than the loopback's would be open to all processes of the host.
       const everywhere = (await runtime.describe()).network === "shared" ? "127.0.0.1" : "0.0.0.0";
       assert.deepEqual(
         answers.map(({ greeting, host }) => [greeting, host]),

@@ -35,7 +35,7 @@ export interface Runtime {
   onChange(listener: (workloadId: string) => void): () => void;
   /** Deletes what the runtime keeps of a project's image; another project's of the same content stays. Idempotent; refuses (throws) while an instance uses it. */
   removeImage(image: ProjectImage): Promise<void>;
-  /** The TCP ports that living instances of a workload listen on, to tell why nobody reaches one; empty when that cannot be seen. */
+  /** The TCP ports that living instances of a workload listen on, to explain why one is not reached; empty when that cannot be seen. */
   listening(workloadId: string): Promise<readonly ListeningPort[]>;
   /**
    * Runs the check that an instance's image brings (`HEALTHCHECK` of a Dockerfile) once, inside of the instance and as the application.
@@ -148,7 +148,7 @@ export type OwnCheck =
 
 export interface ListeningPort {
   readonly port: number;
-  /** Nobody outside of the instance reaches it. */
+  /** Only processes of the instance reach it. */
   readonly loopback: boolean;
 }
 

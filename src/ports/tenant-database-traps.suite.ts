@@ -8,7 +8,7 @@ export interface TrappedFixture extends TenantDatabaseFixture {
   readonly ended: readonly number[];
 }
 
-/** The rules against an owner who has prepared the schema for whoever looks into it. `make` is called once. */
+/** The rules against an owner who has prepared traps in the schema for those who browse it. `make` is called once. */
 export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): void {
   describe("a tenant database full of traps", () => {
     let ask: Asking;
@@ -152,7 +152,7 @@ async function sessions(sql: (text: string) => Promise<readonly Record<string, u
   return rows.length;
 }
 
-// Each function tries what would be an escalation if anybody but the owner ran it, and writes down what came of it.
+// Each function tries what would be an escalation if another role than the owner ran it, and records the result.
 const traps = `
   CREATE TABLE loot (who text, what text);
   CREATE FUNCTION try(statement text) RETURNS void LANGUAGE plpgsql SET search_path = public AS $$ BEGIN

@@ -21,7 +21,7 @@ const tailLines = 30;
 /** What writing needs of the world. */
 export type LogPlace = Pick<Platform, "log"> & { readonly ports: Pick<Platform["ports"], "logStore"> };
 
-/** `buildId` null: nobody reads along (a rollback has no build of its own), lines are only kept for the tail. */
+/** `buildId` null: the log has no reader (a rollback has no build of its own), lines are only kept for the tail. */
 export function createBuildLog(
   { ports, log }: LogPlace,
   buildId: string | null,

@@ -135,7 +135,7 @@ export interface BackupSettings {
 
 export interface MonitorSettings {
   readonly everyMs: number;
-  /** An alert that comes back sooner than this after it was resolved is told when the time is over. */
+  /** An alert that comes back sooner than this after it was resolved is announced when the time is over. */
   readonly coolDownMs: number;
   /** What this machine is called in the status. */
   readonly machine: string;

@@ -11,7 +11,7 @@ export interface SandboxSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Mounted at /app. */
   readonly app: SandboxApp | null;
-  /** Mounted at /storage, writable unless told otherwise; sets STORAGE_DIR. */
+  /** Mounted at /storage, writable by default; sets STORAGE_DIR. */
   readonly storageDir: string | null;
   readonly storageWritable?: boolean;
   /** Toolchains, caches and the like, mounted in this order. */

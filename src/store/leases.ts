@@ -31,7 +31,7 @@ const heartbeatMs = 5000;
 /** SQL for a `lease_until` that starts now. */
 export const freshLease = sql<string>`now() + make_interval(secs => ${sql.lit(leaseSeconds)})`;
 
-/** SQL that is true of the lease's row while nobody else has taken it. */
+/** SQL that is true of the lease's row while no other owner has taken it. */
 export function holds(lease: Lease) {
   return sql<boolean>`id = ${lease.id} and fence = ${lease.fence}`;
 }
@@ -41,7 +41,7 @@ export function isNoneOf(ids: readonly string[], column = "id") {
   return sql<boolean>`${sql.ref(column)} <> all(${ids}::text[])`;
 }
 
-/** Prolongs a lease, also one that has run out and that nobody else has taken; false when it was lost. */
+/** Prolongs a lease, also one that has run out and that no other owner has taken; false when it was lost. */
 export async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
   const done = await sql`update ${sql.table(lease.table)} set lease_until = ${freshLease}
     where ${holds(lease)} and lease_owner = ${lease.owner}`.execute(db);
@@ -75,7 +75,7 @@ export async function holdLease<T>(
   }
 }
 
-/** Ends the leases of processes of this machine that are known to be dead, so that nobody waits for them to run out. */
+/** Ends the leases of processes of this machine that are known to be dead, so that no worker waits for them to run out. */
 export async function releaseDeadLeases(db: Db, table: LeasedTable): Promise<void> {
   const owners = await sql<{ lease_owner: string }>`select distinct lease_owner from ${sql.table(table)}
     where lease_owner is not null and lease_until > now()`.execute(db);

@@ -28,9 +28,9 @@ export type Topic =
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 
-/** Hints between processes that something changed. A hint may be lost; whoever listens also looks by itself from time to time. */
+/** Hints between processes that something changed. A hint may be lost; each listener also looks by itself from time to time. */
 export interface Wakeups {
-  /** Tells everyone once `tx` is committed. */
+  /** Wakes all listeners once `tx` is committed. */
   send(tx: Db | Tx, topic: Topic, id?: string): Promise<void>;
   /** Calls the listener with the id that was sent, or with `""` when it should look at everything. Returns how to stop it. */
   on(topic: Topic, listener: WakeupListener): () => void;

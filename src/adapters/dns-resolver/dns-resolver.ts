@@ -76,7 +76,7 @@ const unanswered = new Set([
   "EOF",
 ]);
 
-/** Half an answer is none: whoever sees the IPv4 addresses alone could take a name for ours that leads elsewhere too. */
+/** Half an answer is none: with the IPv4 addresses alone a name that leads elsewhere too could pass for ours. */
 function together(answers: readonly DnsAnswer[]): DnsAnswer {
   if (answers.some(({ outcome }) => outcome === "unavailable")) return { outcome: "unavailable" };
   const values = answers.flatMap((answer) => (answer.outcome === "found" ? answer.values : []));

@@ -185,7 +185,7 @@ export class Exchange implements AttemptsUser, ClientOutput, Dispatcher.Dispatch
     this.#finish();
     this.#connection?.socket.destroy();
     if (response.headersSent) return void response.destroy();
-    // A client that waits for `100 Continue` may send its body or leave it out: the next request can't be told apart.
+    // A client that waits for `100 Continue` may send its body or leave it out: it can't be distinguished from the next request.
     if (expectsContinue && !this.#wasSent) response.shouldKeepAlive = false;
     route.usage.count(sendPage(request, response, code), performance.now() - this.#startedAtMs);
   }

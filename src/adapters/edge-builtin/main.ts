@@ -189,7 +189,7 @@ function inheritedSockets({ state_dir, listen_host, listen_port, listen_tls_port
   return { fd: isPlain ? plain : undefined, tlsFd: isTls ? tls : undefined };
 }
 
-/** A fault in one request must not end those of everybody: it is logged, and that request ends by its time limit. */
+/** A fault in one request must not end the others: it is logged, and that request ends by its time limit. */
 function carryOnAfterFaults(): void {
   let faults = 0;
   setInterval(() => (faults = 0), 60_000).unref();

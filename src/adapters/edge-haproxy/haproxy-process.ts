@@ -179,7 +179,7 @@ export class HaproxyProcess {
     return (await Promise.all(open)).every((idle) => idle);
   }
 
-  /** How a worker is reached that a reload or a stop has told to end. */
+  /** How a worker is reached that is to end after a reload or a stop. */
   oldWorker(pid: number): Worker {
     return { pid, socket: this.path(masterSocket), prefix: `@!${pid} ` };
   }

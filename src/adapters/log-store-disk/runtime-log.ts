@@ -33,7 +33,7 @@ function storedLine({ at, deployment, process, replica, text }: RuntimeLine) {
 
 /**
  * Adds a batch to the newest file of the folder, or to a new one when that is full, and deletes the oldest beyond the limit.
- * Files are numbered and never renamed, so that a cursor stays right. `intend` is told where the batch is going to be, first.
+ * Files are numbered and never renamed, so that a cursor stays right. `intend` is called first, with the place of the batch.
  */
 export async function appendBatch(
   dir: string,

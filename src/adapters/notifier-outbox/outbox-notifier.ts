@@ -7,7 +7,7 @@ import type { Message, Notifier } from "../../ports/notifier.ts";
 export interface OutboxOptions {
   /** The folder of messages, made when it is missing; for its owner's eyes only. */
   readonly dir: string;
-  /** The operator's own log: whoever reads it may decide. */
+  /** The operator's own log: its readers may decide. */
   readonly log: Log;
 }
 
@@ -34,7 +34,7 @@ export function createOutboxNotifier({ dir, log }: OutboxOptions): Notifier {
 const keptMs = 7 * 24 * 60 * 60 * 1000;
 const namePattern = /^\d{8}T\d{6}Z-[a-z_]+-\w+\.txt$/;
 
-// Written beside and renamed: whoever watches the folder sees whole messages.
+// Written beside and renamed: a program that watches the folder sees whole messages.
 async function write(dir: string, message: Message): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const time = message.created_at.replaceAll(/[-:]|\.\d+/g, "");

@@ -3,7 +3,7 @@ import type { Message, Notifier } from "../../ports/notifier.ts";
 
 export interface WebhookOptions {
   readonly url: string;
-  /** Signs every message; whoever receives them checks it. */
+  /** Signs every message; receivers check the signature. */
   readonly secret: string;
 }
 
@@ -11,7 +11,7 @@ const timeoutMs = 15_000;
 
 /**
  * Messages as JSON by POST. `berth-signature` is `v1=` and the HMAC-SHA256, in hex, of the timestamp in `berth-timestamp` (seconds), a dot
- * and the body: a receiver checks it, and refuses old timestamps, so that nobody can send an old message again.
+ * and the body: a receiver checks it, and refuses old timestamps, so that an old message can't be sent again.
  */
 export function createWebhookNotifier({ url, secret }: WebhookOptions): Notifier {
   return {
@@ -49,7 +49,7 @@ function documentOf({ id, kind, subject, text, url, created_at }: Message) {
   return { id, kind, subject, text, url, created_at };
 }
 
-// The address itself may hold a secret, so only the kind of trouble is told.
+// The address itself may hold a secret, so the message names only the kind of trouble.
 function reasonOf(error: unknown): string {
   const { name, cause } = error as Error;
   return (cause as NodeJS.ErrnoException | undefined)?.code ?? name;

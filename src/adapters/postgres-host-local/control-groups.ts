@@ -12,7 +12,7 @@ export interface ControlGroups {
   dismantle(): void;
 }
 
-/** What the processes of one instance may use together: whoever is logged in may ask for as much memory as he likes. */
+/** What the processes of one instance may use together: a session may ask for as much memory as it likes. */
 export interface ControlGroup {
   /** The command that joins the group before it becomes `command`. */
   enter(command: Command): Command;

@@ -16,7 +16,7 @@ const settings = {
 
 /**
  * Makes the role exist with this password and with the settings of its access, and resets what its owner set for it in any database.
- * A setting such as a missing `local_preload_libraries` would otherwise lock everybody out for good. Idempotent.
+ * A setting such as a missing `local_preload_libraries` would otherwise lock all sessions out for good. Idempotent.
  */
 export async function applyRole(client: Client, spec: DatabaseSpec, verifier: string): Promise<void> {
   await client.query("REVOKE CONNECT, TEMP ON DATABASE postgres, template1 FROM PUBLIC");

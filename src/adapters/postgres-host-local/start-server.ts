@@ -18,7 +18,7 @@ export interface StartPlan extends ServerAddress {
   readonly mark: string;
   readonly uid: number;
   readonly group?: ControlGroup | undefined;
-  /** Ends the waiting; the server goes on starting, and whoever is next adopts it. */
+  /** Ends the waiting; the server goes on starting, and the next call adopts it. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -41,7 +41,7 @@ export async function startServer(plan: StartPlan): Promise<void> {
     reason = readLog(plan.dir, logStart);
     if (/could not bind|Address already in use/i.test(reason)) throw new PortTaken(plan.port);
     await stopServer(plan.mark, plan.uid);
-    // A zombie keeps its pid until somebody reaps it, and shared memory lives as long as its last user.
+    // A zombie keeps its pid until its parent reaps it, and shared memory lives as long as its last user.
     await sleep(150 * 2 ** attempt);
   }
   throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it gave no reason"}`);
@@ -93,7 +93,7 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   return identify(pid) ?? { pid, start_time: "0", boot_id: "" };
 }
 
-// Want of memory ends a session's process, never the postmaster: the server then recovers by itself and asks nobody.
+// Want of memory ends a session's process, never the postmaster: the server then recovers by itself.
 // Sessions stand above the score that the platform itself was started with (`OOMScoreAdjust=` of a unit), at most 1000.
 function outOfMemory(): Record<string, string> {
   const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));

@@ -58,7 +58,7 @@ export async function withConnection<T>(
   }
 }
 
-/** `ready` when the server lets its superuser in, `starting` when it says so, `down` when nobody answers. */
+/** `ready` when the server lets its superuser in, `starting` when it says so, `down` without an answer. */
 export async function askServer(address: ServerAddress): Promise<"ready" | "starting" | "down"> {
   if (!existsSync(socketFile(address))) return "down";
   try {

@@ -14,7 +14,7 @@ export interface PostgresTenantDatabaseOptions {
   readonly endSession: SessionOptions["endSession"];
 }
 
-// A page of the dashboard asks for a few things at once; who waits longer than this is told to come again.
+// A page of the dashboard asks for a few things at once; a call that waits longer than this gets `unavailable`.
 const slotWaitMs = 2000;
 
 /** Projects' databases through their sockets, as their own roles. */

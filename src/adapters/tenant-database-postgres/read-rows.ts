@@ -5,7 +5,7 @@ import { cellExpression, presentRow } from "./cells.ts";
 import type { Session } from "./session.ts";
 import { Stopped } from "./unable.ts";
 
-// What is counted exactly: 50,000 rows take milliseconds, and beyond nobody reads the last digit.
+// What is counted exactly: 50,000 rows take milliseconds, and beyond that the last digit does not matter.
 const mostCounted = 50_000;
 const countTimeoutMs = 1000;
 // In the planner's units: about half a second.

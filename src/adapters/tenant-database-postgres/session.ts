@@ -53,7 +53,7 @@ export async function inSession<T>(
     try {
       return { outcome: "done", found: await connection.run(access.mode, work) };
     } finally {
-      // The place stays taken until the connection is gone, and nobody waits for that.
+      // The place stays taken until the connection is gone; the caller does not wait for that.
       void connection.close().finally(release);
     }
   } catch (error) {
@@ -88,7 +88,7 @@ class TenantConnection implements Session {
   async run<T>(mode: string, work: (session: Session) => Promise<T>): Promise<T> {
     const deadline = sleep(sessionTimeoutMs, "late" as const, { ref: false });
     const done = this.#work(mode, work);
-    // When the deadline comes first, nobody listens to how the work ends.
+    // When the deadline comes first, the outcome of the work is of no interest.
     done.catch(() => {});
     const first = await Promise.race([done, deadline]);
     if (first === "late") {

@@ -63,7 +63,7 @@ function lengthProblem({ base_type, modifier }: Column, text: string): string | 
   return undefined;
 }
 
-// Any decimal number of 15 digits is exact in JSON's readers; of a longer one nobody knows what was written.
+// Any decimal number of 15 digits is exact in JSON's readers; a longer one may have been written differently.
 const exactDigits = 15;
 
 function numberText({ category, type, base_type }: Column, value: number): TextOf {

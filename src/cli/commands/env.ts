@@ -137,7 +137,7 @@ async function readVariables(ctx: CliContext, pairs: readonly string[], file: st
   if (file !== undefined) return parseFile(await readInput(ctx, file));
   if (pairs.length === 0) throw usageError("Which variables?", "berth env set KEY=VALUE …");
   if (pairs.length === 2 && pairs[1] === "-") {
-    // `echo value |` ends with a line break that nobody means.
+    // `echo value |` ends with a line break that is not part of the value.
     return [[pairs[0] as string, (await readInput(ctx, "-")).replace(/\r?\n$/, "")]];
   }
   return pairs.map(parsePair);

@@ -95,7 +95,7 @@ async function ended(ctx: CliContext, left: Promise<void>): Promise<void> {
   await Promise.race([left, interrupted]);
 }
 
-// The key stays the same, so that a client's settings stay right; whoever can read it can read the login beside it.
+// The key stays the same, so that a client's settings stay right; a user who can read it can read the login beside it.
 async function readKey(file: string): Promise<string> {
   const known = await readFile(file, "utf8").catch(() => "");
   if (known.trim() !== "") return known.trim();

@@ -36,7 +36,7 @@ export function presentAnswer(row: Row, document: unknown): ToolAnswer {
   return { text: [shown, ...notes].join("\n"), structured, isError: false };
 }
 
-/** Why something did not work. What the platform says of it is told as it is: sentence, code, hint, the call to make next. */
+/** Why something did not work. What the platform says of it is passed on: sentence, code, hint, the call to make next. */
 export function presentFault(fault: unknown): ToolAnswer {
   const structured = documentOf(fault);
   const steps = fault instanceof ApiError ? whatToDo(fault) : [];

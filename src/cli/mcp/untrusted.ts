@@ -53,7 +53,7 @@ function cut(text: string, atMost: number): string {
     : `${text.slice(0, atMost).toWellFormed()}… [${text.length - atMost} characters cut]`;
 }
 
-// Every token of this API looks like this, so none gets through, whoever wrote it where.
+// Every token of this API looks like this, so none gets through, wherever it stands.
 const tokenPattern = /berth_[oma]_[0-9A-Za-z]{20,}/g;
 
 /** The text without tokens of this API. */

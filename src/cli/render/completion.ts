@@ -10,7 +10,7 @@ interface CompletionWord {
   readonly summary: string;
 }
 
-// Collects the words of the command line that name commands: options and their values are left out where that can be told.
+// Collects the words of the command line that name commands: options and their values are left out where they are recognised.
 const commandPath = (words: string) => `  local path="" word
   for word in ${words}; do
     case "$word" in -*) ;; *) _berth_knows "$path $word" && path="$path $word" ;; esac

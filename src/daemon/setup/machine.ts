@@ -23,7 +23,7 @@ export interface MachineOptions {
   readonly install: boolean;
   /** The environment of package tools: PATH, HOME, proxies, npm's settings. */
   readonly environment: Readonly<Record<string, string>>;
-  /** False when the databases are somebody else's: PostgreSQL is then neither sought nor installed. Default true. */
+  /** False when the databases run elsewhere: PostgreSQL is then neither sought nor installed. Default true. */
   readonly postgres?: boolean;
 }
 

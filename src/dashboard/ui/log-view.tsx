@@ -26,7 +26,7 @@ interface LogViewProps {
 
 const rowHeight = 20;
 
-/** Lines of any number: only those in sight are in the page. It follows the end until somebody scrolls up. */
+/** Lines of any number: only those in sight are in the page. It follows the end until the reader scrolls up. */
 export function LogView({ lines, label, fileName, empty, controls, height }: LogViewProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [follows, setFollows] = useState(true);

@@ -13,7 +13,7 @@ export {
   type HistoryRetention,
 } from "./retention.ts";
 
-/** A change that somebody made. `detail` holds names and numbers, never the values of variables or other secrets. */
+/** A change and who made it. `detail` holds names and numbers, never the values of variables or other secrets. */
 export interface Activity {
   readonly org_id: string;
   readonly project_id: string | null;

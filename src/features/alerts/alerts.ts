@@ -83,7 +83,7 @@ async function raise({ platform, tx, now }: Raising, alert: AlertRow | undefined
 // An alert that could not be delivered for a day is seen on the page by then.
 const deliverMs = 24 * 60 * 60 * 1000;
 
-/** Sends one message about all that is open and not told yet, or graver than was told, and about what was told and is over. */
+/** Sends one message about all that is open and not announced yet, or graver than announced, and about what was announced and is over. */
 async function tell({ platform, tx, now }: Raising, resolved: readonly AlertRow[]): Promise<void> {
   const news = (await openAlerts(tx)).filter(
     (alert) => isWorse(alert.told_severity, alert.severity) && Date.parse(alert.notify_at) <= now.getTime(),

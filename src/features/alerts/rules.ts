@@ -44,7 +44,7 @@ export function isWorse(told: AlertSeverity | null, severity: AlertSeverity): bo
   return told === null || (told === "warning" && severity === "critical");
 }
 
-/** When a new alert may be told: at once, or when the pause after the last one of the same thing is over. */
+/** When a new alert may be announced: at once, or when the pause after the last one of the same thing is over. */
 export function tellAt(lastResolvedAt: string | null, coolDownMs: number, now: Date): Date {
   if (lastResolvedAt === null) return now;
   return new Date(Math.max(now.getTime(), Date.parse(lastResolvedAt) + coolDownMs));

@@ -40,7 +40,7 @@ export type Asked =
   /** As many of the organization wait as may. */
   | { readonly outcome: "full" };
 
-/** Asks for an approval of this request, in a transaction of its own. People get the link that decides; nobody else does. */
+/** Asks for an approval of this request, in a transaction of its own. Only people get the link that decides. */
 export async function askForApproval(platform: HandlerPlatform, request: GatedRequest): Promise<Asked> {
   const now = platform.clock.now();
   const key = keyOf(request);

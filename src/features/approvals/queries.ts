@@ -5,7 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 
 const at = (time: Date) => sql<string>`${time}`;
 
-/** The status as it is at this moment, also when nobody has written down yet that the time is over. */
+/** The status as it is at this moment, also when its row does not say yet that the time is over. */
 const statusAt = (now: Date) =>
   sql<ApprovalStatus>`case when approval.status in ('pending', 'approved') and approval.expires_at <= ${now} then 'expired' else approval.status end`;
 

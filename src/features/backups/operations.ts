@@ -57,7 +57,7 @@ export interface TakenOperation extends NewOperation {
   readonly row_counts: readonly TableCount[] | null;
 }
 
-/** Takes the oldest operation that nobody works on, or whose worker is gone. */
+/** Takes the oldest operation without a worker, or whose worker is gone. */
 export async function takeOperation(
   db: Db,
   owner: string,

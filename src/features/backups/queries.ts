@@ -176,7 +176,7 @@ export async function endedBackups(db: Db) {
     .execute();
 }
 
-/** Marks a backup for deletion unless somebody works with it. */
+/** Marks a backup for deletion unless an operation uses it. */
 export async function expireBackup(db: Db, orgId: string, id: string): Promise<void> {
   await db
     .updateTable("backup")
@@ -191,7 +191,7 @@ export async function expireBackup(db: Db, orgId: string, id: string): Promise<v
     .execute();
 }
 
-/** What retention has chosen and nobody works with. */
+/** What retention has chosen and no operation uses. */
 export async function expiredRows(db: Db) {
   return db
     .selectFrom("backup")

@@ -26,7 +26,7 @@ interface Verdict {
 }
 
 const readLogEveryMs = 40;
-// An outcome is told at once; a hint may be lost.
+// An outcome is announced at once, by a hint that may be lost.
 const askEveryMs = 500;
 const renewEveryMs = 5000;
 const readBytes = 256 * 1024;

@@ -76,7 +76,7 @@ export function besidePresent(not_after: string | null, text: string, nowMs: num
     : `The certificate ended at ${end}; the name is served over HTTP. ${text}`;
 }
 
-/** When to look again at a name that cannot have a certificate yet: often while somebody is writing its records. */
+/** When to look again at a name that cannot have a certificate yet: often while its owner is probably creating the records. */
 export function nextLookMs(createdAt: string, nowMs: number): number {
   const ageMs = nowMs - Date.parse(createdAt);
   if (ageMs < hourMs) return 15_000;

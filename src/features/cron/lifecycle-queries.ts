@@ -40,7 +40,7 @@ export interface WaitingRun {
   readonly project_id: string;
 }
 
-/** Writes due minutes down, each once whatever happens; answers with those to run that nobody had written down before. */
+/** Writes due minutes down, each once whatever happens; returns those to run that were not written down before. */
 export async function insertRuns(
   tx: Tx,
   owner: string,
@@ -98,7 +98,7 @@ export async function nextMinute(db: Db): Promise<string | null> {
   return row?.next ?? null;
 }
 
-/** Takes waiting runs that nobody holds: those that were asked for, and those of schedulers that ended. */
+/** Takes waiting runs without a holder: those that a request asked for, and those of schedulers that ended. */
 export async function adoptRuns(db: Db, owner: string, limit: number): Promise<readonly WaitingRun[]> {
   const adopted = await sql<WaitingRun>`update cron_run set lease_owner = ${owner}, lease_until = ${freshLease}
     where id in (select id from cron_run where status = 'running' and started_at is null

@@ -160,7 +160,7 @@ export interface ManualRun extends ProjectKey {
   readonly finished_at: Date | null;
 }
 
-/** Writes down a run that somebody asked for; a scheduler takes it from there. */
+/** Writes down a run that a request asked for; a scheduler starts it. */
 export async function insertManualRun(tx: Tx, run: ManualRun) {
   return tx
     .insertInto("cron_run")

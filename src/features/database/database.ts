@@ -62,7 +62,7 @@ export async function databaseFor(
   return { env: databaseEnv(vault, row), reach: [{ port: row.port, socket_path: row.socket_path }] };
 }
 
-/** The variables of an application that has this database; none as long as nobody knows where it is. */
+/** The variables of an application that has this database; none as long as its address is unknown. */
 export function databaseEnv(vault: Vault, row: DatabaseRow): Record<string, string> {
   if (row.port === null) return {};
   const { role_name, database_name, password } = specOf(vault, row);

@@ -107,7 +107,7 @@ export async function wantedDatabases(db: Db) {
     .execute();
 }
 
-/** Takes a database row for work; undefined when somebody else holds it. */
+/** Takes a database row for work; undefined when another worker holds it. */
 export async function takeDatabase(db: Db, id: string, owner: string): Promise<Lease | undefined> {
   const taken = await db
     .updateTable("project_database")

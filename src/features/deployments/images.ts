@@ -16,7 +16,7 @@ export async function projectsWithImages(db: Db): Promise<readonly { id: string;
 }
 
 /**
- * Says which of these images nobody needs any more, and marks their deployments so that no rollback asks for them. Needed are
+ * Says which of these images are no longer needed, and marks their deployments so that no rollback asks for them. Needed are
  * those of deployments that serve or are on their way, and of the newest good ones. While a build runs, none is given up:
  * it may be about to make the same image again.
  */

@@ -133,7 +133,7 @@ export interface TakenDeployment {
   readonly suspended_at: string | null;
 }
 
-/** Takes a deployment that is on its way and that nobody works on; undefined when there is none. */
+/** Takes a deployment that is on its way and has no worker; undefined when there is none. */
 export async function takeDeployment(
   db: Db,
   owner: string,

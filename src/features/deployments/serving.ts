@@ -60,7 +60,7 @@ export async function sealedSecretsOf(db: Db, orgId: string, id: string) {
 /**
  * The newest push of each project that went live: its branch must point at its commit, also when a restart with new variables or a
  * rollback has taken its place meanwhile. Left out are those of the last minute, whose push may just be moving the branch, unless
- * they are older than `since`, when whoever moved it has ended.
+ * they are older than `since`, when the process that moved it has ended.
  */
 export async function pushedDeployments(db: Db, since: Date): Promise<readonly PushedDeployment[]> {
   const { rows } = await sql<PushedDeployment>`

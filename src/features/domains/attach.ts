@@ -21,7 +21,7 @@ export type Attached =
   | { readonly outcome: "project_deleted" }
   | { readonly outcome: "taken"; readonly proof: string };
 
-/** Gives a project a hostname that nobody has. */
+/** Gives a project a hostname that no project has. */
 export async function attach(tx: Tx, wanted: DesiredDomain): Promise<Attached> {
   const count = await lockDomains(tx, wanted);
   if (count === undefined) return { outcome: "project_deleted" };
@@ -33,7 +33,7 @@ export async function attach(tx: Tx, wanted: DesiredDomain): Promise<Attached> {
   return (await attachedTo(tx, wanted)) ?? { outcome: "taken", proof: await claim(tx, claimOf(wanted), false) };
 }
 
-/** The same for an organization whose TXT record was seen: whoever has the hostname loses it. */
+/** The same for an organization whose TXT record was seen: the project that has the hostname loses it. */
 export async function takeOver(
   tx: Tx,
   wanted: DesiredDomain,

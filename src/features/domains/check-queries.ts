@@ -12,7 +12,7 @@ export async function takeDueChecks(db: Db, most: number): Promise<readonly stri
   return rows.map((row) => row.id);
 }
 
-/** Takes those of a project that nobody has looked up for `ageMs`. Returns their ids. */
+/** Takes those of a project whose last lookup is older than `ageMs`. Returns their ids. */
 export async function takeStaleChecks(
   db: Db,
   project: { readonly org_id: string; readonly project_id: string },

@@ -45,7 +45,7 @@ export const domains: Handlers<"domains"> = {
 
 type AttachContext = Context<"domains.attach">;
 
-// The hostname is looked at before the project's state: a request that can never succeed is told so first.
+// The hostname is looked at before the project's state: a request that can never succeed gets that error first.
 async function desiredDomain(ctx: AttachContext, slug: string, text: string): Promise<DesiredDomain> {
   const project = await findProject(ctx.tx, ctx.caller, slug);
   if (project === undefined) return ctx.fail("not_found");

@@ -80,7 +80,7 @@ const certificateNextAttempt = sql<
 const certificateSteps = sql<CertificateStep[]>`coalesce(certificate.steps, '[]')`;
 
 // Another organization had this very name, or served one of the same zone: there may be a wildcard record that leads here, and
-// whoever attaches a name below it first would have it. The platform's own zones are guarded in the same way.
+// the first organization to attach a name below it would have it. The platform's own zones are guarded in the same way.
 // A name that is served keeps what it has proven.
 function needsTxt(ownZones: readonly string[]) {
   return sql<boolean>`(domain.verified_at is null and (domain.zone = any(${[...ownZones]}::text[]) or exists (
@@ -129,7 +129,7 @@ export interface NewDomain extends ProjectKey {
   readonly txt_seen_at: Date | null;
 }
 
-/** Inserts unless somebody has the hostname; true when it was inserted. One that inserts it at the same time is waited for. */
+/** Inserts unless a project has the hostname; true when it was inserted. One that inserts it at the same time is waited for. */
 export async function insertDomain(tx: Tx, domain: NewDomain): Promise<boolean> {
   const done = await tx
     .insertInto("domain")
@@ -146,7 +146,7 @@ export interface NewClaim {
   readonly proof: string;
 }
 
-/** The proof that the organization's TXT record must have: the one it was told first. `held`: it has the name from now on. */
+/** The proof that the organization's TXT record must have: the first one it got. `held`: it has the name from now on. */
 export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<string> {
   const held_at = held ? sql<string>`now()` : null;
   const row = await tx

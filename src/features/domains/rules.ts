@@ -31,7 +31,7 @@ export interface DnsResult {
   readonly verdict: "serve" | "lost" | "withhold" | "keep";
 }
 
-/** Decides from what was seen. No answer of the servers changes nothing, so that a fault of DNS takes nobody offline. */
+/** Decides from what was seen. No answer of the servers changes nothing, so that a fault of DNS takes no hostname offline. */
 export function evaluateDns(domain: KnownDomain, seen: DnsObservation, ownAddresses: readonly string[]): DnsResult {
   if (seen.addresses.outcome === "unavailable") return unanswered(domain);
   const txt_seen = seen.texts.outcome === "found" && seen.texts.values.some((text) => text.trim() === domain.proof);

@@ -9,7 +9,7 @@ export interface DueLook {
 }
 
 /**
- * Takes pages that are due, so that nobody else looks at them; the next time is about `everySeconds` away. Only what serves is looked at.
+ * Takes pages that are due, so that no other process looks at them; the next time is about `everySeconds` away. Only what serves is looked at.
  */
 export async function takeDueLooks(
   db: Db,

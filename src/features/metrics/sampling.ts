@@ -4,7 +4,7 @@ import type { Db } from "../../store/database.ts";
 import { countsOf } from "./rules.ts";
 
 /**
- * Adds what edges counted since anybody last looked to the buckets at `at`. Counters grow only, so whoever looks at the same edge at
+ * Adds what edges counted since the last sample to the buckets at `at`. Counters grow only, so two samplers that look at the same edge at
  * the same time, and how often, nothing is counted twice; what is older than the last look adds nothing. Unknown projects are left out.
  */
 export async function addTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): Promise<void> {
@@ -55,10 +55,10 @@ export interface ReplicaSample {
   readonly processes: number;
 }
 
-// Of a replica that was not looked at for longer, nobody knows when it used its processor time.
+// Of a replica that was not looked at for longer, it is unknown when it used its processor time.
 const longestGapSeconds = 300;
 
-/** Adds measurements of replicas to the buckets at `at`. The processor time since the last one counts, whoever took that. */
+/** Adds measurements of replicas to the buckets at `at`. The processor time since the last one counts, also when another process took that. */
 export async function addReplicaSamples(db: Db, samples: readonly ReplicaSample[], at: Date): Promise<void> {
   if (samples.length === 0) return;
   await sql`

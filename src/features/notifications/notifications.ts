@@ -25,7 +25,7 @@ export interface NewMessage extends Pick<Message, "kind" | "subject" | "text" | 
   /** Null for a message about the platform itself. */
   readonly org_id: string | null;
   readonly created_at: Date;
-  /** After this nobody needs the message any more. */
+  /** After this the message is of no use. */
   readonly expires_at: Date;
 }
 

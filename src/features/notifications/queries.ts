@@ -19,7 +19,7 @@ export async function insertNotifications(tx: Tx | Db, rows: readonly NewNotific
     .execute();
 }
 
-/** The next message that one of these notifiers can deliver and that nobody works on. */
+/** The next message that one of these notifiers can deliver and that no worker holds. */
 export async function takeNotification(
   db: Db,
   owner: string,
@@ -75,7 +75,7 @@ function underLease(db: Db, lease: Lease) {
   return db.updateTable("notification").where(holds(lease));
 }
 
-/** Gives up what nobody needs any more and forgets what ended long ago. Returns what was given up. */
+/** Gives up messages whose time is over and deletes what ended long ago. Returns what was given up. */
 export async function endNotifications(db: Db) {
   await db
     .deleteFrom("notification")

@@ -8,7 +8,7 @@ import { issueToken } from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
-// Semantics, "Tokens": what a token gets when nobody says otherwise.
+// Semantics, "Tokens": what a token gets by default.
 const ownerTokenDays = 90;
 
 export const orgs: Handlers<"orgs"> = {

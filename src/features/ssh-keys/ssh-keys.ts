@@ -18,7 +18,7 @@ export interface KeyOwner {
 
 /**
  * Who registered the key of this fingerprint (`SHA256:…`, as OpenSSH prints it): one entry an organization, usually one or none. A key
- * whose token was revoked or has expired is nobody's.
+ * whose token was revoked or has expired gives no access.
  */
 export async function keysByFingerprint(db: Db, fingerprint: string): Promise<readonly KeyOwner[]> {
   const rows = await selectKeysByFingerprint(db, fingerprint);

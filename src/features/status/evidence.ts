@@ -113,7 +113,7 @@ export async function backupAges(db: Db) {
   );
 }
 
-/** How late the scheduler is: the longest due minute that nobody has dealt with, and the longest wait of a run for its call. */
+/** How late the scheduler is: the longest due minute without a run, and the longest wait of a run for its call. */
 export async function cronLateness(db: Db) {
   const [row] = await rowsOf(
     db,
@@ -144,7 +144,7 @@ export async function crashes(db: Db) {
   );
 }
 
-/** Work that is open longer than it may be: builds and deployments under way, and what nobody takes up. */
+/** Work that is open longer than it may be: builds and deployments under way, and work that no worker takes. */
 export async function openWork(db: Db) {
   return rowsOf(
     db,

@@ -5,7 +5,7 @@ import type { CheckKey, CheckRow } from "./rules.ts";
 // Any number will do, as long as nothing else in this database locks it: "watch" in ASCII.
 const lockNumber = "512970878824";
 
-/** Until the transaction ends, nobody else writes down what checks found. */
+/** Until the transaction ends, no other process writes down what checks found. */
 export async function lockMonitoring(tx: Tx): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(lockNumber)})`.execute(tx);
 }
@@ -64,7 +64,7 @@ export async function deleteChecks(tx: Tx, keys: readonly CheckKey[]): Promise<v
   }
 }
 
-/** Forgets machines that nobody has heard of for a day, and what nobody looked at for as long; answers with what that was. */
+/** Deletes machines without a sign of life for a day and checks that did not run for as long; returns what that was. */
 export async function forgetMachines(tx: Tx): Promise<readonly CheckKey[]> {
   await tx
     .deleteFrom("machine")

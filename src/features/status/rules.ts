@@ -79,7 +79,7 @@ function nextRow({ name, machine }: CheckReport, finding: Finding, { before, las
 // Every check is made once a minute at least.
 const staleMs = 300_000;
 
-/** A row's status as it is shown: what nobody looked at for five minutes is unknown. */
+/** A row's status as it is shown: a check that did not run for five minutes is unknown. */
 export function shownStatus(row: Pick<CheckRow, "status" | "checked_at" | "detail">, now: Date) {
   const { status, detail, checked_at } = row;
   if (now.getTime() - Date.parse(checked_at) <= staleMs) return { status, detail };

@@ -50,7 +50,7 @@ export async function overallStatus(db: Db | Tx, now: Date): Promise<CheckStatus
   return worstOf((await allChecks(db)).map((row) => shownStatus(row, now).status));
 }
 
-// Not the transaction's start: whoever waited for the lock must not write earlier times than who held it.
+// Not the transaction's start: a writer that waited for the lock must not write earlier times than the one before it.
 async function databaseTime(db: Db | Tx): Promise<Date> {
   const { rows } = await sql<{ now: string }>`select clock_timestamp() as now`.execute(db);
   return new Date((rows[0] as { now: string }).now);

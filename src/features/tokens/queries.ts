@@ -138,7 +138,7 @@ export async function insertFirstOrganization(
   return true;
 }
 
-/** Gives platform admins every scope there is; nobody narrowed theirs, because only the first start makes them. */
+/** Gives platform admins every scope there is; none of them is narrower, because only the first start makes them. */
 export async function widenAdministrators(db: Db | Tx, all: readonly Scope[]): Promise<void> {
   const every = sql<string[]>`${[...all]}::text[]`;
   await db

@@ -8,7 +8,7 @@ const secretCharacters = 43;
 const checkCharacters = 6;
 const pattern = /^berth_[oma]_[0-9A-Za-z]{49}$/;
 
-/** `o`wner, `m`ember, `a`dmin: what a leaked token could do, told by its text. */
+/** `o`wner, `m`ember, `a`dmin: shows in its text what a leaked token could do. */
 export type TokenKind = "o" | "m" | "a";
 
 /** A new token: 256 random bits, and a checksum so that secret scanners recognise it. */
@@ -73,7 +73,7 @@ export interface GrantedRights {
   readonly approval_mode: boolean;
 }
 
-/** Whether these rights may revoke a token: nobody revokes one that may do more. */
+/** Whether these rights may revoke a token: a token never revokes one with more rights. */
 export function mayRevoke(caller: Rights, target: Pick<Rights, "role" | "platform_admin">): boolean {
   if (target.platform_admin) return caller.platform_admin;
   return target.role === "member" || isOwner(caller);

@@ -36,7 +36,7 @@ export function bodyOf(format: WebhookFormat, event: WebhookEvent): string {
     case "slack":
       return JSON.stringify({ text: slackText(sentenceOf(event)) });
     case "discord":
-      // Names and messages are anybody's: none may call people.
+      // Tenants choose names and messages: none may notify people by a mention.
       return JSON.stringify({ content: sentenceOf(event), allowed_mentions: { parse: [] } });
   }
 }

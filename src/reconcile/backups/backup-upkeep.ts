@@ -66,7 +66,7 @@ export async function deleteExpiredBackups(platform: Platform): Promise<void> {
   });
 }
 
-/** Removes what crashes may have left: unfinished files, and scratch databases that nobody works with. */
+/** Removes what crashes may have left: unfinished files, and scratch databases without an operation. */
 export async function sweepLeftovers(platform: Platform): Promise<void> {
   await each(platform, Object.entries(platform.ports.storages.named), async ([name, storage]) => {
     const removed = await storage.sweep((key) => isBeingStored(platform.db, name, key));

@@ -72,7 +72,7 @@ async function awaitDatabase({ platform, spec, signal }: Work): Promise<void> {
 async function attempt(work: Work): Promise<End> {
   const { attempts } = work.operation;
   try {
-    // Whoever worked on it before may have left a database or a file.
+    // Its worker before this one may have left a database or a file.
     await cleanUp(work);
   } catch (error) {
     if (attempts <= mostAttempts) throw error;
@@ -214,7 +214,7 @@ function archiveOf({ platform, operation, progress, signal }: Work): ArchiveFile
 
 /** Drops the database that an operation made and did not finish, or deletes the file. */
 async function cleanUp({ platform, operation, lease, spec }: Work): Promise<void> {
-  // Whoever has the operation now makes a database of the same name.
+  // The worker that has the operation now makes a database of the same name.
   await requireLease(platform.db, lease);
   if (operation.database_name !== null) await platform.ports.postgresHost.dropDatabase(spec, operation.database_name);
   if (operation.kind !== "backup") return;

@@ -22,7 +22,7 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
       return performBackupWork(platform, operation, lease, limited);
     },
-    // It is taken again, by whoever is there; what it left is cleaned up first.
+    // Any worker takes it again and first cleans up what it left.
     broken: (_, lease, stopping) =>
       releaseOperation(platform.db, lease, {
         pauseSeconds: stopping ? 0 : pauseSeconds,

@@ -175,7 +175,7 @@ function refuse(built: Taken & { readonly log: BuildLog }, failure: Failure): Pr
   return fail(built, failure);
 }
 
-/** Ends a build that did not get to its own end, unless somebody else has it. */
+/** Ends a build that did not get to its own end, unless another worker has it. */
 async function abandon(taken: Taken, failure: Failure): Promise<void> {
   const { platform, build, lease } = taken;
   if (!(await renewLease(platform.db, lease))) return;

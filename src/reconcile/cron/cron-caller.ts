@@ -9,7 +9,7 @@ import { createCronTargets } from "./cron-targets.ts";
 export interface CronCaller {
   /**
    * Looks up where the projects' applications run, so that nothing but the call itself lies between the mark that a run is
-   * called and its delivery: whoever dies in between leaves a run of unknown outcome.
+   * called and its delivery: a scheduler that dies in between leaves a run of unknown outcome.
    */
   prepare(projectIds: readonly string[]): Promise<void>;
   /** Turns a started run into its end. Never throws. */

@@ -14,7 +14,7 @@ export interface OwnDatabase {
 
 const slowMs = 1000;
 
-/** The control plane's own database. One that does not answer at all cannot be told here: then `/readyz` and the log say so. */
+/** The control plane's own database. One that does not answer at all cannot be reported here: then `/readyz` and the log say so. */
 export function evaluateOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
   const detail = `It answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
   const share = connections / most;

@@ -164,7 +164,7 @@ export interface CronLateness {
 
 const cronSeconds = { warn: 30, fail: 120 };
 
-/** How late cron jobs start. A due minute that nobody has dealt with, and a run that waits for its call, are alike. */
+/** How late cron jobs start. A due minute without a run, and a run that waits for its call, are alike. */
 export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
   const seconds = Math.max(due_seconds ?? 0, waiting_seconds ?? 0);
   if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
@@ -251,7 +251,7 @@ const slackSeconds = 300;
 const abandonedSeconds = 120;
 const queuedSeconds = 1800;
 
-/** Builds and deployments that are under way for longer than they may be, or that nobody works on. */
+/** Builds and deployments that are under way for longer than they may be, or without a worker. */
 export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): readonly Finding[] {
   const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): Finding[] => {
     const limit = (kind === "build" ? limits.buildMs : limits.deploymentMs) / 1000 + slackSeconds;

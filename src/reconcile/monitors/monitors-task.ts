@@ -29,7 +29,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
         started_at: startedAt,
         description: await describe.now(),
       });
-      // The others are being started at the same moment: what is not there yet is no failure, and nobody shall wait for a slow look.
+      // The others are being started at the same moment: what is not there yet is no failure, and a slow check must not delay the rest.
       if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
       const reports = await Promise.all(due().map((check) => runCheck(check, monitors.machine, platform.log)));
       await recordReports(platform, reports);

@@ -37,7 +37,7 @@ export function partChecks(platform: Platform, probes: Probes): readonly Check[]
       name: "isolation",
       scope: "machine",
       everyMs: minuteMs,
-      // It was so at the start already, and whoever started it was told.
+      // It was so at the start already, and the start's output said so.
       patience: { warnMs: null, failMs: null },
       look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
     },

@@ -118,7 +118,7 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
   }
 }
 
-/** Where an application listens that nobody reaches, as the end of a sentence. */
+/** Where an application listens in vain, as the end of a sentence. */
 export function whereItListens({ port, listening }: Pick<Asked, "port" | "listening">): string {
   if (listening.length === 0) return "the application runs, but listens nowhere";
   if (listening.some((each) => each.port === port && each.loopback))

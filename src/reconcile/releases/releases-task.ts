@@ -79,7 +79,7 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The pusher was told that the push failed when its control plane went away; so it must have failed. Anything else is begun once more:
+ * The pusher saw the push fail when its control plane went away; so it must have failed. Anything else is begun once more:
  * what ends a control plane twice would end it for ever.
  */
 function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
@@ -144,7 +144,7 @@ async function announce(release: Release): Promise<void> {
   log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
   if (deployment.in_maintenance) log.detail("Visitors get the maintenance page until you run: berth maintenance off");
   await log.flush();
-  // A push moves its branch by itself. Whoever sends the next change of an upload's files finds it where it belongs.
+  // A push moves its branch by itself. The next upload of files finds it where it belongs.
   if (deployment.trigger === "upload" || deployment.trigger === "follow")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
@@ -195,7 +195,7 @@ function unheard({ platform, deployment }: Release, error: unknown): string[] {
   return [];
 }
 
-/** Tells whoever reads along before the row is closed, unless somebody else has it. */
+/** Informs the readers of the log before the row is closed, unless another worker has it. */
 async function giveUp(taken: Taken, failure: Failure): Promise<void> {
   const { platform, deployment, lease } = taken;
   if (!(await renewLease(platform.db, lease))) return;

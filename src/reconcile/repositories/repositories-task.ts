@@ -39,7 +39,7 @@ export function repositoriesTask(platform: Platform): Task {
   };
 }
 
-// Packing may take long and is nobody's hurry.
+// Packing may take long and is not urgent.
 const sweepEveryMs = 24 * 3600 * 1000;
 
 async function sweep(platform: Platform): Promise<void> {
