@@ -141,7 +141,8 @@ test("platform shows the totals, and of each machine what it has and what takes 
 
 test("of a project it shows what runs and what needs attention; --platform asks for the platform", async () => {
   const { id, slug, name, url } = sampleProject();
-  const deployment = { id: "dep_1", number: 4, status: "active", commit: "c".repeat(40), at } as const;
+  const commit = { commit: "c".repeat(40), message: "Add cart" };
+  const deployment = { id: "dep_1", number: 4, status: "active", ...commit, at } as const;
   const overview: Result<"overview.get">["projects"][number] = {
     ...{ id, slug, name, url, state: "active", active_deployment: deployment, last_deployment: deployment },
     ...{ replicas: { ready: 1, wanted: 2 }, last_hour: { requests: 12, errors: 3 }, database: "ready" },

@@ -8,6 +8,8 @@ const deployment = z.object({
   number: z.number().int(),
   status: z.enum(statesOf(deploymentStates)),
   commit: z.string(),
+  /** What the commit says, its first line. */
+  message: z.string(),
   at: timestamp,
 });
 

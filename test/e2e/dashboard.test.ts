@@ -194,13 +194,18 @@ test("a variable is set, and a .env pasted; no value comes back", { skip }, asyn
   await page.getByRole("cell", { name: "TWO", exact: true }).waitFor();
   assert.ok(!(await page.content()).includes("canary-value"));
   await looksRight();
+  await page.getByRole("row", { name: "GREETING" }).getByRole("button", { name: "Replace" }).click();
+  await press("As in a deployment");
+  await page.getByLabel("Deployment", { exact: true }).selectOption("2");
+  await press("Save");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
 });
 
 test("a domain shows the record to create", { skip }, async () => {
   await page.goto(at("/projects/demo/domains"));
   const hostname = page.getByLabel("Hostname");
   expected = /400/;
-  await hostname.fill("no host");
+  await hostname.fill(script);
   await press("Attach");
   await page.locator("input[aria-invalid][name=hostname]:focus").waitFor();
   expected = undefined;
@@ -314,6 +319,29 @@ test("a folder is deployed without git, without what its ignore file names", { s
   await rm(folder, { recursive: true });
 });
 
+test("a project is renamed, and follows a branch: the secret of its webhook is shown once", { skip }, async () => {
+  await page.goto(at("/projects/folder/settings"));
+  await press("Rename");
+  await page.getByLabel("New name").fill("papers");
+  await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+  await page.waitForURL(at("/projects/papers/settings"));
+  await page.getByText("leads here, until").waitFor();
+  await press("Follow a repository");
+  // A host that no resolver knows.
+  await page.getByRole("textbox", { name: "Repository" }).fill("git@git.invalid:acme/papers.git");
+  await press("Follow");
+  const steps = page.getByRole("dialog", { name: "Let the repository's host know" });
+  await steps.getByText(/^ssh-ed25519 /).waitFor();
+  await steps.getByText("Its secret, which is shown this once:").waitFor();
+  await press("Done");
+  await page.getByRole("button", { name: "Copy the deploy key" }).waitFor();
+  await looksRight();
+  await press("Stop following");
+  await page.getByLabel("Type papers to confirm").fill("papers");
+  await page.getByRole("dialog").getByRole("button", { name: "Stop following" }).click();
+  await page.getByText("No repository is followed").waitFor();
+});
+
 test("a stream of changes that broke goes on: what happened meanwhile is shown", { skip }, async () => {
   await page.goto(at("/"));
   await page.getByRole("link", { name: "demo" }).first().waitFor();
@@ -354,7 +382,7 @@ test(
       "/operator/organizations",
       "/operator/status",
     ];
-    const ofProject = ["", "/metrics", "/timeline", "/settings", "/cron/clean-up"].map(
+    const ofProject = ["", "/deployments", "/metrics", "/backups", "/timeline", "/settings", "/cron/clean-up"].map(
       (path) => `/projects/demo${path}`,
     );
     for (const [index, path] of [...ofAll, ...ofProject].entries()) {

@@ -28,7 +28,7 @@ export async function launchBrowser(port: number): Promise<TestBrowser> {
   const relay = await relayTo(port, socket);
   const wrapper = join(folder, "chromium");
   await writeFile(wrapper, script(port, socket), { mode: 0o755 });
-  const browser = await chromium.launch({ executablePath: wrapper, args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath: wrapper, args: ["--no-sandbox", "--disable-gpu"] });
   return {
     browser,
     async close() {

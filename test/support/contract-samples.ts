@@ -41,6 +41,7 @@ export function sampleBuild(more: Partial<Build> = {}): Build {
     commit: hash,
     branch: "main",
     message: "First",
+    requested_by: "laptop",
     image_ref: "sha256:1",
     ...times,
     failure: null,

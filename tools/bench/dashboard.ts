@@ -82,10 +82,10 @@ async function prepare(platform: TestPlatform): Promise<void> {
   const command = { command: "node fill.js", timeout_seconds: 1800, wait_seconds: 0 };
   const { body } = await platform.call<{ run: { number: number } }>("POST", "/v1/projects/demo/runs", command);
   const status = async () => {
-    const got = await platform.call<{ status: string }>("GET", `/v1/projects/demo/runs/${body.run.number}`);
-    return got.body.status;
+    const got = await platform.call<{ run: { status: string } }>("GET", `/v1/projects/demo/runs/${body.run.number}`);
+    return got.body.run.status;
   };
-  const isOver = async () => !["pending", "starting", "queued", "running"].includes(await status());
+  const isOver = async () => !["queued", "running"].includes(await status());
   await eventually(isOver, "the table is filled", 1_800_000);
   if ((await status()) !== "succeeded") throw new Error(`the table was not filled: ${await status()}`);
 }

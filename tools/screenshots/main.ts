@@ -78,10 +78,11 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
   for (const path of what.paths) {
     await page.goto(new URL(path, what.url).href);
     await page.locator("main h1").first().waitFor();
+    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
     await page.waitForTimeout(settleMs);
     const name = path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview";
     const file = join(folder, `${what.prefix}${name}-${width}-${scheme}.png`);
-    await page.screenshot({ path: file });
+    await page.screenshot({ path: file, fullPage: true });
     console.log(file);
   }
   await context.close();

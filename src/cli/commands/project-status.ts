@@ -3,7 +3,7 @@ import type { CliContext } from "../context.ts";
 import type { Paint } from "../render/paint.ts";
 import { paintStatus } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
-import { relativeTime } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 import { maintenanceText } from "./projects.ts";
 
 type Overview = Answer<"overview.get">["projects"][number];
@@ -41,7 +41,7 @@ function factsOf(paint: Paint, overview: Overview): [string, string | null][] {
       "deployment",
       active === null
         ? "none: `git push berth main` makes the first"
-        : `#${active.number}, live ${relativeTime(active.at)}`,
+        : `#${active.number}, live ${relativeTime(active.at)}: ${oneLine(active.message, 60)}`,
     ],
     [
       "last one",

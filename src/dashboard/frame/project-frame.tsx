@@ -6,7 +6,7 @@ import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
 import { Page } from "../ui/page.tsx";
 import { Dot, Status } from "../ui/status.tsx";
-import { Ago, Mono } from "../ui/text.tsx";
+import { Ago, Mono, Plain } from "../ui/text.tsx";
 import { View } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
 import { projectTabs } from "./places.ts";
@@ -94,8 +94,8 @@ function ProjectStatus({ project }: { readonly project: Project }) {
       {project.state === "deleted" && <Status tone="off">Deleted</Status>}
       {project.state === "active" && stand !== undefined && <Status tone={stand.tone}>{stand.word}</Status>}
       {last !== null && last !== undefined && (
-        <span className="text-muted max-sm:hidden">
-          #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+        <span className="max-w-[26rem] truncate text-muted max-sm:hidden" title={last.message}>
+          #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono> · <Plain>{last.message}</Plain>
         </span>
       )}
       {seen?.last_deployment?.status === "failed" && seen.active_deployment !== null && (

@@ -100,7 +100,8 @@ function optionsOf({
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    // Half of the last time's label stands right of its tick.
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: "metrics" }, points: { size: 6 }, y: false },
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, least, Number.EPSILON)] } },
@@ -115,7 +116,7 @@ function optionsOf({
         stroke: cssColour(name),
         width: 1.5,
         spanGaps: false,
-        points: { show: false },
+        points: { show: false, size: 5, fill: cssColour(name), filter: alonePoints },
         ...(fill ? { fill: withAlpha(cssColour(name)) } : {}),
       })),
     ],
@@ -124,6 +125,14 @@ function optionsOf({
       setCursor: [(plot) => showValues(plot, series, format)],
     },
   };
+}
+
+/** Values between two gaps: no line leads to them. */
+function alonePoints(plot: uPlot, index: number): number[] | null {
+  const values = plot.data[index] ?? [];
+  const isGap = (at: number) => values[at] === null || values[at] === undefined;
+  const found = plot.data[0].flatMap((_, at) => (!isGap(at) && isGap(at - 1) && isGap(at + 1) ? [at] : []));
+  return found.length === 0 ? null : found;
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
@@ -157,6 +166,8 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): v
   ctx.strokeStyle = colour;
   ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
+  // The axes leave theirs.
+  ctx.textBaseline = "alphabetic";
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   // From the newest on: where two labels would overlap, the newer one is shown.
   const shown = markers
@@ -173,9 +184,13 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): v
   for (const { x, label } of shown) {
     if (labelled - x < labelWidth * devicePixelRatio) continue;
     labelled = x;
-    const [left, top] = [x + 3 * devicePixelRatio, bbox.top];
-    ctx.clearRect(left, top, ctx.measureText(label).width, 13 * devicePixelRatio);
-    ctx.fillText(label, left, top + 10 * devicePixelRatio);
+    // Left of the last line at the right edge.
+    const { width } = ctx.measureText(label);
+    const isAtEdge = x + width + 6 * devicePixelRatio > bbox.left + bbox.width;
+    const left = isAtEdge ? x - width - 3 * devicePixelRatio : x + 3 * devicePixelRatio;
+    ctx.textAlign = "left";
+    ctx.clearRect(left, bbox.top, width, 13 * devicePixelRatio);
+    ctx.fillText(label, left, bbox.top + 10 * devicePixelRatio);
   }
   ctx.restore();
 }

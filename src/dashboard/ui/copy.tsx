@@ -2,6 +2,7 @@ import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 import { visible } from "../data/format.ts";
 import { IconButton } from "./button.tsx";
+import { Mono } from "./text.tsx";
 
 /** Copies a text; the icon says that it worked. */
 export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
@@ -43,5 +44,15 @@ export function Command({ children }: { readonly children: string }) {
       </code>
       <CopyButton text={children} label="Copy the command" />
     </div>
+  );
+}
+
+/** A value with the button that copies it. */
+export function Copied({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span className="flex items-center gap-1">
+      <Mono className="min-w-0 break-all">{text}</Mono>
+      <CopyButton text={text} label={label} />
+    </span>
   );
 }

@@ -22,7 +22,7 @@ export function Page({ title, lead, actions, children, full = false }: PageProps
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
           <h1 className="text-xl font-semibold tracking-[-0.01em]">{title}</h1>
-          {lead !== undefined && <p className="mt-1 max-w-[80ch] text-sm text-muted">{lead}</p>}
+          {lead !== undefined && <p className="mt-1 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>
@@ -44,7 +44,7 @@ export function Section({ title, lead, actions, children }: SectionProps) {
       <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2">
         <div>
           <h2 className="text-base font-semibold">{title}</h2>
-          {lead !== undefined && <p className="mt-0.5 max-w-[80ch] text-sm text-muted">{lead}</p>}
+          {lead !== undefined && <p className="mt-0.5 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}
         </div>
         {actions}
       </div>

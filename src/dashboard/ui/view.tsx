@@ -1,5 +1,6 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { Command } from "./copy.tsx";
 import { Problem } from "./problem.tsx";
 
 interface ViewProps<T> {
@@ -39,16 +40,23 @@ interface EmptyProps {
   readonly title: string;
   readonly children?: ReactNode;
   readonly action?: ReactNode;
+  /** The command line's way to the next step. */
+  readonly command?: string;
 }
 
 /** What a list is for, and the next step. */
-export function Empty({ icon, title, children, action }: EmptyProps) {
+export function Empty({ icon, title, children, action, command }: EmptyProps) {
   return (
     <div className="flex flex-col items-center gap-2 rounded-md border border-dashed border-line px-6 py-12 text-center">
       {icon !== undefined && <span className="mb-1 text-faint">{icon}</span>}
       <h2 className="text-base font-semibold">{title}</h2>
-      {children !== undefined && <div className="max-w-[60ch] text-sm text-muted">{children}</div>}
+      {children !== undefined && <div className="max-w-[60ch] text-sm text-balance text-muted">{children}</div>}
       {action !== undefined && <div className="mt-3">{action}</div>}
+      {command !== undefined && (
+        <div className="mt-3 max-w-full text-left">
+          <Command>{command}</Command>
+        </div>
+      )}
     </div>
   );
 }

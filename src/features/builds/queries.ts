@@ -9,6 +9,7 @@ const shown = [
   "build.commit",
   "build.branch",
   "build.message",
+  "build.requested_by",
   "build.image_ref",
   "build.created_at",
   "build.started_at",

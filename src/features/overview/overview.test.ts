@@ -31,6 +31,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
   const live = await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
   const failed = await testDeployment(api.platform, owner, { build_id, number: 2, status: "failed" });
   const at = new Date("2026-01-02T03:04:05.678Z");
+  await db.updateTable("build").set({ message: "Add cart\n\nWith totals" }).where("id", "=", build_id).execute();
   await db.updateTable("deployment").set({ activated_at: at, finished_at: at }).where("id", "=", live).execute();
   await db.updateTable("deployment").set({ finished_at: at }).where("id", "=", failed).execute();
   await db.updateTable("project").set({ replicas: 2, maintenance_since: at }).where("id", "=", project.id).execute();
@@ -70,6 +71,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     .execute();
 
   const { totals, projects } = await overviewOf();
+  const committed = { commit: "c".repeat(40), message: "Add cart" };
   const shown = projects.find((each) => each.slug === project.slug);
   assert.deepEqual(shown, {
     ...{
@@ -79,8 +81,8 @@ test("a project is shown with its deployments, replicas, traffic, database, back
       state: "active",
       url: `http://${project.id}.test:8080`,
     },
-    active_deployment: { id: live, number: 1, status: "active", commit: "c".repeat(40), at: at.toISOString() },
-    last_deployment: { id: failed, number: 2, status: "failed", commit: "c".repeat(40), at: at.toISOString() },
+    active_deployment: { id: live, number: 1, status: "active", ...committed, at: at.toISOString() },
+    last_deployment: { id: failed, number: 2, status: "failed", ...committed, at: at.toISOString() },
     replicas: { ready: 1, wanted: 2 },
     last_hour: { requests: 10, errors: 2 },
     database: "ready",

@@ -24,7 +24,7 @@ export function Restored({ slug }: { readonly slug: string }) {
       <View of={restored}>
         {({ databases }) =>
           databases.length === 0 ? (
-            <p className="text-sm text-faint">None.</p>
+            <p className="text-sm text-faint">None yet: the page of a backup restores it.</p>
           ) : (
             <Table
               caption="Restored databases"

@@ -49,7 +49,14 @@ function Build({ build }: { readonly build: Build }) {
             <Plain>{firstLine(build.message)}</Plain>
           </span>
           <span className="mt-1 block text-faint">
-            <Ago at={build.created_at} /> · <Took build={build} isRunning={running.includes(status)} />
+            <Ago at={build.created_at} />
+            {build.requested_by !== null && (
+              <>
+                {" "}
+                by <Plain>{build.requested_by}</Plain>
+              </>
+            )}{" "}
+            · <Took build={build} isRunning={running.includes(status)} />
           </span>
         </>
       }

@@ -29,7 +29,7 @@ export function SourcePage() {
         <View of={files}>
           {(data) =>
             data.commit === null ? (
-              <Empty icon={<FileCode2 size={24} />} title="No source yet">
+              <Empty icon={<FileCode2 size={24} />} title="No source yet" command="git push berth HEAD:main">
                 Push with git or deploy a folder, and its files show up here.
               </Empty>
             ) : (

@@ -49,8 +49,12 @@ export function CronPage() {
       <View of={jobs}>
         {(data) =>
           data.jobs.length === 0 ? (
-            <Empty icon={<CalendarClock size={24} />} title="No jobs yet">
-              For example a clean-up at night: schedule 0 3 * * *, path /jobs/clean-up.
+            <Empty
+              icon={<CalendarClock size={24} />}
+              title="No jobs yet"
+              command={`berth cron set clean-up "0 3 * * *" /jobs/clean-up --project ${slug}`}
+            >
+              For example a clean-up every night at 03:00 UTC.
             </Empty>
           ) : (
             <Table

@@ -74,6 +74,7 @@ function CreateDatabase({ slug }: { readonly slug: string }) {
       <Empty
         icon={<Database size={24} />}
         title="No database yet"
+        command={`berth db create --project ${slug}`}
         action={
           <Button look="primary" busy={create.isPending} why={why} onClick={() => create.mutate({ params: { slug } })}>
             Create a PostgreSQL database

@@ -108,7 +108,10 @@ function Differences({ comparison: { files, variables, settings } }: { readonly 
     );
   return (
     <>
-      <Section title="Files" lead={files === null ? undefined : plural(files.length, "changed file")}>
+      <Section
+        title="Files"
+        lead={files === null || files.length === 0 ? undefined : plural(files.length, "changed file")}
+      >
         {files === null ? (
           <p className="text-sm text-muted">One of the two commits is no longer kept.</p>
         ) : (

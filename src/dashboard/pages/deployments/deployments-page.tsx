@@ -55,7 +55,7 @@ export function DeploymentsPage() {
             to="/projects/$slug/compare"
             params={{ slug }}
             // It keeps its place, so that nothing moves when the list comes.
-            className={`${buttonLook("plain")} ${(deployments.data?.deployments.length ?? 0) > 1 ? "" : "invisible"}`}
+            className={`${buttonLook("plain")} max-sm:order-last ${(deployments.data?.deployments.length ?? 0) > 1 ? "" : "invisible"}`}
           >
             <GitCompareArrows aria-hidden size={14} /> Compare
           </Link>
@@ -136,7 +136,16 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
     {
       head: "By",
       wide: true,
-      cell: ({ deployment }) => deployment !== undefined && <Tag>{deployment.trigger}</Tag>,
+      cell: ({ deployment, build }) => (
+        <span className="inline-flex max-w-48 items-center gap-2">
+          {deployment !== undefined && <Tag>{deployment.trigger}</Tag>}
+          {build !== undefined && (deployment === undefined || isOfBuild(deployment.trigger)) && (
+            <span className="truncate text-muted">
+              <Plain>{build.requested_by ?? "berth"}</Plain>
+            </span>
+          )}
+        </span>
+      ),
     },
     { head: "Took", wide: true, end: true, cell: (entry) => <span className="text-muted">{took(entry)}</span> },
     timeColumn("When", (row) => row.at),

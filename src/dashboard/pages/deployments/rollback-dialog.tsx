@@ -1,8 +1,9 @@
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
+import { firstLine, plural } from "../../data/format.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Ago, Fact, Mono } from "../../ui/text.tsx";
+import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 
 export type Deployment = Answer<"deployments.list">["deployments"][number];
 
@@ -17,12 +18,13 @@ interface RollbackProps {
 /** What goes back and what stays, before one button with the number in it. */
 export function RollbackDialog({ slug, target, onClose, children }: RollbackProps) {
   const project = useCall("projects.get", { params: { slug } });
-  const env = useCall("env.list", { params: { slug } });
   const active = project.data?.active_deployment;
+  const compared = useCall(
+    "deployments.compare",
+    { params: { slug }, query: { from: active?.number ?? 0, to: target.number } },
+    { enabled: active !== null && active !== undefined },
+  );
   const since = target.activated_at ?? target.created_at;
-  const changed = (env.data?.variables ?? [])
-    .filter(({ system, updated_at: at }) => !system && at !== null && at > since)
-    .map(({ key }) => key);
   return (
     <ActionDialog
       row="deployments.rollback"
@@ -40,17 +42,9 @@ export function RollbackDialog({ slug, target, onClose, children }: RollbackProp
         <Fact label="To">
           #{target.number} <Mono>{target.commit.slice(0, 7)}</Mono> · <Ago at={since} />
         </Fact>
-        <Fact label="Code">
-          {active?.commit === target.commit ? "the same commit" : "the image of that commit, without a build"}
-        </Fact>
+        <Fact label="Code">{active?.commit === target.commit ? "the same commit" : <Files of={compared.data} />}</Fact>
         <Fact label="Variables">
-          {changed.length === 0 ? (
-            "as they were then; none was changed since"
-          ) : (
-            <>
-              as they were then; changed since: <Mono>{changed.join(", ")}</Mono>
-            </>
-          )}
+          <Variables of={compared.data} />
         </Fact>
         <Fact label="Domains">untouched</Fact>
         <Fact label="Database and storage">untouched</Fact>
@@ -61,4 +55,38 @@ export function RollbackDialog({ slug, target, onClose, children }: RollbackProp
       </p>
     </ActionDialog>
   );
+}
+
+type Compared = Answer<"deployments.compare"> | undefined;
+
+const mostNamed = 4;
+
+function Files({ of }: { readonly of: Compared }) {
+  const files = of?.files ?? null;
+  if (of === undefined || files === null) return "the image of that commit, without a build";
+  const more = files.length > mostNamed ? `, and ${files.length - mostNamed} more` : "";
+  return (
+    <>
+      <Plain>{firstLine(of.to.message)}</Plain>; {plural(files.length, "file")} differ{files.length === 1 ? "s" : ""}:{" "}
+      <Mono className="break-all">{files.slice(0, mostNamed).join(", ")}</Mono>
+      {more}
+    </>
+  );
+}
+
+const kinds = [
+  ["changed", "changed back"],
+  ["added", "come back"],
+  ["removed", "go"],
+] as const;
+
+function Variables({ of }: { readonly of: Compared }) {
+  if (of === undefined) return "as they were then";
+  const named = kinds.filter(([kind]) => of.variables[kind].length > 0);
+  if (named.length === 0) return "the same";
+  return named.map(([kind, words]) => (
+    <span key={kind} className="block">
+      <Mono className="break-all">{of.variables[kind].join(", ")}</Mono> {words}
+    </span>
+  ));
 }

@@ -63,7 +63,7 @@ function Share({ label, used_bytes: used, limit_bytes: limit, access }: SharePro
         />
       </div>
       <p className="mt-2 text-xs text-muted">
-        {used === null ? "not measured yet" : bytes(used)} of {bytes(limit)}
+        {used === null ? `up to ${bytes(limit)}` : `${bytes(used)} of ${bytes(limit)}`}
       </p>
     </li>
   );

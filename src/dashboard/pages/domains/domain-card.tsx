@@ -1,7 +1,7 @@
 import { Check, Clock, Trash2, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { IconButton } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
+import { Copied } from "../../ui/copy.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { CertificateSteps } from "./certificate-steps.tsx";
@@ -134,14 +134,5 @@ function Record({ type, name, value }: RecordProps) {
         <Copied text={value} label={`Copy the value of the ${type} record`} />
       </Fact>
     </dl>
-  );
-}
-
-function Copied({ text, label }: { readonly text: string; readonly label: string }) {
-  return (
-    <span className="flex items-center gap-1">
-      <Mono className="min-w-0 break-all">{text}</Mono>
-      <CopyButton text={text} label={label} />
-    </span>
   );
 }

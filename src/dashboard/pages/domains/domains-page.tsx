@@ -25,7 +25,11 @@ export function DomainsPage() {
       <View of={domains}>
         {({ domains: all }) =>
           all.length === 0 ? (
-            <Empty icon={<Globe size={24} />} title="No hostname of your own yet">
+            <Empty
+              icon={<Globe size={24} />}
+              title="No hostname of your own yet"
+              command={`berth domains add shop.example.com --project ${slug}`}
+            >
               The project answers at its default address meanwhile.
             </Empty>
           ) : (

@@ -43,7 +43,7 @@ export function EnvPage() {
       lead="Values can be written, never read. A change restarts the application with the new values, without an interruption."
       actions={actions}
     >
-      <View of={env}>{(data) => <Lists variables={data.variables} onOpen={setOpen} />}</View>
+      <View of={env}>{(data) => <Lists slug={slug} variables={data.variables} onOpen={setOpen} />}</View>
       {open?.kind === "set" && <SetDialog slug={slug} name={open.key} onClose={close} />}
       {open?.kind === "paste" && (
         <PasteDialog slug={slug} known={(env.data?.variables ?? []).map(({ key }) => key)} onClose={close} />
@@ -65,20 +65,27 @@ export function EnvPage() {
 }
 
 function Lists({
+  slug,
   variables,
   onOpen,
 }: {
+  readonly slug: string;
   readonly variables: readonly Variable[];
   readonly onOpen: (open: Open) => void;
 }) {
   const [text, setText] = useState("");
+  const deployments = useCall("deployments.list", { params: { slug } });
   const own = variables.filter(({ system }) => !system);
   const shown = own.filter(({ key }) => key.toLowerCase().includes(text.toLowerCase()));
   const system = variables.filter((variable) => variable.system);
   return (
     <>
       {own.length === 0 ? (
-        <Empty icon={<KeyRound size={24} />} title="No variables of your own yet">
+        <Empty
+          icon={<KeyRound size={24} />}
+          title="No variables of your own yet"
+          command={`berth env set --from-file .env --project ${slug}`}
+        >
           Keys and settings of the application, kept out of its code. Set one, or paste a whole .env file.
         </Empty>
       ) : (
@@ -94,7 +101,12 @@ function Lists({
               onChange={(event) => setText(event.target.value)}
             />
           )}
-          <Table caption="Variables" rows={shown} columns={columnsFor(onOpen)} keyOf={({ key }) => key} />
+          <Table
+            caption="Variables"
+            rows={shown}
+            columns={columnsFor(deployments.data, onOpen)}
+            keyOf={({ key }) => key}
+          />
         </>
       )}
       <Section title="Set by the platform" lead="Every deployment gets these; they cannot be overwritten.">
@@ -110,7 +122,19 @@ function Lists({
   );
 }
 
-function columnsFor(onOpen: (open: Open) => void): readonly Column<Variable>[] {
+/** The deployment that first had the present value; a dash when it is older than what is listed. */
+function usedSince(deployments: Answer<"deployments.list"> | undefined, changed: string | null): string {
+  if (deployments === undefined || changed === null) return "–";
+  const later = deployments.deployments.filter(({ created_at: at }) => at >= changed);
+  if (later.length === deployments.deployments.length && deployments.next_cursor !== null) return "–";
+  const first = later.filter(({ activated_at: at }) => at !== null).at(-1);
+  return first === undefined ? "next deployment" : `#${first.number}`;
+}
+
+function columnsFor(
+  deployments: Answer<"deployments.list"> | undefined,
+  onOpen: (open: Open) => void,
+): readonly Column<Variable>[] {
   return [
     { head: "Key", grow: true, cell: ({ key }) => <Mono className="font-medium">{key}</Mono> },
     {
@@ -121,6 +145,12 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Variable>[] {
           <Mono>{value}</Mono>
         </span>
       ),
+    },
+    {
+      head: "In use since",
+      wide: true,
+      end: true,
+      cell: ({ updated_at: at }) => <span className="text-muted">{usedSince(deployments, at)}</span>,
     },
     {
       head: "Changed",

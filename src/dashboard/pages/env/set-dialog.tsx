@@ -1,6 +1,10 @@
+import { useState } from "react";
+import { useCall } from "../../data/api.ts";
+import { firstLine } from "../../data/format.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { Field, TextArea, TextField } from "../../ui/field.tsx";
+import { Choice } from "../../ui/choice.tsx";
+import { Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 
 interface SetProps {
   readonly slug: string;
@@ -9,7 +13,9 @@ interface SetProps {
   readonly onClose: () => void;
 }
 
+/** Sets a variable to a new value, or to the one that an earlier deployment has. */
 export function SetDialog({ slug, name, onClose }: SetProps) {
+  const [source, setSource] = useState<Source>("new");
   return (
     <ActionDialog
       row="env.set"
@@ -17,11 +23,14 @@ export function SetDialog({ slug, name, onClose }: SetProps) {
       submit="Save"
       input={(form) => ({
         params: { slug, key: name ?? textOf(form, "key").trim() },
-        body: { value: textOf(form, "value") },
+        body:
+          source === "new"
+            ? { value: textOf(form, "value") }
+            : { from_deployment: Number(textOf(form, "from_deployment")) },
       })}
       onClose={onClose}
     >
-      {name === null && (
+      {name === null ? (
         <TextField
           name="key"
           label="Key"
@@ -32,10 +41,39 @@ export function SetDialog({ slug, name, onClose }: SetProps) {
           autoComplete="off"
           placeholder="STRIPE_KEY"
         />
+      ) : (
+        <div>
+          <Choice label="Value" options={sources} words={sourceWords} value={source} onChange={setSource} />
+        </div>
       )}
-      <Field name="value" label="Value" hint="It is sealed when it is stored and shown nowhere afterwards.">
-        {(field) => <TextArea {...field} rows={3} autoComplete="off" />}
-      </Field>
+      {source === "new" ? (
+        <Field name="value" label="Value" hint="It is sealed when it is stored and shown nowhere afterwards.">
+          {(field) => <TextArea {...field} rows={3} autoComplete="off" />}
+        </Field>
+      ) : (
+        <FromDeployment slug={slug} />
+      )}
     </ActionDialog>
+  );
+}
+
+const sources = ["new", "deployment"] as const;
+type Source = (typeof sources)[number];
+const sourceWords = { new: "A new value", deployment: "As in a deployment" };
+
+function FromDeployment({ slug }: { readonly slug: string }) {
+  const deployments = useCall("deployments.list", { params: { slug } });
+  const builds = useCall("builds.list", { params: { slug } });
+  const messages = new Map(builds.data?.builds.map(({ id, message }) => [id, firstLine(message)]));
+  return (
+    <SelectField
+      name="from_deployment"
+      label="Deployment"
+      hint="Its value is set again without being shown."
+      options={(deployments.data?.deployments ?? []).map(({ number, build_id: build, trigger }) => [
+        String(number),
+        `#${number} · ${trigger} · ${messages.get(build) ?? ""}`,
+      ])}
+    />
   );
 }

@@ -1,57 +1,155 @@
+import { GitBranch } from "lucide-react";
+import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
+import { Copied } from "../../ui/copy.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Fact, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
+import { Empty, View } from "../../ui/view.tsx";
+import { FollowDialog } from "./follow-dialog.tsx";
 
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
 
-/** The repository that a project follows, and what its deliveries came to. */
+/** The repository that a project follows, what its host has to know, and what its deliveries came to. */
 export function Followed({ project: { slug, follows } }: { readonly project: Project }) {
-  const params = { slug };
-  const followed = useCall("follow.get", { params }, { enabled: follows });
+  const [open, setOpen] = useState<"follow" | "stop">();
+  // What ends is not asked for again when its end refreshes the page.
+  const isAsked = follows && open !== "stop";
+  const followed = useCall("follow.get", { params: { slug } }, { enabled: isAsked });
   const fetch = useAction("follow.fetch");
-  const why = useWhyNot("follow.fetch");
-  const isFollowing = follows && followed.data !== undefined;
+  const why = useWhyNot("follow.set");
+  const close = () => setOpen(undefined);
   return (
     <Section
       title="Followed repository"
-      lead="Deploys from GitHub, GitLab, Gitea or another git server: `berth follow <url>` begins, `berth unfollow` ends it."
-      actions={
-        isFollowing && (
-          <Button why={why} busy={fetch.isPending} onClick={() => fetch.mutate({ params })}>
-            Fetch now
-          </Button>
-        )
-      }
+      lead="Deploys what a branch on GitHub, GitLab, Gitea or another git server points at, whenever it changes."
+      actions={follows ? <Actions slug={slug} fetch={fetch} onOpen={setOpen} /> : undefined}
     >
       {fetch.error !== null && <Problem error={fetch.error} />}
-      {isFollowing && (
-        <>
-          <dl className="grid gap-4 text-sm sm:grid-cols-2">
-            <Fact label="Repository">{followed.data.url}</Fact>
-            <Fact label="Branch">{followed.data.branch}</Fact>
-            {followed.data.public_key !== null && <Fact label="Deploy key">{followed.data.public_key}</Fact>}
-            <Fact label="Webhook">{followed.data.hook_url}</Fact>
-            {followed.data.problem !== null && <Fact label="Problem">{followed.data.problem}</Fact>}
-          </dl>
-          <Deliveries slug={slug} />
-        </>
+      {follows ? (
+        <View of={followed}>{(data) => <Facts of={data} />}</View>
+      ) : (
+        <Empty
+          icon={<GitBranch size={24} />}
+          title="No repository is followed"
+          action={
+            <Button why={why} onClick={() => setOpen("follow")}>
+              Follow a repository
+            </Button>
+          }
+        >
+          Deployments come by <code>git push berth</code>, from a folder, or from a branch that is followed here.
+        </Empty>
+      )}
+      {follows && <Deliveries slug={slug} isAsked={isAsked} />}
+      {open === "follow" && <FollowDialog slug={slug} of={follows ? (followed.data ?? null) : null} onClose={close} />}
+      {open === "stop" && (
+        <ConfirmAction
+          row="follow.delete"
+          title="Stop following"
+          submit="Stop following"
+          typed={slug}
+          input={{ params: { slug } }}
+          onClose={close}
+        >
+          Deploy key, access token, the webhook's secret and the list of deliveries are deleted. What is live stays.
+        </ConfirmAction>
       )}
     </Section>
   );
 }
 
-function Deliveries({ slug }: { readonly slug: string }) {
-  const deliveries = useCall("follow.deliveries", { params: { slug } });
+interface ActionsProps {
+  readonly slug: string;
+  readonly fetch: ReturnType<typeof useAction<"follow.fetch">>;
+  readonly onOpen: (open: "follow" | "stop") => void;
+}
+
+function Actions({ slug, fetch, onOpen }: ActionsProps) {
+  const whyFetch = useWhyNot("follow.fetch");
+  const whySet = useWhyNot("follow.set");
+  const whyStop = useWhyNot("follow.delete");
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <Button why={whyFetch} busy={fetch.isPending} onClick={() => fetch.mutate({ params: { slug } })}>
+        Fetch now
+      </Button>
+      <Button why={whySet} onClick={() => onOpen("follow")}>
+        Change
+      </Button>
+      <Button look="danger" why={whyStop} onClick={() => onOpen("stop")}>
+        Stop following
+      </Button>
+    </div>
+  );
+}
+
+function Facts({ of }: { readonly of: Answer<"follow.get"> }) {
+  return (
+    <>
+      {of.problem !== null && (
+        <p role="alert" className="rounded-md border border-bad/35 bg-bad/7 px-3 py-2.5 text-sm">
+          The last fetch failed: <Plain>{of.problem}</Plain>
+        </p>
+      )}
+      <dl className="grid gap-x-6 gap-y-4 rounded-md border border-line p-4 grid-cols-2 lg:grid-cols-4">
+        <Fact label="Repository" wide>
+          <Mono className="break-all">{of.url}</Mono>
+        </Fact>
+        <Fact label="Branch">
+          <Mono className="break-all">{of.branch}</Mono>
+        </Fact>
+        <Fact label="Fetched">
+          {of.fetched_at === null ? (
+            <span className="text-faint">not yet</span>
+          ) : (
+            <>
+              <Mono>{of.commit?.slice(0, 7) ?? ""}</Mono> <Ago at={of.fetched_at} />
+            </>
+          )}
+        </Fact>
+        <Fact label="Webhook of the repository" wide>
+          <Copied text={of.hook_url} label="Copy the webhook's address" />
+        </Fact>
+        <Fact label="Access token">{of.has_token ? "stored" : <span className="text-faint">none</span>}</Fact>
+        <Fact label="Commit statuses">
+          {of.status_problem === null ? (
+            of.has_token ? (
+              "set"
+            ) : (
+              <span className="text-faint">need a token</span>
+            )
+          ) : (
+            <span className="text-bad">
+              <Plain>{of.status_problem}</Plain>
+            </span>
+          )}
+        </Fact>
+        {of.public_key !== null && (
+          <Fact label="Deploy key" wide>
+            <Copied text={of.public_key} label="Copy the deploy key" />
+          </Fact>
+        )}
+      </dl>
+    </>
+  );
+}
+
+function Deliveries({ slug, isAsked }: { readonly slug: string; readonly isAsked: boolean }) {
+  const deliveries = useCall("follow.deliveries", { params: { slug } }, { enabled: isAsked });
   return (
     <View of={deliveries}>
-      {(data) => <Table caption="Deliveries" rows={data.deliveries} columns={columns} keyOf={({ id }) => id} />}
+      {(data) =>
+        data.deliveries.length > 0 && (
+          <Table caption="Deliveries" rows={data.deliveries} columns={columns} keyOf={({ id }) => id} />
+        )
+      }
     </View>
   );
 }

@@ -58,7 +58,7 @@ function Charts({ data }: { readonly data: Metrics }) {
   const { total } = data;
   if (total.requests === 0 && data.deployments.length === 0 && data.replicas.length === 0)
     return (
-      <Empty icon={<ChartSpline size={24} />} title="Nothing was measured yet">
+      <Empty icon={<ChartSpline size={24} />} title="Nothing was measured yet" command="git push berth HEAD:main">
         Requests, latency, processors and memory are drawn here as soon as a deployment serves.
       </Empty>
     );

@@ -127,12 +127,17 @@ function Last({ of }: { readonly of: OverviewProject }) {
   const last = of.last_deployment;
   if (last === null) return <span className="text-faint">none yet</span>;
   return (
-    <span className="text-muted">
-      <span className={last.status === "failed" ? "font-medium text-bad" : ""}>
-        #{last.number}
-        {last.status === "failed" && " failed"}
-      </span>{" "}
-      · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+    <span className="flex max-w-72 min-w-0 flex-col leading-4.5 text-muted">
+      <span>
+        <span className={last.status === "failed" ? "font-medium text-bad" : ""}>
+          #{last.number}
+          {last.status === "failed" && " failed"}
+        </span>{" "}
+        · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+      </span>
+      <span className="truncate text-xs text-faint" title={last.message}>
+        <Plain>{last.message}</Plain>
+      </span>
     </span>
   );
 }

@@ -44,7 +44,9 @@ export function Processes({ slug }: { readonly slug: string }) {
       <View of={processes}>
         {(data) =>
           data.processes.length === 0 ? (
-            <Empty title="Nothing runs yet">Each process type of the active deployment is listed here.</Empty>
+            <Empty title="Nothing runs yet" command="git push berth HEAD:main">
+              Each process type of the active deployment is listed here.
+            </Empty>
           ) : (
             <Table
               caption="Processes"

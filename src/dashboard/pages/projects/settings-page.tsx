@@ -10,8 +10,10 @@ import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
 import { Followed } from "../follow/followed.tsx";
+import { Runtime } from "../platform/runtime.tsx";
 import { DeleteProject } from "./delete-project.tsx";
 import { Maintenance } from "./maintenance.tsx";
+import { Name } from "./rename.tsx";
 import { SourceSettings } from "./source-settings.tsx";
 
 export function SettingsPage() {
@@ -20,10 +22,12 @@ export function SettingsPage() {
     <View of={project}>
       {(data) => (
         <Page title="Settings">
+          {data.state === "active" && <Name project={data} />}
           <Overrides project={data} />
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}
           {data.state === "active" && <Followed project={data} />}
+          {data.state === "active" && <Runtime slug={data.slug} />}
           <Danger project={data} />
         </Page>
       )}

@@ -36,8 +36,12 @@ export function Runs({ slug }: { readonly slug: string }) {
       <View of={runs}>
         {(data) =>
           data.runs.length === 0 ? (
-            <Empty icon={<SquareTerminal size={24} />} title="No command ran yet">
-              For example node migrate.js. Output and exit code are kept.
+            <Empty
+              icon={<SquareTerminal size={24} />}
+              title="No command ran yet"
+              command={`berth run --project ${slug} -- node migrate.js`}
+            >
+              A migration, an import, a look around. Output and exit code are kept.
             </Empty>
           ) : (
             <Table

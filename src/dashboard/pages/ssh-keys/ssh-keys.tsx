@@ -34,7 +34,9 @@ export function SshKeys() {
       <View of={keys}>
         {(data) =>
           data.ssh_keys.length === 0 ? (
-            <Empty title="No keys yet">git over HTTP works with a token as its password.</Empty>
+            <Empty title="No keys yet" command="berth keys add ~/.ssh/id_ed25519.pub">
+              git over HTTP works with a token as its password.
+            </Empty>
           ) : (
             <Table caption="SSH keys" rows={data.ssh_keys} columns={columnsFor(setRemoving)} keyOf={({ id }) => id} />
           )

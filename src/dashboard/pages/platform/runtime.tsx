@@ -1,0 +1,84 @@
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useCall } from "../../data/api.ts";
+import { useMe, useWhyNot } from "../../data/me.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { SelectField } from "../../ui/field.tsx";
+import { Section } from "../../ui/page.tsx";
+import { State } from "../../ui/status.tsx";
+import { Ago, Fact, Mono } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+
+/** Where the project's replicas run, and the way to another runtime. Only the operator sees this. */
+export function Runtime({ slug }: { readonly slug: string }) {
+  return useWhyNot("platform.runtime") === undefined ? <OperatorsRuntime slug={slug} /> : null;
+}
+
+function OperatorsRuntime({ slug }: { readonly slug: string }) {
+  const params = { org: useMe().organization.slug, slug };
+  const runtime = useCall("platform.runtime", { params });
+  const [moving, setMoving] = useState(false);
+  const refused = useWhyNot("platform.move");
+  const available = runtime.data?.available ?? [];
+  const why = available.length < 2 ? "This platform has one runtime." : (refused ?? notLive(runtime.data?.runtime));
+  return (
+    <Section
+      title="Runtime"
+      lead="What the project's replicas run in. Only the operator sees and changes it."
+      actions={
+        <Button why={why} onClick={() => setMoving(true)}>
+          Move
+        </Button>
+      }
+    >
+      <View of={runtime}>
+        {({ runtime: present, available: all, move }) => (
+          <dl className="grid gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-3">
+            <Fact label="Runs in">{present ?? <span className="text-faint">nothing is live</span>}</Fact>
+            <Fact label="Runtimes of the platform">{all.join(", ")}</Fact>
+            <Fact label="Last move">
+              {move === null ? (
+                <span className="text-faint">none</span>
+              ) : (
+                <Link
+                  to="/projects/$slug/builds/$id"
+                  params={{ slug, id: move.build_id }}
+                  className="hover:text-accent"
+                >
+                  <State of={states[move.status]} /> to {move.to}, <Ago at={move.requested_at} />
+                </Link>
+              )}
+            </Fact>
+          </dl>
+        )}
+      </View>
+      {moving && (
+        <ActionDialog
+          row="platform.move"
+          title={`Move ${slug} to another runtime`}
+          submit="Move"
+          input={(form) => ({ params, body: { runtime: textOf(form, "runtime") } })}
+          onClose={() => setMoving(false)}
+        >
+          <SelectField
+            name="runtime"
+            label="Runtime"
+            options={available.filter((each) => each !== runtime.data?.runtime).map((each) => [each, each])}
+          />
+          <p className="text-sm text-muted">
+            The live commit is built for it, started beside the present deployment, checked for health, then switched
+            to. If it does not become healthy, <Mono>{runtime.data?.runtime ?? ""}</Mono> goes on serving.
+          </p>
+        </ActionDialog>
+      )}
+    </Section>
+  );
+}
+
+const states = { building: "running", deploying: "starting", done: "succeeded", failed: "failed" } as const;
+
+function notLive(runtime: string | null | undefined): string | undefined {
+  return runtime === null ? "Nothing is live yet." : undefined;
+}

@@ -1,0 +1,82 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { limits } from "../../../contract/limits.ts";
+import { useWhyNot } from "../../data/me.ts";
+import type { Project } from "../../data/project.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Ago, Fact, Mono } from "../../ui/text.tsx";
+
+/** The project's name in addresses, the names it had, and the way to another one. */
+export function Name({ project }: { readonly project: Project }) {
+  const { slug, earlier_names: earlier } = project;
+  const [renaming, setRenaming] = useState(false);
+  return (
+    <Section
+      title="Name"
+      lead="It stands in the project's address, in the path of its repository and in every command."
+      actions={
+        <Button why={useWhyNot("projects.rename")} onClick={() => setRenaming(true)}>
+          Rename
+        </Button>
+      }
+    >
+      <dl className="grid gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-2">
+        <Fact label="Name">
+          <Mono>{slug}</Mono>
+        </Fact>
+        <Fact label="Earlier names">
+          {earlier.length === 0 && <span className="text-faint">none</span>}
+          {earlier.map((each) => (
+            <span key={each.slug} className="block">
+              <Mono>{each.slug}</Mono> <span className="text-muted">leads here, until</span> <Ago at={each.until} />
+            </span>
+          ))}
+        </Fact>
+      </dl>
+      {renaming && <RenameDialog project={project} onClose={() => setRenaming(false)} />}
+    </Section>
+  );
+}
+
+function RenameDialog({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
+  const { slug, url, git } = project;
+  const navigate = useNavigate();
+  const stays = `leads to the new one for ${limits.earlier_name_days} days`;
+  return (
+    <ActionDialog
+      row="projects.rename"
+      title={`Rename ${slug}`}
+      submit="Rename"
+      input={(form) => ({ params: { slug }, body: { slug: textOf(form, "slug").trim() } })}
+      onDone={(renamed) => {
+        onClose();
+        void navigate({ to: "/projects/$slug/settings", params: { slug: renamed.slug } });
+      }}
+      onClose={onClose}
+    >
+      <TextField
+        name="slug"
+        label="New name"
+        hint="Lower-case letters, digits and hyphens."
+        required
+        mono
+        autoComplete="off"
+        defaultValue={slug}
+      />
+      <dl className="grid gap-3 rounded-md border border-line p-4">
+        <Fact label="Address">
+          <Mono className="break-all">{url}</Mono> <span className="text-muted">{stays}</span>
+        </Fact>
+        <Fact label="Repository">
+          <Mono className="break-all">{git.https}</Mono> <span className="text-muted">{stays}</span>
+        </Fact>
+        <Fact label="Hostnames of your own, database, variables, cron jobs">untouched</Fact>
+        <Fact label="BERTH_URL and BERTH_PROJECT">new from the next start of the application on</Fact>
+      </dl>
+    </ActionDialog>
+  );
+}
