@@ -8,6 +8,7 @@ import { goalRow, median, type BenchRow } from "./row.ts";
 
 const slowdown = 4;
 const rounds = 5;
+const settleMs = 1000;
 // Fewer of both show whether the bench itself works.
 const logLines = Number(process.env["BERTH_BENCH_LINES"] ?? 100_000);
 const lineHeight = 20;
@@ -121,9 +122,11 @@ async function measurePaint(page: Page, platform: TestPlatform): Promise<BenchRo
   for (const path of lookedAt) {
     const paints: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      await page.goto(`${platform.api}${path}`, { waitUntil: "networkidle" });
+      // The stream of changes is never idle.
+      await page.goto(`${platform.api}${path}`, { waitUntil: "load" });
       await page.locator("main h1").first().waitFor();
       await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      await page.waitForTimeout(settleMs);
       paints.push(Number(await page.evaluate("window.largest")));
       shift = Math.max(shift, Number(await page.evaluate("window.shift")));
     }
