@@ -13,7 +13,7 @@ import { Followed } from "../follow/followed.tsx";
 import { Runtime } from "../platform/runtime.tsx";
 import { DeleteProject } from "./delete-project.tsx";
 import { Maintenance } from "./maintenance.tsx";
-import { Name } from "./rename.tsx";
+import { ProjectName } from "./project-name.tsx";
 import { SourceSettings } from "./source-settings.tsx";
 
 export function SettingsPage() {
@@ -22,7 +22,7 @@ export function SettingsPage() {
     <View of={project}>
       {(data) => (
         <Page title="Settings">
-          {data.state === "active" && <Name project={data} />}
+          {data.state === "active" && <ProjectName project={data} />}
           <Overrides project={data} />
           {data.state === "active" && <Maintenance project={data} />}
           {data.state === "active" && <SourceSettings project={data} />}

@@ -11,7 +11,7 @@ import { Section } from "../../ui/page.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 
 /** The project's name in addresses, the names it had, and the way to another one. */
-export function Name({ project }: { readonly project: Project }) {
+export function ProjectName({ project }: { readonly project: Project }) {
   const { slug, earlier_names: earlier } = project;
   const [renaming, setRenaming] = useState(false);
   return (
