@@ -2,7 +2,7 @@ import { flushCompileCache } from "node:module";
 import { banner } from "./banner.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { deployExample } from "./first-start.ts";
-import { createShutdown, type Shutdown } from "./shutdown.ts";
+import { createEndRequests, createShutdown, type Shutdown } from "./shutdown.ts";
 import { exampleSource, startPlatform, type RunningPlatform } from "./start.ts";
 
 type Say = (line: string) => void;
@@ -36,14 +36,15 @@ async function showExample(running: RunningPlatform, say: Say): Promise<void> {
   if (outcome === "deployed") say(`\nThe example is live: ${platform.appUrl(`example.${config.domain}`)}\n`);
 }
 
-/** Resolves when the process is asked to end. A second request ends it at once. */
+/** Resolves when the process is asked to end. A later second request ends it at once. */
 function endOnSignals(shutdown: Shutdown, say: Say): Promise<void> {
-  let asked = false;
+  const requests = createEndRequests();
   return new Promise((resolve) => {
     const end = (signal: NodeJS.Signals) => {
-      if (asked) process.exit(130);
-      asked = true;
-      say(`\nEnding (${signal}); once more ends at once.`);
+      const request = requests.add();
+      if (request === "second") process.exit(130);
+      if (request === "repeated") return;
+      say(`\nEnding (${signal}); once more after two seconds ends at once.`);
       resolve();
       void shutdown.run().then(() => process.exit(0));
     };

@@ -21,3 +21,18 @@ export function createShutdown(complain: (line: string) => void): Shutdown {
     run: () => (under ??= endAll()),
   };
 }
+
+/** What arrives within this time belongs to the same request: a terminal, npm and `timeout` signal the process and its group. */
+const sameRequestMs = 2000;
+
+/** Tells a second request to end from a signal that only repeats the first. */
+export function createEndRequests(now: () => number = () => performance.now()) {
+  let firstAt: number | undefined;
+  return {
+    add(): "first" | "repeated" | "second" {
+      if (firstAt !== undefined) return now() - firstAt < sameRequestMs ? "repeated" : "second";
+      firstAt = now();
+      return "first";
+    },
+  };
+}

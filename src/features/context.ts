@@ -3,6 +3,7 @@ import type { Answer } from "../contract/client.ts";
 import type { Rights } from "../contract/access.ts";
 import type { Body, Params, Query, Result, RouteName, RouteNamed, Routes } from "../contract/routes.ts";
 import type { Log } from "../kit/log.ts";
+import type { Builder } from "../ports/builder.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
@@ -44,6 +45,7 @@ export interface HandlerPlatform {
   readonly clock: Clock;
   readonly ports: {
     readonly runtime: Runtime;
+    readonly builder: Pick<Builder, "isShortOfSpace">;
     readonly dataDisk: DataDisk;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;

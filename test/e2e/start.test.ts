@@ -159,6 +159,8 @@ async function startInTerminal(ground: Ground, command: Command = { file: starte
   return {
     output: () => readFileSync(log, "utf8"),
     async interrupt() {
+      // `timeout` and some terminals signal the process and its group.
+      process.kill(pid, "SIGINT");
       process.kill(-pid, "SIGINT");
       await eventually(ended, "Ctrl-C ends it");
     },

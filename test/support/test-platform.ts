@@ -98,6 +98,7 @@ async function makeWorld(
     clock: systemClock,
     ports: {
       runtime: describing(),
+      builder: { isShortOfSpace: async () => false },
       dataDisk: emptyDisk,
       postgresHost: absent("postgresHost"),
       repositories: emptyRepositories,

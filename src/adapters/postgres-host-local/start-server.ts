@@ -23,9 +23,10 @@ export interface StartPlan extends ServerAddress {
 }
 
 const attempts = 5;
-// Crash recovery of a busy database may take minutes; a server that says it is starting is waited for.
+// The fifth line of `postmaster.pid`.
+const socketFolderLine = 4;
+// A server that does not answer for this long, while none of its processes recovers anything, hangs.
 const readyTimeoutMs = 300_000;
-const socketTimeoutMs = 15_000;
 
 /**
  * Starts the server, or adopts the one that runs, and waits until it lets its superuser in. What a killed postmaster left
@@ -38,6 +39,8 @@ export async function startServer(plan: StartPlan): Promise<void> {
     const outcome = await bringUp(plan);
     if (outcome === "ready") return remember(plan);
     plan.signal?.throwIfAborted();
+    // A stop in the middle of a recovery makes the next one longer: the server is left to itself, and adopted by the next call.
+    if (outcome === "recovering") throw new Error(`PostgreSQL in ${plan.dir} is still recovering`);
     reason = readLog(plan.dir, logStart);
     if (/could not bind|Address already in use/i.test(reason)) throw new PortTaken(plan.port);
     await stopServer(plan.mark, plan.uid);
@@ -55,21 +58,32 @@ export class PortTaken extends Error {
   }
 }
 
-async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute"> {
+async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute" | "recovering"> {
   const found = findProcesses(plan.mark, plan.uid);
   if (found.postmaster === undefined) await stopServer(plan.mark, plan.uid);
   const process = found.postmaster ?? (await launch(plan));
-  const mute = Date.now() + socketTimeoutMs;
+  const { data } = instanceFiles(plan.dir);
+  let state = "down" as Awaited<ReturnType<typeof askServer>>;
   const answer = await until(
     async () => {
-      const state = await askServer(plan);
+      state = await askServer(plan);
       if (state === "ready") return "ready" as const;
       if (!isAlive(process) && findProcesses(plan.mark, plan.uid).postmaster === undefined) return "ended" as const;
-      return state === "down" && Date.now() > mute && !existsSync(socketFile(plan)) ? ("mute" as const) : undefined;
+      return state === "down" && hasLostSocket(data, socketFile(plan)) ? ("mute" as const) : undefined;
     },
     { timeoutMs: readyTimeoutMs, ...(plan.signal ? { signal: plan.signal } : {}) },
   );
-  return answer ?? "mute";
+  return answer ?? (state === "starting" ? "recovering" : "mute");
+}
+
+/**
+ * Whether a living server's socket was removed, so that it can never answer. On an overloaded machine a server makes its socket late
+ * and answers late: neither is a reason to stop it, because a restart adds to the load. It notes the socket's folder once it listens.
+ */
+export function hasLostSocket(data: string, socket: string): boolean {
+  if (existsSync(socket)) return false;
+  const lockFile = join(data, "postmaster.pid");
+  return existsSync(lockFile) && (readFileSync(lockFile, "utf8").split("\n")[socketFolderLine] ?? "") !== "";
 }
 
 /** Starts the server's programs; the process named is the sandbox's outermost one, or the postmaster itself. */

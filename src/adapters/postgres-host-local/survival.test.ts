@@ -3,6 +3,7 @@ import {
   appendFileSync,
   chownSync,
   existsSync,
+  mkdirSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -20,6 +21,7 @@ import type { DatabaseEndpoint, DatabaseSpec } from "../../ports/postgres-host.t
 import { findProcesses } from "./find-processes.ts";
 import { createLocalPostgresHost } from "./local-postgres-host.ts";
 import { superuser } from "./settings.ts";
+import { hasLostSocket } from "./start-server.ts";
 import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
@@ -170,6 +172,25 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     await host.stop(spec.id);
     rmSync(dirname(dirname(path)), { recursive: true });
     assert.equal(await answer(await host.ensure(spec), spec, "socket"), 1);
+  });
+
+  it("comes back when its socket was removed under the running server", async () => {
+    const { socket_path: path } = await host.ensure(spec);
+    rmSync(path);
+    assert.equal(await answer(await host.ensure(spec), spec, "socket"), 1);
+  });
+
+  it("is not stopped for a socket that it has not made yet, only for one that it has lost", async () => {
+    const { socket_path: path } = await host.ensure(spec);
+    const data = join(place.dir, "starting");
+    mkdirSync(data);
+    const missing = join(data, "socket");
+    assert.equal(hasLostSocket(data, missing), false, "nothing was started yet");
+    writeFileSync(join(data, "postmaster.pid"), `1\n${data}\n1700000000\n5432\n`);
+    assert.equal(hasLostSocket(data, missing), false, "it does not listen yet");
+    assert.equal(hasLostSocket(join(folder, "data"), path), false);
+    assert.equal(hasLostSocket(join(folder, "data"), missing), true);
+    rmSync(data, { recursive: true });
   });
 
   it("takes another port when somebody else has its own, and keeps that", async () => {

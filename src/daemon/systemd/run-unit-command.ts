@@ -74,7 +74,7 @@ async function install({ config, given, starter }: UnitCommand, place: Place, sa
   const { scope, unitFolder, environmentFile } = place;
   const searchPath = given.PATH ?? systemPath;
   writeSettings(environmentFile, given, { ...config.toolEnvironment, BERTH_DATA: config.dataDir });
-  const texts = unitTexts({ scope, starter, environmentFile, searchPath, home: homedir() });
+  const texts = unitTexts({ scope, starter, environmentFile, searchPath, home: homedir(), dataDir: config.dataDir });
   mkdirSync(unitFolder, { recursive: true });
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(unitFolder, name), text, { mode: 0o644 });
   await systemctl(place, ["daemon-reload"]);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { run, systemPath } from "../../kit/exec.ts";
+import { run, runOk, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 import { settingsText, unitTexts, type UnitPlan } from "./unit-texts.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
@@ -12,6 +12,7 @@ const plan: UnitPlan = {
   scope: "system",
   starter: "/opt/100% berth/bin/berthd",
   environmentFile: "/etc/berth/berth.env",
+  dataDir: "/srv/50% berth",
   searchPath: "/usr/local/bin:/usr/bin:/bin",
   home: "/root",
 };
@@ -46,6 +47,33 @@ test("what outlives the control plane has a delegated group in a unit of its own
       assert.ok(lines.includes(line), line);
     assert.ok(!lines.some((line) => line.startsWith("KillMode=")), "a stop of this unit ends everything in it");
   }
+});
+
+test("after a stop of everything, empty folders of sockets are gone and one in use stays", async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "berth $units %-"));
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  await mkdir(join(dataDir, "databases"));
+  const [empty, used] = [join(dataDir, "run 1"), join(dataDir, "run 2")];
+  for (const [folder, note] of [
+    [empty, "run-folder"],
+    [used, "databases/run-folder"],
+  ] as const) {
+    await mkdir(join(folder, "sockets"), { recursive: true });
+    await writeFile(join(dataDir, note), folder);
+  }
+  await writeFile(join(used, "sockets", "one"), "");
+  const line = (unitTexts({ ...plan, dataDir })[unitNames.tenants] ?? "").match(
+    /^ExecStopPost=-\/bin\/sh -c (.+)$/m,
+  )?.[1];
+  // As systemd reads it: doubled dollars and percents are single ones.
+  const words = [...(line ?? "").matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) =>
+    word
+      .replaceAll(/\\(.)/g, "$1")
+      .replaceAll("$$", () => "$")
+      .replaceAll("%%", "%"),
+  );
+  await runOk({ file: "/bin/sh", args: ["-c", ...words] });
+  assert.deepEqual((await readdir(dataDir)).toSorted(), ["databases", "run 2", "run-folder"]);
 });
 
 test("a user's units ask for nothing that only the machine's systemd may give", () => {

@@ -8,6 +8,7 @@ export interface UnitPlan {
   /** The starter, `bin/berthd`. */
   readonly starter: string;
   readonly environmentFile: string;
+  readonly dataDir: string;
   /** Where the starter finds npm, git and the tools of the machine. */
   readonly searchPath: string;
   readonly home: string;
@@ -83,6 +84,10 @@ const hardening = [
 const keepGroup =
   'group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); [ ! -e "$group/cgroup.controllers" ] || { mkdir -p "$group/keeper" && echo $$ > "$group/keeper/cgroup.procs"; }; exec sleep infinity';
 
+// Folders of sockets lie outside of the data folder, which notes their names. Only empty ones go: a server that was started meanwhile keeps its own.
+const removeRunFolders =
+  'for note in "$0"/run-folder "$0"/*/run-folder; do [ ! -f "$note" ] || find "$(cat "$note")" -depth -type d -empty -delete; done';
+
 function tenants(plan: UnitPlan): readonly Section[] {
   const isSystem = plan.scope === "system";
   return [
@@ -92,6 +97,7 @@ function tenants(plan: UnitPlan): readonly Section[] {
       [
         "Type=exec",
         `ExecStart=/bin/sh -c ${quoted(keepGroup.replaceAll("$", "$$$$"))}`,
+        `ExecStopPost=-/bin/sh -c ${quoted(removeRunFolders.replaceAll("$", "$$$$"))} ${quoted(plan.dataDir.replaceAll("$", "$$$$"))}`,
         ...(isSystem ? ["Slice=berth.slice"] : []),
         "Delegate=yes",
         "OOMPolicy=continue",

@@ -44,14 +44,18 @@ interface Refusing<Code> {
   readonly fail: (code: Code, more?: RefusalText) => never;
 }
 
-/** Refuses a new build while the disk is short of space or the project's images are over their limit. */
+/**
+ * Refuses a new build while the disk of the data folder, or the one that the builder uses, is short of space, or while the project's images
+ * are over their limit.
+ */
 export async function requireRoomForBuild({
   tx,
   project,
   platform,
   fail,
 }: Refusing<"storage_full" | "disk_limit_reached">): Promise<void> {
-  if ((await platform.ports.dataDisk.observe()).is_short) return fail("storage_full");
+  const { dataDisk, builder } = platform.ports;
+  if ((await dataDisk.observe()).is_short || (await builder.isShortOfSpace())) return fail("storage_full");
   const { use, limits } = await diskUseOf(tx, project.key, platform.settings.disk);
   if ((use.images_bytes ?? 0) > limits.images_bytes)
     return fail("disk_limit_reached", imagesOverLimit(use.images_bytes ?? 0, limits));

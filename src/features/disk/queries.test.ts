@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
 import {
+  emptyDisk,
   testApi,
   testDiskLimits as limits,
   testOrganization,
   type TestApi,
 } from "../../../test/support/test-platform.ts";
+import { requireRoomForBuild } from "./disk.ts";
 import * as queries from "./queries.ts";
 
 let api: TestApi;
@@ -44,4 +46,24 @@ test("a project is measured when it is due, the sooner the nearer it is to its l
   await db.transaction().execute((tx) => queries.setOwnLimits(tx, owner, { database_limit_bytes: 4e9 }));
   const { use, own } = await queries.selectDiskUse(db, owner);
   assert.deepEqual([own.database_limit_bytes, use.database_access, use.images_bytes], [4e9, "read_only", 7]);
+});
+
+test("a build is refused while the disk of the data folder or the builder's own is short of space", async () => {
+  const org = await testOrganization(api.database.db, "roomy");
+  const project = await testProject(api.platform, org);
+  const roomWhen = (dataIsShort: boolean, builderIsShort: boolean) => {
+    const dataDisk = { ...emptyDisk, observe: async () => ({ ...(await emptyDisk.observe()), is_short: dataIsShort }) };
+    const ports = { ...api.platform.ports, dataDisk, builder: { isShortOfSpace: async () => builderIsShort } };
+    return requireRoomForBuild({
+      tx: api.database.db,
+      project: { key: { org_id: org.id, project_id: project.id } },
+      platform: { ...api.platform, ports },
+      fail: (code) => {
+        throw new Error(code);
+      },
+    });
+  };
+  await roomWhen(false, false);
+  await assert.rejects(roomWhen(true, false), /storage_full/);
+  await assert.rejects(roomWhen(false, true), /storage_full/);
 });
