@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import type { z } from "zod";
 import { scopes } from "./access.ts";
 import { capabilities } from "./capabilities.ts";
 import { errors, type ErrorDefinition } from "./errors.ts";
@@ -82,8 +83,33 @@ test("every pattern and bound can be understood by others, and rows of a table a
       assert.ok(place !== "query" || (schema.type !== undefined && (schema.maximum ?? 0) < Number.MAX_SAFE_INTEGER));
 });
 
+test("the declared bounds of a number in a query are those that a request is held to", () => {
+  let compared = 0;
+  for (const row of routes as readonly Row[]) {
+    const operation = document.paths[row.path.replaceAll(/:(\w+)/g, "{$1}")]?.[row.method.toLowerCase()];
+    for (const { name, in: place, schema } of (operation as unknown as Operation).parameters) {
+      if (place !== "query" || schema.type !== "integer") continue;
+      const field = (row.query as z.ZodObject).shape[name] as z.ZodType;
+      const isAccepted = (value: number) => field.safeParse(String(value)).success;
+      const { minimum = NaN, maximum = NaN } = schema;
+      const accepted = [minimum - 1, minimum, maximum, maximum + 1].map(isAccepted);
+      assert.deepEqual(accepted, [false, true, true, false], `${row.name}: ${name}`);
+      compared += 1;
+    }
+  }
+  assert.ok(compared > 5, `${compared} compared`);
+});
+
+test("slug_taken speaks of projects and of organizations, which both have slugs", () => {
+  assert.match(errors.slug_taken.meaning, /project.*organization/);
+});
+
 interface Operation {
-  readonly parameters: readonly { readonly in: string; readonly schema: { type?: string; maximum?: number } }[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: { type?: string; minimum?: number; maximum?: number };
+  }[];
   readonly requestBody: {
     readonly content: { "application/json": { schema: { properties: Record<string, { type?: string }> } } };
   };

@@ -211,6 +211,19 @@ export interface TestApp {
   remoteHead(branch?: string): Promise<string>;
 }
 
+const appFolders: string[] = [];
+
+/** A folder that goes with the test's process, also when its test failed. */
+function makeAppFolder(): string {
+  if (appFolders.length === 0)
+    globalThis.process.once("exit", () => {
+      for (const dir of appFolders) rmSync(dir, { recursive: true, force: true });
+    });
+  const dir = mkdtempSync(join(tmpdir(), "berth-app-"));
+  appFolders.push(dir);
+  return dir;
+}
+
 /** Creates the project and a repository for it. */
 export async function createApp(
   platform: Pick<TestPlatform, "api" | "token" | "call"> & { readonly org?: string },
@@ -219,7 +232,7 @@ export async function createApp(
 ): Promise<TestApp> {
   const created = await platform.call("POST", "/v1/projects", { slug, name: slug });
   if (created.status !== 201) throw new Error(`the project was not created: ${JSON.stringify(created.body)}`);
-  const dir = mkdtempSync(join(tmpdir(), "berth-app-"));
+  const dir = makeAppFolder();
   const header = `Authorization: Basic ${Buffer.from(`berth:${platform.token}`).toString("base64")}`;
   const env = {
     ...inherited(),

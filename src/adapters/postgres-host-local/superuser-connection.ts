@@ -20,7 +20,9 @@ export interface ServerAddress {
   readonly port: number | null;
 }
 
-const connectTimeoutMs = 5000;
+// An attempt that is given up still costs the server: on an overloaded machine, with five seconds, eight of them at each of ten servers
+// (all in PostgreSQL's "authentication") were most of its load.
+const connectTimeoutMs = 30_000;
 const queryTimeoutMs = 60_000;
 
 /** The superuser's way in: over the unix socket, with the secret of the instance's folder. Throws before the first `ensure`. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { DnsAnswer } from "../../ports/dns.ts";
+import { presentDomain } from "./present-domain.ts";
 import { evaluateDns, nextCheckMs, type KnownDomain } from "./rules.ts";
 
 const now = Date.parse("2026-01-02T00:00:00.000Z");
@@ -78,4 +79,36 @@ describe("how often a name is looked up", () => {
     assert.equal(next({ verified_at: at(100), created_at: at(100) }, none), 120);
     assert.equal(next({}, { outcome: "unavailable" }), 120);
   });
+});
+
+test("a name's certificate is promised only where this installation orders or has one", () => {
+  type Row = Parameters<typeof presentDomain>[1];
+  const row = {
+    ...{
+      ...fresh,
+      created_at: at(1),
+      zone: "example.com",
+      ssl_status: "none",
+      ssl_detail: null,
+      ssl_next_attempt_at: null,
+    },
+  } as unknown as Row;
+  const settings = {
+    publicAddresses: own,
+    isPublic: true,
+    graceMs: 0,
+    servesHttps: () => false,
+    appsDomain: "apps.test",
+  };
+  const detailOf = (dns_status: string, ordersCertificates: boolean, covered = false) => {
+    const given = { ...settings, ordersCertificates, servesHttps: () => covered, controlHost: "berth.test" };
+    return presentDomain(given as Parameters<typeof presentDomain>[0], { ...row, dns_status } as Row).ssl_detail;
+  };
+  for (const status of ["pending", "mismatch", "ok"]) {
+    assert.match(detailOf(status, true), /is ordered as soon as/);
+    const promised = detailOf(status, false);
+    assert.match(promised, /^The name has no certificate/);
+    assert.doesNotMatch(promised, /order|soon|will|renew|yet/);
+    assert.match(detailOf(status, false, true), /certificate of the platform covers/);
+  }
 });
