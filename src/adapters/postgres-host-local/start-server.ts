@@ -90,7 +90,7 @@ export function hasLostSocket(data: string, socket: string): boolean {
 async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   const { confinement, dir, socketDir, mark } = plan;
   const files = instanceFiles(dir);
-  if (confinement.bwrap === null) dropStaleLockFile(files.data);
+  dropStaleLockFile(files.data);
   const places = placesOf(confinement, dir, socketDir);
   const settings = [
     `config_file=${places.config}/postgresql.conf`,
@@ -115,8 +115,9 @@ function outOfMemory(): Record<string, string> {
 }
 
 /**
- * `postmaster.pid` names a process that is not a postmaster of ours (a zombie, or a later process with the same number).
- * PostgreSQL cannot know that and would refuse to start. The caller has made sure that no process of the instance lives.
+ * `postmaster.pid` names a process that is not a postmaster of ours (a zombie, or a later process with the same number): PostgreSQL cannot
+ * know that and would refuse to start. It also names the socket of a server that is gone, which the next one has not lost. The caller has
+ * made sure that no process of the instance lives.
  */
 function dropStaleLockFile(data: string): void {
   rmSync(join(data, "postmaster.pid"), { force: true });

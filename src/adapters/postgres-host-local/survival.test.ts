@@ -162,9 +162,12 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     await host.stop(spec.id);
     const data = join(folder, "data");
     const lockFile = join(data, "postmaster.pid");
-    writeFileSync(lockFile, `${process.pid}\n${data}\n1\n1\n\n127.0.0.1\n0 0\nready\n`, { mode: 0o600 });
+    writeFileSync(lockFile, `${process.pid}\n${data}\n1\n1\n/berth/sockets\n127.0.0.1\n0 0\nready\n`, { mode: 0o600 });
     chownSync(lockFile, statSync(data).uid, statSync(data).gid);
+    const starts = () => readFileSync(join(folder, "postgresql.log"), "utf8").split("starting PostgreSQL").length;
+    const before = starts();
     assert.equal(await answer(await host.ensure(spec), spec, "tcp"), 1);
+    assert.equal(starts(), before + 1, "by the first attempt");
   });
 
   it("comes back when its socket's folder was cleared away", async () => {

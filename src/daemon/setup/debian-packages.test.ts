@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { hasPackageLists } from "./debian-packages.ts";
+import { silentLog } from "../../kit/log.ts";
+import { systemPath } from "../../kit/exec.ts";
+import { aptInstall, hasPackageLists } from "./debian-packages.ts";
 
 test("package lists are missing on a machine where apt-get never fetched them", () => {
   const folder = mkdtempSync(join(tmpdir(), "berth-lists-"));
@@ -15,3 +17,34 @@ test("package lists are missing on a machine where apt-get never fetched them", 
   assert.equal(hasPackageLists(folder), true);
   rmSync(folder, { recursive: true });
 });
+
+const notRoot = process.getuid?.() === 0 ? false : "only root installs packages";
+
+test(
+  "package lists are fetched before anything is installed, where there are none or they are too old",
+  { skip: notRoot },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "berth-apt-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const lists = join(folder, "lists");
+    const log = join(folder, "calls");
+    // Knows a package only once the lists name it, as apt-get does.
+    const aptGet = `#!/bin/sh\necho "$1" >>${log}\ncase $1 in\n  update) mkdir -p ${lists} && echo socat >${lists}/a_Packages ;;\n  *) grep -qs socat ${lists}/a_Packages || { echo "Unable to locate package socat" >&2; exit 100; } ;;\nesac\n`;
+    writeFileSync(join(folder, "apt-get"), aptGet, { mode: 0o755 });
+    const context = {
+      environment: { PATH: `${folder}:${systemPath}` },
+      toolchain: folder,
+      log: silentLog,
+      packageLists: lists,
+    };
+    const calls = async () => {
+      rmSync(log, { force: true });
+      assert.equal(await aptInstall(context, ["socat"]), true);
+      return readFileSync(log, "utf8").trim().split("\n");
+    };
+    assert.deepEqual(await calls(), ["update", "install"], "no lists");
+    assert.deepEqual(await calls(), ["install"], "lists that name the package");
+    writeFileSync(join(lists, "a_Packages"), "");
+    assert.deepEqual(await calls(), ["install", "update", "install"], "lists from before the package");
+  },
+);

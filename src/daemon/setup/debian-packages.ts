@@ -13,6 +13,8 @@ export interface SetupContext {
   /** Where parts that only Berth uses are unpacked. */
   readonly toolchain: string;
   readonly log: Log;
+  /** Where apt-get keeps its package lists; default: the machine's folder. */
+  readonly packageLists?: string;
 }
 
 // Slow machines take more than 10 minutes, and an apt-get that is ended leaves packages half configured.
@@ -38,7 +40,7 @@ export async function aptInstall(context: SetupContext, packages: readonly strin
   context.log.info({ packages }, `installing ${packages.join(", ")} with apt-get`);
   return withoutMainCluster(async () => {
     // A fresh machine or image has no package lists: apt-get would know none of the packages.
-    if (hasPackageLists() && (await apt(context, installCommand(packages)))) return true;
+    if (hasPackageLists(context.packageLists) && (await apt(context, installCommand(packages)))) return true;
     await apt(context, { file: "apt-get", args: ["update", "-q"] });
     if (await apt(context, installCommand(packages))) return true;
     let complete = true;
