@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -52,8 +53,10 @@ for (const name of drawCases(["http", "ssh", "edge"] as const, 1, random)) {
   });
 }
 
-test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings the same applications back, the example deployed once", async () => {
-  const ground = await ours({ BERTH_EXAMPLE: "1" });
+test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings the same applications back, the example deployed once", async (t) => {
+  const scratch = mkdtempSync(join(tmpdir(), "berth-start-"));
+  t.after(() => rmSync(scratch, { recursive: true, force: true }));
+  const ground = await ours({ BERTH_EXAMPLE: "1", TMPDIR: scratch });
   const first = await startInTerminal(ground);
   await eventually(() => first.output().includes("The example is live"), "the example is announced");
   assert.equal((await ask(ground.ports.edge, "example", "/")).status, 200);
@@ -67,10 +70,17 @@ test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings th
   const second = await startInTerminal(ground, { file: "npm", args: ["start"] });
   await eventually(async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept", "the application is back");
   await eventually(async () => (await ask(ground.ports.edge, "example", "/")).status === 200, "the example is back");
-  const runFolder = readFileSync(join(ground.dataDir, "run-folder"), "utf8");
+  const runFolders = runFoldersOf(ground);
+  assert.ok(runFolders.length > 0 && runFolders.every((folder) => existsSync(folder)), runFolders.join(" "));
   await second.terminate();
   assert.equal(second.output().split("The example is live").length, 2, "announced by the first start alone");
-  assert.ok(!existsSync(runFolder), `${runFolder} is removed`);
+  assert.deepEqual(
+    runFolders.filter((folder) => existsSync(folder)),
+    [],
+    "folders of sockets are removed",
+  );
+  const left = readdirSync(scratch).filter((name) => name.startsWith("berth"));
+  assert.deepEqual(left, [], "nothing of Berth stays among temporary files");
   await nothingRuns(ground);
 });
 
@@ -197,6 +207,13 @@ function leftInKernel({ dataDir }: Ground): readonly string[] {
   const groups = tags.flatMap((tag) => [`berth-${tag}`, `berth-databases-${tag}`]);
   const roots = readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name));
   return roots.flatMap((root) => groups.map((group) => join(root, group))).filter((path) => existsSync(path));
+}
+
+/** The folders of sockets outside of the data folder, by the notes in it. */
+function runFoldersOf({ dataDir }: Ground): readonly string[] {
+  const places = [dataDir, ...readdirSync(dataDir).map((name) => join(dataDir, name))];
+  const notes = places.map((place) => join(place, "run-folder")).filter((note) => existsSync(note));
+  return notes.map((note) => readFileSync(note, "utf8"));
 }
 
 async function nothingRuns({ dataDir }: Ground): Promise<void> {
