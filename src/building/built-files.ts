@@ -1,4 +1,4 @@
-import { lstatSync, opendirSync } from "node:fs";
+import { type Dirent, lstatSync, opendirSync } from "node:fs";
 import { join } from "node:path";
 import type { BuiltFiles } from "../detection/plan.ts";
 import { isPlain } from "./is-plain.ts";
@@ -8,12 +8,15 @@ export function builtFiles(app: string): BuiltFiles {
   return {
     has: (path) => isPlain(app, path, "file"),
     mayExist: (path) => mayExist(app, path),
-    folders: (path) => {
-      if (!isPlain(app, path, "folder")) return [];
-      return [...entriesIn(join(app, path))].flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-    },
+    folders: (path) => namesIn(app, path, (entry) => entry.isDirectory()),
+    files: (path) => namesIn(app, path, (entry) => entry.isFile()),
     pages: (path) => (isPlain(app, path, "folder") ? countPages(join(app, path)) : 0),
   };
+}
+
+function namesIn(app: string, path: string, isWanted: (entry: Dirent) => boolean): string[] {
+  if (!isPlain(app, path, "folder")) return [];
+  return [...entriesIn(join(app, path))].flatMap((entry) => (isWanted(entry) ? [entry.name] : [])).sort();
 }
 
 function mayExist(app: string, path: string): boolean {

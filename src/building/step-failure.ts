@@ -33,5 +33,8 @@ const lockHints: Partial<Record<Tool, string>> = {
   npm: "Run `npm install` on your machine, commit package-lock.json and push again.",
   pnpm: "Run `pnpm install` on your machine, commit pnpm-lock.yaml and push again.",
   yarn: "Run `yarn install` on your machine, commit yarn.lock and push again.",
+  bun: "Run `bun install` on your machine, commit bun.lock and push again.",
+  deno: "Run `deno install` on your machine, commit deno.lock and push again.",
+  cargo: "Run `cargo update --workspace` on your machine, commit Cargo.lock and push again.",
   go: "Run `go mod tidy` on your machine, commit go.mod and go.sum, and push again.",
 };

@@ -19,7 +19,7 @@ export interface PackageSettings {
 
 // Of npm's settings only those on the way to packages: how the operator likes npm to behave or to print is not for others' builds.
 const perProgram =
-  /^(npm_config_(?:(?:@[^:]+:)?registry|(?:https?_?)?proxy|no_?proxy|cafile|ca|strict_ssl|maxsockets|fetch_\w+)$|pip_|go(proxy|sumdb|flags|private)$|(https?|no|all)_proxy$)/i;
+  /^(npm_config_(?:(?:@[^:]+:)?registry|(?:https?_?)?proxy|no_?proxy|cafile|ca|strict_ssl|maxsockets|fetch_\w+)$|pip_|go(proxy|sumdb|flags|private)$|cargo_(?:registr|net_|http_|source_)|(https?|no|all)_proxy$)/i;
 const timeoutMs = 10_000;
 
 /** Reads them once at the start. What cannot be read is left out: the package managers' own defaults hold then. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { createProcessBuilder } from "../adapters/builder-process/process-builder.ts";
+import { findLanguages } from "../adapters/builder-process/tools/machine-languages.ts";
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
@@ -34,6 +35,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     npmDir: requirePart(packages.npmDir, "npm"),
     pythonBin: parts.python,
     goRoot: packages.goRoot,
+    languages: await findLanguages(config.toolEnvironment),
     uidBase: config.uidBase,
     packageEnv: packages.env,
     ownPackageEnv: packages.ownEnv,

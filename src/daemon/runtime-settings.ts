@@ -15,6 +15,8 @@ export const runtimeSettings = {
   nodeImage: text("BERTH_NODE_IMAGE", "node:24-bookworm-slim", "Parent of images for Node.js and static sites."),
   pythonImage: text("BERTH_PYTHON_IMAGE", "python:3.13-slim-bookworm", "The same for Python."),
   goImage: text("BERTH_GO_IMAGE", "golang:1.25-bookworm", "The same for builds of Go."),
+  rustImage: text("BERTH_RUST_IMAGE", "rust:1-slim-bookworm", "The same for builds of Rust."),
+  javaImage: text("BERTH_JAVA_IMAGE", "maven:3-eclipse-temurin-21", "The same for Java; it brings Maven."),
   plainImage: text("BERTH_PLAIN_IMAGE", "debian:bookworm-slim", "The same for static binaries."),
   sharedImages: list(
     "BERTH_SHARED_IMAGES",

@@ -1,4 +1,5 @@
 import type { BuilderFailureCode } from "./failures.ts";
+import { unfetchedWrapper } from "./java-plan.ts";
 import type { Step, Tool } from "./plan.ts";
 import { unreachable } from "./unreachable.ts";
 
@@ -50,6 +51,28 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
     { pattern: /trouble with your network|RequestError/, code: "registry_unreachable" },
     { pattern: nodeGyp, code: "native_build_failed" },
   ],
+  bun: [
+    { pattern: /lockfile (?:had changes, but lockfile is frozen|is frozen)/, code: "lock_out_of_sync" },
+    { pattern: /[Ii]ntegrity ?[Cc]heck ?[Ff]ailed/, code: "lock_integrity_mismatch" },
+    {
+      pattern: /ConnectionRefused|ConnectionClosed|FailedToOpenSocket|DNSResolve|UNABLE_TO_GET_ISSUER_CERT/,
+      code: "registry_unreachable",
+    },
+    { pattern: /- 404\b|No version matching|failed to resolve/, code: "dependency_not_found" },
+    { pattern: nodeGyp, code: "native_build_failed" },
+  ],
+  deno: [
+    { pattern: /The lockfile is out of date/, code: "lock_out_of_sync" },
+    { pattern: /Integrity check failed|(?:Tarball )?checksum did not match/i, code: "lock_integrity_mismatch" },
+    {
+      pattern: /error sending request|dns error|client error \(Connect\)|Import '[^']*' failed: error/,
+      code: "registry_unreachable",
+    },
+    {
+      pattern: /does not exist|Could not find (?:npm package|version|a matching)|Could not resolve|404 Not Found/,
+      code: "dependency_not_found",
+    },
+  ],
   pip: [
     {
       pattern:
@@ -85,6 +108,48 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
       code: "dependency_not_found",
     },
   ],
+  cargo: [
+    {
+      pattern:
+        /requires rustc|is not supported by the following package|feature `edition\d+` is required|requires `-Znext-lockfile-bump`|lock file version .* was found, but this version of Cargo/,
+      code: "rust_version_unavailable",
+    },
+    { pattern: /lock file \S+ needs to be updated|cannot (?:update|create) the lock file/, code: "lock_out_of_sync" },
+    {
+      pattern: /checksum for `[^`]*` changed between lock files|failed to verify the checksum/,
+      code: "lock_integrity_mismatch",
+    },
+    {
+      pattern:
+        /[Cc]ould(?:n't| not) (?:connect|resolve)|[Tt]imeout was reached|SSL (?:connect|certificate)|spurious network/,
+      code: "registry_unreachable",
+    },
+    {
+      pattern:
+        /no matching package|failed to select a version for the requirement|failed to authenticate|failed to clone/,
+      code: "dependency_not_found",
+    },
+    { pattern: /linker `[^`]*` not found|failed to run custom build command/, code: "native_build_failed" },
+  ],
+  java: [
+    { pattern: unfetchedWrapper, code: "package_manager_unavailable" },
+    {
+      pattern:
+        /invalid (?:target|source) release|release version \S+ not supported|Unsupported class file major version|RequireJavaVersion|No matching toolchains found|Cannot find a Java installation|requires (?:at least )?(?:Java|JDK|JVM runtime version)/,
+      code: "java_version_unavailable",
+    },
+    {
+      pattern:
+        /Unknown ?host|Connection (?:timed out|refused|reset)|[Cc]onnect timed out|Could not (?:GET|HEAD) 'http|PKIX path building failed/i,
+      code: "registry_unreachable",
+    },
+    { pattern: /Dependency verification failed|Checksum validation failed/, code: "lock_integrity_mismatch" },
+    {
+      pattern:
+        /Could not find artifact|was not found in \S+ during a previous attempt|Could not find \S+:\S+:|Plugin \[id: .* was not found/,
+      code: "dependency_not_found",
+    },
+  ],
   script: [],
 };
 
@@ -104,7 +169,7 @@ const noise =
   /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete log|An unknown git error|\(node:\d+\)|$)|^npm (?:error|ERR!)\s*$|^\s*$/;
 
 // npm's first sentence on a lock file says that it differs, the next ones in what; Node prints the line of source before the error.
-const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)|error)(?: \[\w+\])?: /];
+const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)|error)(?: ?\[\w+\])?: /];
 
 /** The line of the output that most likely says what is wrong, one that `sought` matches if there is one, or null. */
 export function tellingLine(output: string, sought: RegExp = /(?!)/): string | null {
@@ -117,7 +182,9 @@ export function tellingLine(output: string, sought: RegExp = /(?!)/): string | n
   const errors = lines.filter(
     (line) =>
       !noise.test(line) &&
-      !/^(?:npm )?warn|^Found \d+ error|^> Build error occurred|^Failed to compile/i.test(line) &&
+      !/^(?:npm )?warn|^Found \d+ error|^> Build error occurred|^Failed to compile|could not read \d+ projects?\b/i.test(
+        line,
+      ) &&
       /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
   // `Build failed with 2 errors:` announces what the next lines say.
@@ -125,5 +192,5 @@ export function tellingLine(output: string, sought: RegExp = /(?!)/): string | n
   const among = saying.length > 0 ? saying : errors;
   const line =
     [sought, ...tellingFirst].map((pattern) => among.find((each) => pattern.test(each))).find(Boolean) ?? among[0];
-  return line === undefined ? null : line.replace(/^(?:npm (?:error|ERR!)|ERROR:)\s*/, "").slice(0, 300);
+  return line === undefined ? null : line.replace(/^(?:npm (?:error|ERR!)|ERROR:|\[ERROR\])\s*/, "").slice(0, 300);
 }

@@ -7,6 +7,11 @@ import { detect } from "./detect.ts";
 const kind = (...paths: string[]) =>
   detect(testTree(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
 test("Go comes before Python before Node before static files", () => {
+  assert.equal(kind("Cargo.toml", "requirements.txt", "package.json"), "rust");
+  assert.deepEqual(
+    ["pom.xml", "build.gradle.kts"].map((file) => kind(file, "package.json")),
+    ["java", "java"],
+  );
   assert.equal(kind("go.mod", "requirements.txt", "package.json", "index.html"), "go");
   assert.equal(kind("requirements.txt", "package.json", "index.html"), "python");
   assert.equal(kind("package.json", "index.html"), "node");

@@ -1,10 +1,13 @@
 import type { BuildCommands } from "../ports/builder.ts";
 import { BuildRefused, type FailureDetail } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
+import { isDeno } from "./deno-plan.ts";
 import { isGo } from "./go-plan.ts";
+import { isJava } from "./java-plan.ts";
 import type { Kind } from "./plan.ts";
 import { parseProcfile, type Procfile } from "./procfile.ts";
 import { isPython } from "./python-plan.ts";
+import { isRust } from "./rust-plan.ts";
 
 export interface Detected {
   readonly kind: Kind;
@@ -17,7 +20,7 @@ export interface Detected {
 }
 
 /**
- * Says what the source is: Go, Python, Node, static files, or only what a Procfile runs.
+ * Says what the source is: Go, Rust, Java, Python, Deno, Node, static files, or only what a Procfile runs.
  * A Procfile's commands take the place of the language's own; the language's install still happens.
  */
 export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected {
@@ -33,7 +36,10 @@ export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected
 
 function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null): Kind {
   if (isGo(tree)) return "go";
+  if (isRust(tree)) return "rust";
+  if (isJava(tree)) return "java";
   if (isPython(tree)) return "python";
+  if (isDeno(tree)) return "deno";
   if (tree.has("package.json")) return "node";
   if (procfile.web !== null) return "procfile";
   if (siteFolder !== null) return "static";
@@ -47,7 +53,19 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
   throw new BuildRefused("nothing_to_run", elsewhere(tree));
 }
 
-const deciding = ["package.json", "requirements.txt", "pyproject.toml", "go.mod", "Procfile", "index.html"];
+const deciding = [
+  "package.json",
+  "requirements.txt",
+  "pyproject.toml",
+  "go.mod",
+  "Cargo.toml",
+  "pom.xml",
+  "build.gradle",
+  "build.gradle.kts",
+  "deno.json",
+  "Procfile",
+  "index.html",
+];
 
 /** What was probably meant: a Procfile of another spelling, or an application in a folder of its own. */
 function elsewhere(tree: SourceTree): FailureDetail {

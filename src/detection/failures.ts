@@ -21,7 +21,7 @@ export const builderFailures = {
   nothing_to_run: {
     stage: "detect",
     summary: "Nothing here tells what to run.",
-    hint: "Add a Procfile with `web: <command>`, a package.json, a requirements.txt or pyproject.toml, a go.mod, or an index.html at the root or in public/.",
+    hint: "Add a Procfile with `web: <command>`, a package.json, a deno.json, a requirements.txt or pyproject.toml, a go.mod, a Cargo.toml, a pom.xml or build.gradle, or an index.html at the root or in public/.",
   },
   procfile_invalid: {
     stage: "detect",
@@ -104,15 +104,50 @@ export const builderFailures = {
     summary: "go.mod asks for a newer Go than this machine has.",
     hint: "Lower the `go` line of go.mod, or ask the operator for a newer toolchain.",
   },
+  rust_missing: {
+    stage: "detect",
+    summary: "This machine has no Rust toolchain.",
+    hint: "The operator installs it with rustup, or on Debian and Ubuntu with `apt-get install cargo`.",
+  },
+  rust_version_unavailable: {
+    stage: "build",
+    summary: "The application asks for a newer Rust than this machine has.",
+    hint: "Lower `rust-version` in Cargo.toml, use versions of the dependencies that support this Rust, or ask the operator for a newer toolchain.",
+  },
+  java_missing: {
+    stage: "detect",
+    summary: "This machine has no Java development kit.",
+    hint: "The operator installs one, on Debian and Ubuntu with `apt-get install default-jdk-headless`.",
+  },
+  java_version_unavailable: {
+    stage: "build",
+    summary: "The application asks for another Java than this machine has.",
+    hint: "Change the version in pom.xml, build.gradle or system.properties, or ask the operator for that JDK below /usr/lib/jvm.",
+  },
+  build_tool_missing: {
+    stage: "detect",
+    summary: "This machine does not have the build tool that the application uses.",
+    hint: "Commit its wrapper (mvnw, gradlew), or ask the operator for the tool.",
+  },
+  manifest_invalid: {
+    stage: "detect",
+    summary: "A file that describes the application cannot be read.",
+    hint: "Correct the file that is named, commit and push again.",
+  },
+  deno_unavailable: {
+    stage: "detect",
+    summary: "The Deno that the application asks for could not be fetched.",
+    hint: "Check .deno-version; when it is right, check that the machine reaches the npm registry, from where Deno comes.",
+  },
   package_manager_unavailable: {
     stage: "install",
     summary: "The package manager that the application uses could not be fetched.",
-    hint: "Check `packageManager` in package.json; when it is right, check that the machine reaches the package registry.",
+    hint: "Check the version that the source names (`packageManager`, the settings of a wrapper); when it is right, check that the machine reaches the package registry.",
   },
   lock_out_of_sync: {
     stage: "install",
     summary: "The lock file does not fit the dependencies that are declared.",
-    hint: "Run the install on your machine (`npm install`, `pnpm install`, `yarn`, `uv lock`, `go mod tidy`), commit the lock file and push again.",
+    hint: "Run the install on your machine (`npm install`, `pnpm install`, `yarn`, `bun install`, `deno install`, `uv lock`, `go mod tidy`, `cargo update --workspace`), commit the lock file and push again.",
   },
   lock_integrity_mismatch: {
     stage: "install",

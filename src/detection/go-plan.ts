@@ -21,6 +21,7 @@ export function goPlan(tree: SourceTree, version: string, procfile: Procfile): B
     tools: [{ tool: "go", inRelease: false }],
     install: null,
     build: programs.map(goBuild),
+    makes: programs.map(({ file }) => file),
     prune: [],
     env: {},
     start: () => {

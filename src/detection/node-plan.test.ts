@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testTree } from "./test-tree.ts";
 import { nodePlan } from "./node-plan.ts";
-import { installKey } from "./plan.ts";
+import { installKey, type BuiltFiles } from "./plan.ts";
 import { choosePackageManager } from "./package-manager.ts";
 import { parsePackageJson } from "./package-json.ts";
 
@@ -134,4 +134,31 @@ test("nothing declared, nothing installed, and no remark on a missing lock file"
   assert.equal(plan({}).install, null);
   assert.deepEqual(plan({}).notes, []);
   assert.match(plan({ dependencies }).notes.join(), /No lock file/);
+});
+
+test("Bun installs by its lock file and runs the source as it is; another lock file beside it wins", () => {
+  const source = { "package.json": '{"dependencies":{"hono":"4"}}', "bun.lock": "", "src/index.ts": "" };
+  const plan = nodePlan(testTree(source));
+  const [install] = plan.install?.steps ?? [];
+  assert.deepEqual(install?.args, [
+    "bun",
+    "install",
+    "--backend=copyfile",
+    "--no-progress",
+    "--frozen-lockfile",
+    "--production",
+  ]);
+  const files: BuiltFiles = {
+    ...{ has: (path) => path in source, mayExist: () => true },
+    ...{ folders: () => [], files: () => [], pages: () => 0 },
+  };
+  const start = plan.start(files);
+  assert.equal(start.how === "command" && start.command, "bun run src/index.ts");
+  const managers = (more: Record<string, string>) =>
+    nodePlan(testTree({ ...source, ...more })).tools.flatMap((wish) =>
+      wish.tool === "package-manager" ? [wish.manager] : [],
+    );
+  assert.equal(managers({})[0]?.version, "1");
+  assert.equal(managers({ ".bun-version": "1.2.3" })[0]?.version, "1.2.3");
+  assert.equal(managers({ "package-lock.json": "" })[0]?.name, "npm");
 });

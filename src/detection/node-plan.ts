@@ -1,4 +1,5 @@
 import { BuildRefused } from "./failures.ts";
+import { bunStart } from "./bun-start.ts";
 import { nodeStart } from "./node-start.ts";
 import { nodeWish } from "./node-version.ts";
 import { readPackageJson, type PackageJson } from "./package-json.ts";
@@ -20,7 +21,7 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
   const isFull = hasBuildCommand || needsDevDependencies(manifest);
   return {
     kind: "node",
-    name: "Node.js app",
+    name: facts.manager.name === "bun" ? "Bun app" : "Node.js app",
     notes: [
       ...(wish === null ? [] : [`The application asks for Node.js ${wish.from}`]),
       ...notesOn(facts),
@@ -31,7 +32,7 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
       { tool: "package-manager", manager: facts.manager, inRelease: true },
     ],
     env: uses(manifest, "@sveltejs/kit") ? { ...nodeEnv, ...svelteEnv } : nodeEnv,
-    start: (files) => start(manifest, files),
+    start: (files) => start(facts, files),
     install: isEmpty(facts)
       ? null
       : {
@@ -64,8 +65,8 @@ const svelteEnv = {
 const svelteHint =
   "@sveltejs/adapter-auto made no server: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
 
-function start(manifest: PackageJson, files: BuiltFiles): Start {
-  const found = nodeStart(manifest, files);
+function start({ manifest, manager }: NodeFacts, files: BuiltFiles): Start {
+  const found = manager.name === "bun" ? bunStart(manifest, files) : nodeStart(manifest, files);
   if (found !== null) return found;
   const code = manifest.scripts["build"] === undefined ? "no_start_command" : "build_output_missing";
   throw new BuildRefused(code, choosesSvelteAdapter(manifest) ? { hint: svelteHint } : {});
@@ -133,7 +134,7 @@ function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
     title: `Installing dependencies: ${args.filter((arg) => !quietFlags.has(arg)).join(" ")}`,
     stage: "install",
     args,
-    env: { ...(manager.name === "pnpm" ? pnpmEnv : {}), HUSKY: "0" },
+    env: { ...envOf(manager), HUSKY: "0" },
     tool: toolOf(manager),
     otherwise: "install_failed",
   });
@@ -157,9 +158,22 @@ function lacksOnlyIndirect(output: string, { dependencies, devDependencies }: Pa
   return missing.length > 0 && !missing.some(isOwn) && !/Invalid: /.test(output);
 }
 
-const quietFlags = new Set(["--no-audit", "--no-fund", "--no-progress", "--no-save", "--no-update-notifier"]);
+const quietFlags = new Set([
+  "--no-audit",
+  "--no-fund",
+  "--no-progress",
+  "--backend=copyfile",
+  "--no-save",
+  "--no-update-notifier",
+]);
 // Copies instead of links, so that nothing in the application's tree is shared with the store. CI keeps pnpm from asking.
 const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy", npm_config_store_dir: "/cache/pnpm" };
+
+const bunEnv = { BUN_INSTALL_CACHE_DIR: "/cache/bun" };
+
+function envOf({ name }: PackageManager): Readonly<Record<string, string>> {
+  return name === "pnpm" ? pnpmEnv : name === "bun" ? bunEnv : {};
+}
 
 function installArgs(
   manager: PackageManager,
@@ -195,6 +209,12 @@ function installArgs(
       return how.isFull || !how.hasDev
         ? ["yarn", "install", ...(how.locked ? ["--immutable"] : [])]
         : ["yarn", "workspaces", "focus", "--production"];
+    case "bun":
+      return [
+        ...["bun", "install", "--backend=copyfile", "--no-progress"],
+        ...(how.locked ? ["--frozen-lockfile"] : []),
+        ...(how.isFull ? [] : ["--production"]),
+      ] as [string, ...string[]];
     default:
       return manager.name satisfies never;
   }
@@ -224,14 +244,14 @@ function scriptStep(manager: PackageManager, name: string, stage: Step["stage"])
     title: `${stage === "build" ? "Building" : "Running"}: ${command} run ${name}`,
     stage,
     args: [command, "run", name],
-    env: manager.name === "pnpm" ? pnpmEnv : {},
+    env: envOf(manager),
     tool: "script",
     otherwise: stage === "build" ? "build_script_failed" : "install_failed",
   };
 }
 
 function pruneSteps(manager: PackageManager): Step[] {
-  const args: Record<PackageManager["name"], [string, ...string[]]> = {
+  const args: Record<PackageManager["name"], [string, ...string[]] | null> = {
     npm: ["npm", "prune", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"],
     pnpm: ["pnpm", "prune", "--prod", "--ignore-scripts"],
     yarn: [
@@ -244,13 +264,17 @@ function pruneSteps(manager: PackageManager): Step[] {
       "--no-progress",
     ],
     "yarn-modern": ["yarn", "workspaces", "focus", "--production"],
+    // It has no command that removes them; a second install would not either.
+    bun: null,
   };
-  const env = { ...(manager.name === "pnpm" ? pnpmEnv : {}), HUSKY: "0" };
+  const env = { ...envOf(manager), HUSKY: "0" };
+  const chosen = args[manager.name];
+  if (chosen === null) return [];
   return [
     {
       title: "Removing development dependencies",
       stage: "build",
-      args: args[manager.name],
+      args: chosen,
       env,
       tool: toolOf(manager),
       otherwise: "install_failed",

@@ -8,6 +8,7 @@ const files = (...paths: string[]): BuiltFiles => ({
   has: (path) => paths.includes(path),
   mayExist: (path) => paths.includes(path),
   pages: (folder) => paths.filter((path) => path.startsWith(`${folder}/`) && path.endsWith(".html")).length,
+  files: () => [],
   folders: (folder) => [
     ...new Set(paths.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split("/")[1] as string)),
   ],

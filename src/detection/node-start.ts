@@ -45,7 +45,8 @@ export function isDevelopmentServer(script: string): boolean {
   return developmentServer.test(script.trim());
 }
 
-function startScript({ scripts }: PackageJson): Start | null {
+/** The `start` script, unless it is a development server. */
+export function startScript({ scripts }: PackageJson): Start | null {
   const name = ["start", "start:prod", "start:production"].find((each) => isForVisitors(scripts[each]));
   if (name === undefined) return null;
   const script = scripts[name] as string;

@@ -5,6 +5,7 @@ import type { SourceTree } from "./source-tree.ts";
 export interface PackageJson {
   readonly name: string | null;
   readonly main: string | null;
+  readonly module: string | null;
   readonly packageManager: string | null;
   readonly enginesNode: string | null;
   readonly scripts: Readonly<Record<string, string>>;
@@ -36,6 +37,7 @@ export function parsePackageJson(text: string): PackageJson {
   return {
     name: asText(value["name"]),
     main: asText(value["main"]),
+    module: asText(value["module"]),
     packageManager: asText(value["packageManager"]),
     enginesNode: asText(engines["node"]),
     scripts: texts(value["scripts"]),

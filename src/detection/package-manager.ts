@@ -2,7 +2,7 @@ import semver from "semver";
 import type { PackageJson } from "./package-json.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-export type PackageManagerName = "npm" | "pnpm" | "yarn" | "yarn-modern";
+export type PackageManagerName = "npm" | "pnpm" | "yarn" | "yarn-modern" | "bun";
 
 export interface PackageManager {
   readonly name: PackageManagerName;
@@ -13,17 +13,21 @@ export interface PackageManager {
   readonly notes: readonly string[];
 }
 
-const lockFiles: readonly (readonly [string, "npm" | "pnpm" | "yarn"])[] = [
+type Family = "npm" | "pnpm" | "yarn" | "bun";
+
+const lockFiles: readonly (readonly [string, Family])[] = [
   ["pnpm-lock.yaml", "pnpm"],
   ["yarn.lock", "yarn"],
   ["package-lock.json", "npm"],
   ["npm-shrinkwrap.json", "npm"],
+  ["bun.lock", "bun"],
+  ["bun.lockb", "bun"],
 ];
 
 /** Chooses by `packageManager` of package.json, else by the lock file, else npm. */
 export function choosePackageManager(manifest: PackageJson, tree: SourceTree): PackageManager {
   const present = lockFiles.filter(([file]) => tree.has(file));
-  const wish = parseWish(manifest.packageManager);
+  const wish = parseWish(manifest.packageManager) ?? parseWish(bunWish(tree));
   const found = wish ? present.find(([, name]) => name === wish.name) : present[0];
   const family = wish?.name ?? found?.[1] ?? "npm";
   const lockFile = found?.[0] ?? null;
@@ -39,11 +43,8 @@ export function choosePackageManager(manifest: PackageJson, tree: SourceTree): P
   };
 }
 
-function byFamily(
-  family: "npm" | "pnpm" | "yarn",
-  wished: string | null,
-  lockText: string,
-): Pick<PackageManager, "name" | "version"> {
+function byFamily(family: Family, wished: string | null, lockText: string): Pick<PackageManager, "name" | "version"> {
+  if (family === "bun") return { name: "bun", version: wished ?? "1" };
   if (family === "npm") return { name: "npm", version: wished };
   if (family === "pnpm") return { name: "pnpm", version: wished ?? pnpmRange(lockText) };
   const isModern = wished === null ? lockText.includes("__metadata:") : semver.gte(wished, "2.0.0");
@@ -58,11 +59,16 @@ function pnpmRange(lockText: string): string {
   return "10";
 }
 
+function bunWish(tree: SourceTree): string | null {
+  const text = tree.text(".bun-version");
+  return text === null ? null : `bun@${text.trim().replace(/^v/, "")}`;
+}
+
 /** `pnpm@9.1.0+sha512.…` as Corepack writes it; the hash is checked by the registry's integrity instead. */
-function parseWish(text: string | null): { name: "npm" | "pnpm" | "yarn"; version: string } | null {
-  const match = /^(npm|pnpm|yarn)@(\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[\w.-]{1,64})?)(?:\+|$)/.exec(text ?? "");
+function parseWish(text: string | null): { name: Family; version: string } | null {
+  const match = /^(npm|pnpm|yarn|bun)@(\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[\w.-]{1,64})?)(?:\+|$)/.exec(text ?? "");
   if (!match) return null;
-  return { name: match[1] as "npm" | "pnpm" | "yarn", version: match[2] as string };
+  return { name: match[1] as Family, version: match[2] as string };
 }
 
 function notesOn(present: readonly string[], lockFile: string | null): string[] {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
-import { planBuild } from "./plan-build.ts";
+import { noJava, planBuild } from "./plan-build.ts";
 import { testTree } from "./test-tree.ts";
 
-const machine = { python: null, goVersion: "1.24.0", home: "/app" };
+const machine = { python: null, versions: { go: "1.24.0", rust: "1.80.0" }, java: noJava, home: "/app" };
 const planOf = (files: Record<string, string>) => {
   const tree = testTree(files);
   return planBuild(detect(tree), tree, machine);

@@ -1,29 +1,39 @@
 import { posix } from "node:path";
 import type { Detected } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
+import { denoPlan } from "./deno-plan.ts";
 import { goPlan } from "./go-plan.ts";
+import { javaPlan, type JavaOfMachine } from "./java-plan.ts";
 import { makesFiles, nodePlan } from "./node-plan.ts";
 import { readPackageJson } from "./package-json.ts";
 import type { BuildPlan, Start, Step } from "./plan.ts";
 import { requireCommands } from "./procfile.ts";
 import { pythonPlan, type PythonOfMachine } from "./python-plan.ts";
+import { rustPlan } from "./rust-plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** What the builder offers beyond Node.js. Null: its machine or image has none. */
 export interface Machine {
   readonly python: PythonOfMachine | null;
-  readonly goVersion: string | null;
+  readonly java: JavaOfMachine;
+  /** The versions of its compilers and interpreters. */
+  readonly versions: Readonly<Partial<Record<Program, string>>>;
   /** Where the application lies in the sandbox. */
   readonly home: string;
 }
+
+export type Program = "go" | "rust";
 
 /** Makes a detected application's plan. Refuses what cannot be built here, and Procfile commands that could never start. */
 export function planBuild(detected: Detected, tree: SourceTree, machine: Machine): BuildPlan {
   const { buildCommand } = detected;
   const own = languagePlan(detected, tree, machine);
   const plan = buildCommand === null ? own : { ...own, build: [commandStep(buildCommand)] };
-  const isOpen = buildCommand !== null || (detected.kind === "node" && makesFiles(readPackageJson(tree)));
-  const made = new Set(plan.build.flatMap(({ args }) => (args.includes("-o") ? args : [])));
+  const isOpen =
+    buildCommand !== null ||
+    detected.kind === "java" ||
+    (detected.kind === "node" && makesFiles(readPackageJson(tree)));
+  const made = new Set(plan.makes);
   const isInstalled = (file: string) => plan.install !== null && file.startsWith(`${plan.install.folder}/`);
   if (!isOpen)
     requireCommands(detected.procfile, (file) => made.has(file) || isInstalled(file) || mayHave(tree, file), "detect");
@@ -31,7 +41,7 @@ export function planBuild(detected: Detected, tree: SourceTree, machine: Machine
   return { ...plan, notes: [...plan.notes, ...unused] };
 }
 
-function languagePlan(detected: Detected, tree: SourceTree, { python, goVersion, home }: Machine): BuildPlan {
+function languagePlan(detected: Detected, tree: SourceTree, { python, java, versions, home }: Machine): BuildPlan {
   switch (detected.kind) {
     case "node":
       return nodePlan(tree, detected.buildCommand !== null);
@@ -39,8 +49,15 @@ function languagePlan(detected: Detected, tree: SourceTree, { python, goVersion,
       if (python === null) throw new BuildRefused("python_missing");
       return pythonPlan({ ...python, tree, home });
     case "go":
-      if (goVersion === null) throw new BuildRefused("go_missing");
-      return goPlan(tree, goVersion, detected.procfile);
+      if (versions.go === undefined) throw new BuildRefused("go_missing");
+      return goPlan(tree, versions.go, detected.procfile);
+    case "rust":
+      if (versions.rust === undefined) throw new BuildRefused("rust_missing");
+      return rustPlan(tree, versions.rust, detected.procfile);
+    case "deno":
+      return denoPlan(tree);
+    case "java":
+      return javaPlan(tree, java);
     case "static":
       return { ...bare, kind: "static", name: "Static files", start: () => siteStart(detected.siteFolder ?? ".") };
     case "procfile":
@@ -87,3 +104,6 @@ function mayHave(tree: SourceTree, path: string): boolean {
   const isBehindLink = parts.some((_, index) => tree.has(parts.slice(0, index).join("/")));
   return isBehindLink || tree.paths.some((each) => each.startsWith(`${path}/`));
 }
+
+/** A machine without Java. */
+export const noJava: JavaOfMachine = { jdks: [], tools: { maven: false, gradle: false } };

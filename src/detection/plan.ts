@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import type { Stage } from "../ports/failure.ts";
 import type { BuilderFailureCode } from "./failures.ts";
+import type { Jdk } from "./java-version.ts";
 import type { NodeWish } from "./node-version.ts";
 import type { PackageManager } from "./package-manager.ts";
 
 /** What kind of application it is; also the image's `kind`. */
-export type Kind = "node" | "python" | "go" | "static" | "procfile";
+export type Kind = "node" | "python" | "go" | "rust" | "java" | "deno" | "static" | "procfile";
 
 /** Everything that is decided about a build before anything runs. */
 export interface BuildPlan {
@@ -16,6 +17,8 @@ export interface BuildPlan {
   readonly tools: readonly ToolWish[];
   readonly install: Install | null;
   readonly build: readonly Step[];
+  /** The files that the build makes and commands may start; left out: only the build itself tells. */
+  readonly makes?: readonly string[];
   /** Takes what only the build needed out of the installed folder. Must only remove files. */
   readonly prune: readonly Step[];
   /** The release's environment; the project's own variables override it. */
@@ -28,7 +31,9 @@ export interface BuildPlan {
 export type ToolWish =
   | { readonly tool: "node"; readonly wish: NodeWish | null; readonly inRelease: true }
   | { readonly tool: "package-manager"; readonly manager: PackageManager; readonly inRelease: true }
-  | { readonly tool: "go"; readonly inRelease: false };
+  | { readonly tool: "deno"; readonly wish: string; readonly inRelease: true }
+  | { readonly tool: "java"; readonly jdk: Jdk; readonly inRelease: true }
+  | { readonly tool: "go" | "rust" | "maven" | "gradle"; readonly inRelease: false };
 
 /** One command of a build as data: it runs in the sandbox, in the application's folder. */
 export interface Step {
@@ -56,7 +61,7 @@ export interface Instead {
   readonly step: Step;
 }
 
-export type Tool = "npm" | "pnpm" | "yarn" | "pip" | "go" | "script";
+export type Tool = "npm" | "pnpm" | "yarn" | "bun" | "deno" | "pip" | "go" | "cargo" | "java" | "script";
 
 /** Installing, with what makes its result reusable. */
 export interface Install {
@@ -85,6 +90,8 @@ export interface BuiltFiles {
   mayExist(path: string): boolean;
   /** The folders directly in this folder. */
   folders(path: string): readonly string[];
+  /** The plain files directly in this folder. */
+  files(path: string): readonly string[];
   /** How many HTML files lie in this folder and below, counted up to 2. */
   pages(path: string): number;
 }

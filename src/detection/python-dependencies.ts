@@ -1,5 +1,5 @@
 import { parse } from "smol-toml";
-import { BuildRefused } from "./failures.ts";
+import { BuildRefused, type BuilderFailureCode } from "./failures.ts";
 import { isFromRegistries, type UvProject } from "./python-uv.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -84,12 +84,16 @@ function fromPipfile(text: string): Dependencies {
   return { args, from: "Pipfile", texts: args, isReusable: true };
 }
 
-export function parseToml(text: string, file: string): Record<string, unknown> {
+export function parseToml(
+  text: string,
+  file: string,
+  code: BuilderFailureCode = "pyproject_invalid",
+): Record<string, unknown> {
   try {
     return parse(text);
   } catch (error) {
     const reason = (error as Error).message.split("\n")[0];
-    throw new BuildRefused("pyproject_invalid", { summary: `${file} is not valid TOML: ${reason}` });
+    throw new BuildRefused(code, { summary: `${file} is not valid TOML: ${reason}` });
   }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxBind } from "./spec.ts";
 
@@ -62,6 +62,8 @@ function etc(data: DataDescriptors): string[] {
       "localtime",
       "timezone",
       "mime.types",
+      "maven/m2.conf",
+      "maven/logging",
     ],
     ...[
       "protocols",
@@ -75,7 +77,9 @@ function etc(data: DataDescriptors): string[] {
       "pki/ca-trust/extracted",
     ],
   ];
-  const present = wanted.map((name) => `/etc/${name}`).filter((path) => existsSync(path));
+  // Debian links the settings of Java and Maven to here. Maven's settings.xml may hold the operator's passwords.
+  const javas = existsSync("/etc") ? readdirSync("/etc").filter((name) => /^java-\d+-openjdk$/.test(name)) : [];
+  const present = [...wanted, ...javas].map((name) => `/etc/${name}`).filter((path) => existsSync(path));
   return [
     ...parents(present, new Set(["/"])),
     ...present.flatMap(readOnly),

@@ -52,7 +52,9 @@ interface Planned {
 function machineOf({ parents }: DockerBuilderOptions) {
   const version = (name: string) => /:v?(\d+(?:\.\d+)*)/.exec(name)?.[1];
   const python = { interpreter: "python3", version: semverLike(version(parents.python) ?? "3.11"), settings: "" };
-  return { python, goVersion: version(parents.go) ?? "of the image", home: "/app" };
+  const versions = { go: version(parents.go) ?? "of the image", rust: version(parents.rust) ?? "of the image" };
+  const jdks = [{ version: version(parents.java) ?? "21", folder: "", home: null }];
+  return { python, versions, java: { jdks, tools: { maven: true, gradle: false } }, home: "/app" };
 }
 
 const semverLike = (version: string): string => [...version.split("."), "0", "0"].slice(0, 3).join(".");
@@ -67,7 +69,7 @@ function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan): void 
 
 /** Whether files decide how it starts that only the build makes. */
 function makesWhatStarts({ kind, build, install }: BuildPlan): boolean {
-  return kind === "node" && (build.length > 0 || (install?.again ?? []).length > 0);
+  return kind === "java" || (kind === "node" && (build.length > 0 || (install?.again ?? []).length > 0));
 }
 
 /** Null in a null: no web process. */
@@ -121,6 +123,10 @@ function filesOf(paths: readonly string[]): BuiltFiles {
       const names = below(path).filter((each) => each.split("/").length > depth + 1);
       return [...new Set(names.map((each) => each.split("/")[depth] as string))].sort();
     },
+    files: (path) => {
+      const prefix = path === "." ? "" : `${path}/`;
+      return below(path).flatMap((each) => (each.includes("/", prefix.length) ? [] : [each.slice(prefix.length)]));
+    },
     pages: (path) => Math.min(2, below(path).filter((each) => /\.html?$/i.test(each)).length),
   };
 }
@@ -136,10 +142,12 @@ async function writeGenerated(planned: Planned, { start }: DecidedStart): Promis
 }
 
 const installInputs =
-  /^(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|\.npmrc|\.yarnrc|\.yarnrc\.yml|requirements[^/]*\.txt)$/;
+  /^(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|\.npmrc|\.yarnrc|\.yarnrc\.yml|requirements[^/]*\.txt)$/;
 
 /** The files that decide what is installed, so that a change of others installs nothing anew; none when more than they do. */
-function installFiles({ install }: BuildPlan, tree: SourceTree): string[] {
+function installFiles({ kind, install }: BuildPlan, tree: SourceTree): string[] {
+  // Deno installs what the modules of the source import.
+  if (kind === "deno") return [];
   const isDecided = (install?.inputs ?? null) !== null && install?.again.length === 0;
   if (!isDecided) return [];
   return tree.paths.filter((path) => installInputs.test(path));

@@ -1,6 +1,7 @@
 import { besideApp } from "../../building/site-server.ts";
 import type { PackageManagerName } from "../../detection/package-manager.ts";
 import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
+import { cargoTarget } from "../../detection/rust-plan.ts";
 import { scopeArgument } from "./read-dockerfile.ts";
 
 /** The images that generated Dockerfiles start from. */
@@ -8,6 +9,9 @@ export interface ParentImages {
   readonly node: string;
   readonly python: string;
   readonly go: string;
+  readonly rust: string;
+  /** With Maven. */
+  readonly java: string;
   /** For programs that need nothing beside themselves. */
   readonly plain: string;
 }
@@ -68,7 +72,7 @@ const certificatesFile = "/run/berth/ca.pem";
 const listing = `find . \\( -name node_modules -o -name .venv \\) -prune -o -type f -print | head -n 100000 > ${listingFile}`;
 
 function parentOf({ kind }: BuildPlan, parents: ParentImages): string {
-  return kind === "python" ? parents.python : kind === "go" ? parents.go : parents.node;
+  return kind === "static" || kind === "procfile" || kind === "deno" ? parents.node : parents[kind];
 }
 
 function releaseLines({ plan, parents, start, isWhole }: Pick<Generating, "plan" | "parents" | "start" | "isWhole">) {
@@ -81,7 +85,7 @@ function releaseLines({ plan, parents, start, isWhole }: Pick<Generating, "plan"
       "COPY static-server.mjs ./",
     ];
   }
-  if (plan.kind === "go") {
+  if (plan.kind === "go" || plan.kind === "rust") {
     const path = "ENV PATH=/app/bin:$PATH";
     return [`FROM ${parents.plain} AS ${releaseStage}`, "WORKDIR /app", path, "COPY --from=build /app ./", ...env];
   }
@@ -94,17 +98,22 @@ const managers: Readonly<Record<PackageManagerName, string | null>> = {
   pnpm: "pnpm",
   yarn: "yarn",
   "yarn-modern": "@yarnpkg/cli-dist",
+  bun: "bun",
 };
 
 /** The parent image brings npm. */
 function managerLines({ tools }: BuildPlan): string[] {
   return tools.flatMap((wish) => {
+    if (wish.tool === "deno") return [installLine(`deno@${wish.wish}`)];
     const name = wish.tool === "package-manager" ? managers[wish.manager.name] : null;
     if (wish.tool !== "package-manager" || (name === null && wish.manager.version === null)) return [];
-    const wanted = `${name ?? "npm"}@${wish.manager.version ?? "latest"}`;
-    const args = ["npm", "install", "--global", "--force", "--no-audit", "--no-fund", wanted];
-    return [`RUN ${JSON.stringify(["/bin/sh", "-c", args.map(quoted).join(" ")])}`];
+    return [installLine(`${name ?? "npm"}@${wish.manager.version ?? "latest"}`)];
   });
+}
+
+function installLine(wanted: string): string {
+  const args = ["npm", "install", "--global", "--force", "--no-audit", "--no-fund", wanted];
+  return `RUN ${JSON.stringify(["/bin/sh", "-c", args.map(quoted).join(" ")])}`;
 }
 
 const mark = "berth-step-";
@@ -160,6 +169,8 @@ const ownEnv = {
   PIP_ROOT_USER_ACTION: "ignore",
   GOCACHE: "/cache/go-build",
   GOMODCACHE: "/cache/go-mod",
+  CARGO_HOME: "/cache/cargo",
+  CARGO_TARGET_DIR: cargoTarget,
 };
 
 /** A word of a shell command. */

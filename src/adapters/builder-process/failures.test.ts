@@ -6,7 +6,8 @@ import { attempt, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import type { BuilderFailureCode } from "../../detection/failures.ts";
 import type { ProcessBuilderOptions } from "./process-builder.ts";
-import { makeTestBuilder, withoutRegistry, type TestBuilder } from "./test-builder.ts";
+import type { MachineLanguages } from "./tools/machine-languages.ts";
+import { makeTestBuilder, noLanguages, withoutRegistry, type TestBuilder } from "./test-builder.ts";
 
 interface Mistake {
   readonly code: BuilderFailureCode;
@@ -15,6 +16,8 @@ interface Mistake {
   readonly request?: Partial<BuildRequest>;
   readonly options?: Partial<ProcessBuilderOptions>;
   readonly needsRegistry?: boolean;
+  /** A language of the machine. */
+  readonly needs?: keyof MachineLanguages;
   readonly says?: RegExp;
 }
 
@@ -85,6 +88,47 @@ const mistakes: readonly Mistake[] = [
     // Go reports it before it compiles its own runtime.
     files: { "go.mod": "module x\n", "main.go": 'package main\nimport "nothing"\nfunc main() { nothing.Do() }\n' },
     says: /nothing/,
+  },
+  {
+    code: "rust_missing",
+    when: "there is no Rust",
+    files: { "Cargo.toml": "" },
+    options: { languages: noLanguages },
+  },
+  { code: "java_missing", when: "there is no Java", files: { "pom.xml": "" }, options: { languages: noLanguages } },
+  {
+    code: "java_version_unavailable",
+    when: "a Java of the future is asked for",
+    files: { "pom.xml": "<java.version>999</java.version>" },
+    says: /asks for Java 999; this machine has \d+/,
+    needs: "maven",
+  },
+  {
+    code: "manifest_invalid",
+    when: "Cargo.toml is broken",
+    files: { "Cargo.toml": "[package" },
+    says: /Cargo\.toml is not valid TOML/,
+    needs: "rustRoot",
+  },
+  {
+    code: "lock_out_of_sync",
+    when: "Cargo.lock is older than Cargo.toml",
+    files: {
+      "Cargo.toml": `[package]\nname = "x"\nversion = "0.2.0"\nedition = "2021"\n`,
+      "Cargo.lock": `version = 3\n\n[[package]]\nname = "x"\nversion = "0.1.0"\n`,
+      "src/main.rs": "fn main() {}",
+    },
+    needs: "rustRoot",
+  },
+  {
+    code: "build_script_failed",
+    when: "a Rust program does not compile",
+    files: {
+      "Cargo.toml": `[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n`,
+      "src/main.rs": "fn main() { nothing() }",
+    },
+    says: /error\[E0425\]: cannot find function `nothing`/,
+    needs: "rustRoot",
   },
   {
     code: "node_version_unavailable",
@@ -241,6 +285,9 @@ describe("every mistake has its code, its sentence and what to do", () => {
       { skip: mistake.needsRegistry === true ? withoutRegistry : false },
       async (t) => {
         if (mistake.code.startsWith("go_version") && plain.options.goRoot === null) return t.skip("SKIPPED: no go");
+        const { languages } = plain.options;
+        if (mistake.needs !== undefined && languages[mistake.needs] === null)
+          return t.skip(`SKIPPED: no ${mistake.needs}`);
         const test = mistake.options === undefined ? plain : await makeTestBuilder(mistake.options);
         const { outcome, lines } = await attempt(test.builder, mistake.files, { limits, ...mistake.request });
         if (test !== plain) await test.close();

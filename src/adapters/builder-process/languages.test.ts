@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { access, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { drawCases } from "../../../test/support/draw-cases.ts";
+import { drawCases, runsAll } from "../../../test/support/draw-cases.ts";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import type { Image } from "../../ports/builder.ts";
 import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "./test-builder.ts";
@@ -258,6 +258,125 @@ describe("Go applications", () => {
     assert.ok(await has(join(contentOf(image), "bin/web")));
   });
 });
+
+describe("Rust applications", () => {
+  const main = (text: string) => `use std::io::{Read, Write};
+fn main() {
+    let port = std::env::var("PORT").unwrap();
+    for stream in std::net::TcpListener::bind(format!("0.0.0.0:{port}")).unwrap().incoming() {
+        let mut stream = stream.unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\\r\\n${text}");
+    }
+}
+`;
+  const files = {
+    "Cargo.toml": `[package]\nname = "hello"\nversion = "0.1.0"\nedition = "2021"\n`,
+    "Cargo.lock": `version = 3\n\n[[package]]\nname = "hello"\nversion = "0.1.0"\n`,
+    "src/main.rs": main("first"),
+  };
+
+  it("are compiled into a program, anew for each change, and leave what Cargo keeps out of the image", async (t) => {
+    if (test.options.languages.rustRoot === null) return t.skip("SKIPPED: no Rust");
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.deepEqual([image.kind, image.web_command], ["rust", "./bin/hello"]);
+    assert.equal((await visit(test, image)).text, "first");
+    assert.deepEqual((await readdir(contentOf(image))).sort(), ["Cargo.lock", "Cargo.toml", "bin", "src"]);
+    const changed = await attempt(test.builder, { ...files, "src/main.rs": main("second") });
+    assert.equal((await visit(test, imageOf(changed.outcome))).text, "second");
+  });
+});
+
+describe("Java applications", () => {
+  const source = `import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+public class Main {
+  public static void main(String[] args) throws Exception {
+    HttpServer server = HttpServer.create(new InetSocketAddress(Integer.getInteger("server.port")), 0);
+    server.createContext("/", exchange -> {
+      byte[] text = System.getProperty("java.version").getBytes();
+      exchange.sendResponseHeaders(200, text.length);
+      exchange.getResponseBody().write(text);
+      exchange.close();
+    });
+    server.start();
+  }
+}
+`;
+  // Stands for Maven, whose plugins would have to be fetched.
+  const mvnw = `set -e
+echo "repository $*"
+mkdir -p target/classes
+javac -d target/classes Main.java
+jar --create --file target/hello-1.0.jar --main-class Main -C target/classes .
+`;
+  const files = { "pom.xml": "<project/>", mvnw, "Main.java": source };
+
+  it("are built by their wrapper with the machine's JDK, and run with it", async (t) => {
+    const [jdk] = test.options.languages.jdks;
+    if (jdk === undefined) return t.skip("SKIPPED: no JDK");
+    const { outcome, lines } = await attempt(test.builder, files);
+    const image = imageOf(outcome);
+    assert.match(image.web_command ?? "", /-jar target\/hello-1\.0\.jar$/);
+    assert.ok(
+      lines.some((line) => line.includes("-Dmaven.repo.local=/cache/m2/repository")),
+      lines.join("\n"),
+    );
+    assert.deepEqual(await visit(test, image), { status: 200, text: jdk.version });
+  });
+
+  it("take the machine's build tool where the wrapper cannot fetch its own, and say so", async (t) => {
+    const { jdks, maven } = test.options.languages;
+    if (jdks.length === 0 || maven === null) return t.skip("SKIPPED: no JDK with Maven");
+    const lost = { ...files, mvnw: "echo 'curl: Failed to fetch https://example.org/maven.zip' >&2; exit 1" };
+    const { lines } = await attempt(test.builder, { ...lost, "pom.xml": "<project>" });
+    assert.ok(
+      lines.some((line) => line.includes("The machine's own is used")),
+      lines.join("\n"),
+    );
+    assert.ok(
+      lines.some((line) => line.includes("POM /app/pom.xml")),
+      lines.join("\n"),
+    );
+  });
+});
+
+describe(
+  "Bun and Deno applications",
+  { skip: runsAll ? withoutRegistry : "drawn by npm test -- --all: 100 MB are fetched" },
+  () => {
+    const hono = "sha512-YG/fo7zlU3KwrBL5vDpWKisLYiM+nVstBQqfr7gCPbSYURnNEP9BDxEMz8KfsDR9JX0lJWDRNc6nXX31v7ZEyg==";
+    const source = `import { Hono } from "hono";\nconst app = new Hono();\napp.get("/", (c) => c.text(navigator.userAgent));\n`;
+    const bun = {
+      "package.json": JSON.stringify({ name: "x", dependencies: { hono: "4.10.4" } }),
+      "bun.lock": JSON.stringify({
+        ...{ lockfileVersion: 1, workspaces: { "": { name: "x", dependencies: { hono: "4.10.4" } } } },
+        packages: { hono: ["hono@4.10.4", "", {}, hono] },
+      }),
+      "src/index.ts": `${source}export default app;\n`,
+    };
+    const deno = {
+      "deno.json": JSON.stringify({ imports: { hono: "npm:hono@4.10.4" }, tasks: { start: "deno run -N main.ts" } }),
+      "deno.lock": JSON.stringify({
+        ...{ version: "5", specifiers: { "npm:hono@4.10.4": "4.10.4" }, npm: { "hono@4.10.4": { integrity: hono } } },
+        workspace: { dependencies: ["npm:hono@4.10.4"] },
+      }),
+      "main.ts": `${source}Deno.serve(app.fetch);\n`,
+    };
+
+    for (const [name, files] of Object.entries({ Bun: bun, Deno: deno })) {
+      it(`${name} runs a Hono application as locked, and installs nothing again`, async () => {
+        const image = imageOf((await attempt(test.builder, files)).outcome);
+        assert.match((await visit(test, image)).text, new RegExp(`^${name}/`));
+        const { lines } = await attempt(test.builder, { ...files, "note.txt": "changed" });
+        assert.ok(
+          lines.some((line) => line.includes("nothing changed")),
+          lines.join("\n"),
+        );
+      });
+    }
+  },
+);
 
 describe("Static files", () => {
   it("are served as they are", async () => {

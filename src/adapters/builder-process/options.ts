@@ -1,5 +1,6 @@
 import type { Log } from "../../kit/log.ts";
 import type { TreeLimits } from "./release/hash-root.ts";
+import type { MachineLanguages } from "./tools/machine-languages.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 
 export interface ProcessBuilderOptions {
@@ -19,6 +20,7 @@ export interface ProcessBuilderOptions {
   readonly pythonBin: string | null;
   /** Go's GOROOT on this machine. Null: there is none. */
   readonly goRoot: string | null;
+  readonly languages: MachineLanguages;
   /** A project's builds run as this plus its `project_number`, as the runtime's sandboxes of the project do. */
   readonly uidBase: number;
   /** Settings of package managers for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Never a secret. */

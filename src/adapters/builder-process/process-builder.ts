@@ -208,11 +208,11 @@ async function receive({ options, request, workspace, log, time }: Run): Promise
   return tree;
 }
 
-const toolNames: Readonly<Record<string, string>> = { node: "Node.js" };
+const toolNames: Readonly<Record<string, string>> = { node: "Node.js", deno: "Deno", bun: "Bun" };
 
 function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan, { inBuild }: ProvidedTools): void {
   log.step(`${plan.name} detected`);
-  const versions = inBuild.filter(({ version }) => version !== "" && plan.kind === "node");
+  const versions = inBuild.filter(({ version }) => version !== "" && (plan.kind === "node" || plan.kind === "deno"));
   if (versions.length > 0)
     log.detail(versions.map(({ name, version }) => `${toolNames[name] ?? name} ${version}`).join(", "));
   for (const note of plan.notes) log.detail(note);

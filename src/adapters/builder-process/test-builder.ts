@@ -9,6 +9,7 @@ import { createSandbox } from "../../sandbox/sandbox.ts";
 import { until } from "../../kit/until.ts";
 import type { Image } from "../../ports/builder.ts";
 import { manifestName, treeName, type ReleaseManifest } from "../../ports/release-folder.ts";
+import { findLanguages, type MachineLanguages } from "./tools/machine-languages.ts";
 import { createProcessBuilder, type ProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
 
 /** A builder in a folder of its own, for tests. */
@@ -66,6 +67,7 @@ async function testOptions(root: string) {
     npmDir: dirname(dirname(realpathSync(findProgram("npm") ?? "/usr/bin/npm"))),
     pythonBin: findProgram("python3", systemPath),
     goRoot: go === null ? null : dirname(dirname(realpathSync(go))),
+    languages: await findLanguages(process.env as Record<string, string>),
     uidBase: 70_000,
     packageEnv: {},
     packageDirs: [],
@@ -133,3 +135,6 @@ async function isRegistryReachable(): Promise<boolean> {
 export const withoutRegistry: string | false = (await isRegistryReachable())
   ? false
   : "SKIPPED: the npm registry cannot be reached";
+
+/** A machine with none of the further languages. */
+export const noLanguages: MachineLanguages = { rustRoot: null, jdks: [], maven: null, gradle: null };

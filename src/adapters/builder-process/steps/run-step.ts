@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { classify } from "../../../detection/classify.ts";
 import { BuildRefused } from "../../../detection/failures.ts";
 import type { Step } from "../../../detection/plan.ts";
+import { cargoTarget } from "../../../detection/rust-plan.ts";
 import type { BuildLimits } from "../../../ports/builder.ts";
 import type { LocalService } from "../../../ports/runtime.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
@@ -212,6 +213,8 @@ const ownEnv = {
   GOCACHE: "/cache/go-build",
   GOMODCACHE: "/cache/go-mod",
   GOPATH: "/home/app/go",
+  CARGO_HOME: "/cache/cargo",
+  CARGO_TARGET_DIR: cargoTarget,
 };
 
 /** npm follows some errors with the whole manual of its command, which pushes the error itself out of sight. */

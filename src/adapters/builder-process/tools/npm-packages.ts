@@ -104,9 +104,10 @@ export async function adoptProgram(
   program: string,
 ): Promise<FetchedPackage> {
   return keep(options, name, version, async (folder) => {
-    const target = join(folder, "bin", "node");
+    const target = join(folder, "bin", name);
     await mkdir(join(folder, "bin"));
     await link(program, target).catch(() => copyFile(program, target));
+    await chmod(target, 0o755);
   });
 }
 

@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import semver from "semver";
 import { BuildRefused } from "../../../detection/failures.ts";
 import { chooseNodeVersion, type NodeWish } from "../../../detection/node-version.ts";
@@ -28,7 +28,10 @@ const npmPackages: Readonly<Record<PackageManager["name"], string>> = {
   pnpm: "pnpm",
   yarn: "yarn",
   "yarn-modern": "@yarnpkg/cli-dist",
+  // Packages of the binaries, by platform and processor: those of the names only choose among them.
+  bun: `@oven/bun-${process.platform}-${process.arch === "arm64" ? "aarch64" : process.arch}`,
 };
+const denoPackage = `@deno/${process.platform}-${process.arch}-glibc`;
 // https://nodejs.org/dist: npm's packages of the same binaries are named by platform and processor.
 const nodePackage = `node-${process.platform}-${process.arch}`;
 
@@ -109,12 +112,40 @@ async function fetchManager(
   nodeVersion: string,
 ): Promise<FetchedPackage> {
   const name = npmPackages[manager.name];
-  const range = manager.version ?? npmRangeFor(nodeVersion);
-  if (semver.valid(range)) return fetchPackage(options, name, range);
+  const version = await newestOf(options, name, manager.version ?? npmRangeFor(nodeVersion));
+  return manager.name === "bun"
+    ? fetchProgram(options, name, version, "bin/bun")
+    : fetchPackage(options, name, version);
+}
+
+async function newestOf(options: NpmPackagesOptions, name: string, range: string): Promise<string> {
+  if (semver.valid(range)) return range;
   const known = await publishedVersions(options, name).catch(() => keptVersions(options, name));
   const version = semver.maxSatisfying([...known], range);
   if (version === null) throw new PackageUnavailable(`no version fits ${range}`);
-  return fetchPackage(options, name, version);
+  return version;
+}
+
+/** A package that is one program; `path` is its place in it. */
+async function fetchProgram(
+  options: NpmPackagesOptions,
+  name: string,
+  version: string,
+  path: string,
+): Promise<FetchedPackage> {
+  const { folder } = await fetchPackage(options, name, version);
+  return adoptProgram(options, basename(path), version, join(folder, "package", path));
+}
+
+/** The Deno that a release runs on. Refuses with `deno_unavailable`. */
+export async function denoToolchain(options: NpmPackagesOptions, wish: string): Promise<Toolchain> {
+  try {
+    const version = await newestOf(options, denoPackage, wish);
+    return toolchain("deno", await fetchProgram(options, denoPackage, version, "deno"));
+  } catch (cause) {
+    if (!(cause instanceof PackageUnavailable)) throw cause;
+    throw new BuildRefused("deno_unavailable", { summary: `Deno ${wish} could not be fetched: ${cause.message}` });
+  }
 }
 
 /** The newest npm whose `engines` allow this Node. */

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { denoPlan, isDeno } from "./deno-plan.ts";
+import type { BuiltFiles } from "./plan.ts";
+import { testTree } from "./test-tree.ts";
+
+const files: BuiltFiles = {
+  has: () => false,
+  mayExist: () => true,
+  folders: () => [],
+  files: () => [],
+  pages: () => 0,
+};
+const commandOf = (source: Record<string, string>) => {
+  const start = denoPlan(testTree(source)).start(files);
+  return start.how === "command" ? start.command : start.how;
+};
+
+test("a package for Node.js with a deno.json beside it is no Deno application", () => {
+  const is = (...paths: string[]) => isDeno(testTree(Object.fromEntries(paths.map((path) => [path, ""]))));
+  assert.deepEqual([is("deno.json"), is("deno.jsonc"), is("deno.lock")], [true, true, true]);
+  assert.ok(is("deno.json", "deno.lock", "package.json"));
+  assert.ok(!is("deno.json", "package.json"));
+  assert.ok(!is("deno.lock", "deno.json", "package.json", "package-lock.json"));
+});
+
+test("the start task runs it, with an address that Deno.serve takes; else the module of a usual name", () => {
+  const task = `{\n  // why\n  "tasks": { "start": "deno run -A main.ts", }, /* "tasks": 1 */ "a": "//"\n}`;
+  assert.equal(
+    commandOf({ "deno.jsonc": task, "main.ts": "" }),
+    "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno task start",
+  );
+  assert.match(commandOf({ "deno.json": "{}", "main.ts": "Deno.serve(f);" }), /\$PORT deno run --allow-all main\.ts$/);
+  assert.match(
+    commandOf({ "deno.json": "{}", "src/server.ts": "export default { fetch }" }),
+    /^deno serve .* src\/server\.ts$/,
+  );
+  assert.throws(() => commandOf({ "deno.json": "{}" }), { code: "no_start_command" });
+  assert.throws(() => commandOf({ "deno.json": "{" }), { code: "manifest_invalid" });
+});
+
+test("what was downloaded is kept by the lock file, and none without one", () => {
+  const inputs = (source: Record<string, string>) =>
+    denoPlan(testTree({ "main.ts": "", ...source })).install?.inputs ?? null;
+  const locked = { "deno.json": "{}", "deno.lock": "{}" };
+  assert.deepEqual(inputs(locked), inputs({ ...locked, "main.ts": "changed" }));
+  assert.notDeepEqual(inputs(locked), inputs({ ...locked, "deno.lock": "{ }" }));
+  assert.notDeepEqual(inputs(locked), inputs({ ...locked, "deno.json": "{ }" }));
+  assert.equal(inputs({ "deno.json": "{}" }), null);
+  assert.equal(inputs({ ...locked, "package.json": "{}" }), null);
+  assert.ok(denoPlan(testTree(locked)).install?.steps[0]?.args.includes("--frozen"));
+});
+
+test("the version is the one that is written, else the newest of 2", () => {
+  const wish = (source: Record<string, string>) =>
+    denoPlan(testTree({ "deno.json": "{}", ...source })).tools.flatMap((tool) =>
+      tool.tool === "deno" ? [tool.wish] : [],
+    );
+  assert.deepEqual(wish({}), ["2"]);
+  assert.deepEqual(wish({ ".deno-version": "v2.1.4\n" }), ["2.1.4"]);
+});

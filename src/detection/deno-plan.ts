@@ -1,0 +1,121 @@
+import semver from "semver";
+import { BuildRefused } from "./failures.ts";
+import type { BuildPlan, Install, Start, Step } from "./plan.ts";
+import type { SourceTree } from "./source-tree.ts";
+
+const configFiles = ["deno.json", "deno.jsonc"];
+const otherLocks = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"];
+
+/** What installing, building and starting a Deno application takes. */
+export function denoPlan(tree: SourceTree): BuildPlan {
+  const config = readConfig(tree);
+  const entry = entryOf(tree, config);
+  return {
+    kind: "deno",
+    name: "Deno app",
+    notes: tree.has("deno.lock") ? [] : ["No deno.lock: versions may change from build to build. Commit one."],
+    tools: [{ tool: "deno", wish: versionWish(tree), inRelease: true }],
+    install: installOf(tree, config, entry),
+    build: config.tasks["build"] === undefined ? [] : [step("Building", ["deno", "task", "build"])],
+    prune: [],
+    env: denoEnv,
+    start: () => startOf(tree, config, entry),
+  };
+}
+
+/** Whether this is a Deno application. Packages for Node.js that Deno may use, too, have another lock file. */
+export function isDeno(tree: SourceTree): boolean {
+  if (tree.has("deno.lock")) return !otherLocks.some((file) => tree.has(file));
+  return configFiles.some((file) => tree.has(file)) && !tree.has("package.json");
+}
+
+interface DenoConfig {
+  readonly text: string;
+  readonly tasks: Readonly<Record<string, string>>;
+  readonly usesNodeModules: boolean;
+}
+
+function readConfig(tree: SourceTree): DenoConfig {
+  const file = configFiles.find((name) => tree.has(name));
+  const text = file === undefined ? "{}" : (tree.text(file) ?? "{}");
+  const value = parseCommented(text, file ?? "deno.json");
+  const tasks = Object.entries(asRecord(value["tasks"])).flatMap(([name, task]) => {
+    const command = typeof task === "string" ? task : asRecord(task)["command"];
+    return typeof command === "string" ? [[name, command] as const] : [];
+  });
+  const usesNodeModules = value["nodeModulesDir"] !== undefined || tree.has("package.json");
+  return { text, tasks: Object.fromEntries(tasks), usesNodeModules };
+}
+
+/** JSON with comments and commas before a closing bracket. */
+function parseCommented(text: string, file: string): Record<string, unknown> {
+  const withoutComments = text.replace(
+    /("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
+    (_, quoted?: string) => quoted ?? "",
+  );
+  const plain = withoutComments.replace(/("(?:[^"\\\n]|\\.)*")|,(?=\s*[\]}])/g, (_, quoted?: string) => quoted ?? "");
+  try {
+    return asRecord(JSON.parse(plain));
+  } catch (error) {
+    const summary = `${file} is not valid JSON: ${(error as Error).message}`;
+    throw new BuildRefused("manifest_invalid", { summary });
+  }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function versionWish(tree: SourceTree): string {
+  const written = (tree.text(".deno-version") ?? tree.text(".dvmrc") ?? "").trim().replace(/^v/, "").slice(0, 100);
+  return semver.validRange(written) !== null && written !== "" ? written : "2";
+}
+
+const entries = ["main", "server", "index", "app", "mod"].flatMap((name) =>
+  ["", "src/"].flatMap((folder) => ["ts", "tsx", "js"].map((ending) => `${folder}${name}.${ending}`)),
+);
+
+/** The module that is run: the one that the `start` task names, else the one of a usual name. */
+function entryOf(tree: SourceTree, { tasks }: DenoConfig): string | null {
+  const words = (tasks["start"] ?? "").split(/\s+/).map((word) => word.replace(/^\.\//, ""));
+  const named = words.find((word) => /^[\w./@-]+\.[cm]?[jt]sx?$/.test(word) && tree.has(word));
+  return named ?? entries.find((path) => tree.has(path)) ?? null;
+}
+
+// In the release: what was downloaded is what runs.
+const folder = ".deno";
+const denoEnv = { DENO_DIR: `/app/${folder}`, DENO_NO_UPDATE_CHECK: "1", DENO_NO_PROMPT: "1" };
+
+/** Kept by the lock file, unless packages are also put into node_modules. */
+function installOf(tree: SourceTree, config: DenoConfig, entry: string | null): Install {
+  const isLocked = tree.has("deno.lock");
+  const digest = tree.lock("deno.lock")?.digest;
+  const args = [...["install", ...(isLocked ? ["--frozen"] : [])], ...(entry === null ? [] : ["--entrypoint", entry])];
+  const install = step("Installing dependencies", ["deno", ...args]);
+  return {
+    folder,
+    inputs: digest === undefined || config.usesNodeModules ? null : [digest, config.text, args],
+    steps: [{ ...install, stage: "install", tool: "deno", otherwise: "install_failed" }],
+    npmLockFile: null,
+    again: [],
+  };
+}
+
+function step(title: string, args: Step["args"]): Step {
+  const shared = { stage: "build", env: denoEnv, tool: "script", otherwise: "build_script_failed" } as const;
+  return { ...shared, title: `${title}: ${args.join(" ")}`, args };
+}
+
+// `Deno.serve` without a port of its own listens there.
+const where = "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT";
+
+function startOf(tree: SourceTree, { tasks }: DenoConfig, entry: string | null): Start {
+  if (tasks["start"] !== undefined)
+    return { how: "command", command: `${where} deno task start`, because: "the `start` task of deno.json" };
+  if (entry === null) throw new BuildRefused("no_start_command");
+  const serves = /^export default\b/m.test(tree.text(entry) ?? "");
+  const command = serves
+    ? `deno serve --allow-all --host 0.0.0.0 --port $PORT ${entry}`
+    : `${where} deno run --allow-all ${entry}`;
+  return { how: "command", command, because: entry };
+}

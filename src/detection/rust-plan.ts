@@ -1,0 +1,156 @@
+import { posix } from "node:path";
+import semver from "semver";
+import { BuildRefused } from "./failures.ts";
+import type { BuildPlan, Step } from "./plan.ts";
+import { fileOf, wordsOf, type Procfile } from "./procfile.ts";
+import { readCrates, type Crate } from "./read-crates.ts";
+import { asTable, parseToml } from "./python-dependencies.ts";
+import type { SourceTree } from "./source-tree.ts";
+
+/** What building a Rust program takes. Refuses another Rust than the machine has, and sources without a program. */
+export function rustPlan(tree: SourceTree, version: string, procfile: Procfile): BuildPlan {
+  const crates = readCrates(tree);
+  checkVersion(crates, version);
+  const { programs, web } = choosePrograms(tree, crates, procfile);
+  return {
+    kind: "rust",
+    name: "Rust app",
+    notes: [`Rust ${version}`, ...notesOn(tree)],
+    tools: [{ tool: "rust", inRelease: false }],
+    install: null,
+    build: buildSteps(tree, programs),
+    makes: programs.map(({ file }) => file),
+    prune: [],
+    env: {},
+    start: () => {
+      if (web === null) throw new BuildRefused("no_start_command");
+      return { how: "command", command: `${settingsOf(crates)}./${web.file}`, because: "the program that was built" };
+    },
+  };
+}
+
+/** Whether this is a Rust application: a package, or a workspace of packages. */
+export function isRust(tree: SourceTree): boolean {
+  return tree.has("Cargo.toml");
+}
+
+function notesOn(tree: SourceTree): string[] {
+  const channel = toolchainChannel(tree);
+  return [
+    ...(channel === null ? [] : [`rust-toolchain names ${channel}; the machine's Rust is used`]),
+    ...(tree.has("Cargo.lock") ? [] : ["No Cargo.lock: versions may change from build to build. Commit one."]),
+  ];
+}
+
+function toolchainChannel(tree: SourceTree): string | null {
+  const toml = tree.text("rust-toolchain.toml");
+  const plain = tree.text("rust-toolchain");
+  const text = toml ?? plain ?? "";
+  if (toml === null && !text.includes("[")) return text.trim().slice(0, 100) || null;
+  const channel = asTable(parseToml(text, "rust-toolchain.toml", "manifest_invalid")["toolchain"])["channel"];
+  return typeof channel === "string" ? channel : null;
+}
+
+/** A `rust-version` is the lowest that does. */
+function checkVersion(crates: readonly Crate[], version: string): void {
+  for (const { rustVersion, manifest } of crates) {
+    const wish = semver.coerce(rustVersion ?? "");
+    const own = semver.coerce(version);
+    if (wish === null || own === null || semver.gte(own, wish)) continue;
+    const summary = `${manifest} asks for Rust ${rustVersion}; this machine has ${version}.`;
+    throw new BuildRefused("rust_version_unavailable", { stage: "detect", summary });
+  }
+}
+
+function buildSteps(tree: SourceTree, programs: readonly Program[]): Step[] {
+  const locked = tree.has("Cargo.lock") ? ["--locked"] : [];
+  const packages = [...new Set(programs.map(({ crate }) => crate.name))].flatMap((name) => ["--package", name]);
+  const names = [...new Set(programs.map(({ name }) => name))].flatMap((name) => ["--bin", name]);
+  const shared = { env: { CARGO_INCREMENTAL: "0" }, tool: "cargo" } as const;
+  const fetch = ["cargo", "fetch", ...locked] as const;
+  const build = ["cargo", "build", "--release", ...locked, ...packages, ...names] as const;
+  return [
+    {
+      ...{ ...shared, title: `Fetching dependencies: ${fetch.join(" ")}`, stage: "install", args: [...fetch] },
+      otherwise: "install_failed",
+    },
+    {
+      // Cargo compares times, and files of a commit have the commit's, which may be older than the last build of another one.
+      ...{ ...shared, title: "Marking the source as new", stage: "build", quiet: true },
+      args: ["find", ".", "-type", "f", "-exec", "touch", "--no-create", "{}", "+"],
+      otherwise: "build_script_failed",
+    },
+    {
+      ...{ ...shared, title: `Building: ${build.join(" ")}`, stage: "build", args: [...build] },
+      otherwise: "build_script_failed",
+    },
+    ...programs.map(({ file, name }): Step => {
+      const args = ["install", "-D", `${cargoTarget}/release/${name}`, file] as const;
+      const what = { title: `Taking ${name} as ${file}`, stage: "build", quiet: true } as const;
+      return { ...shared, ...what, args: [...args], otherwise: "build_output_missing" };
+    }),
+  ];
+}
+
+/** Where compiled packages stay from build to build, outside of the release. Cargo itself knows which of them still fit. */
+export const cargoTarget = "/cache/cargo-target";
+
+/** Rocket listens where its own variables say. */
+function settingsOf(crates: readonly Crate[]): string {
+  return crates.some(({ uses }) => uses("rocket")) ? "ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT " : "";
+}
+
+interface Program {
+  readonly crate: Crate;
+  readonly name: string;
+  /** Where it is put, in the application's folder. */
+  readonly file: string;
+}
+
+interface Chosen {
+  readonly programs: readonly Program[];
+  /** The one that serves where the Procfile has no `web`. */
+  readonly web: Program | null;
+}
+
+/** A program for each Procfile command that starts one, and one for `web` where the Procfile has none. */
+function choosePrograms(tree: SourceTree, crates: readonly Crate[], { web, release, others }: Procfile): Chosen {
+  const all = crates.flatMap((crate) => crate.programs.map((name) => ({ crate, name, file: posix.join("bin", name) })));
+  const named = (command: string) => programFor(command, all, tree);
+  const commands = [web, release, ...Object.values(others)];
+  const found = commands.flatMap((command) => (command === null ? [] : named(command)));
+  const takenByOthers = Object.values(others).flatMap(named);
+  const isUsedUp = all.length > 0 && all.every(({ name }) => takenByOthers.some((each) => each.name === name));
+  const serving = web === null && !isUsedUp ? preferredOf(all, crates) : null;
+  const fallback = found.length === 0 && serving === null ? [preferredOf(all, crates)] : [];
+  const programs = [...(serving === null ? [] : [serving]), ...found, ...fallback];
+  return { programs: [...new Map(programs.map((program) => [program.file, program])).values()], web: serving };
+}
+
+function programFor(command: string, all: readonly Program[], tree: SourceTree): Program[] {
+  const file = fileOf(command);
+  const [word = ""] = wordsOf(command);
+  const program = all.find(({ name }) => name === posix.basename(file ?? word));
+  if (program === undefined || (file !== null && tree.has(file))) return [];
+  return [file === null ? program : { ...program, file }];
+}
+
+const usualNames = ["web", "server", "api"];
+
+function preferredOf(all: readonly Program[], crates: readonly Crate[]): Program {
+  const wished = crates.map(({ defaultRun }) => defaultRun).find((name) => name !== null);
+  const root = crates.find(({ folder }) => folder === ".")?.name;
+  const candidates = [wished, root, ...usualNames];
+  const chosen = candidates.map((name) => all.find((each) => each.name === name)).find((each) => each !== undefined);
+  const [first] = all;
+  if (chosen !== undefined) return chosen;
+  if (first !== undefined && all.length === 1) return first;
+  const found =
+    first === undefined
+      ? "builds no program: there is no src/main.rs"
+      : `builds several programs: ${all.map(({ name }) => name).join(", ")}`;
+  throw new BuildRefused("no_start_command", {
+    summary: `Cargo.toml ${found}.`,
+    hint: "Name the one that serves in `default-run` of Cargo.toml, or in a Procfile: `web: ./bin/<its name>`.",
+  });
+}
