@@ -75,8 +75,13 @@ export function isKnownDead(word: string): boolean {
   return !isAlive({ boot_id: boot, pid: Number(pid), start_time: start });
 }
 
+/** How long this process was ready to run while others had the processors, since it began; 0 where the kernel does not say. */
+export function waitedForProcessorMs(pid: number): number {
+  return Number(readProcessFile(pid, "schedstat").split(" ")[1] ?? 0) / 1e6;
+}
+
 /** A file of proc(5) of one process; empty when the process has ended, or belongs to another user who hides it. */
-export function readProcessFile(pid: number, file: "cmdline" | "environ" | "stat" | "status"): string {
+export function readProcessFile(pid: number, file: "cmdline" | "environ" | "schedstat" | "stat" | "status"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
