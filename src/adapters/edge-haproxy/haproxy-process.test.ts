@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
+import { start } from "../../kit/exec.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import { makeCertificate, say, Stage, startLoad } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
@@ -145,4 +147,38 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
       }
     },
   );
+
+  test(
+    "HAProxy listens on ports 80 and 443 as its own user, by CAP_NET_BIND_SERVICE alone",
+    { skip: process.getuid?.() !== 0 },
+    async () => {
+      const network = start({ file: "unshare", args: ["--net", "--", "sh", "-c", holdNetwork] });
+      const folder = await mkdtemp(join(tmpdir(), "berth-low-ports-"));
+      const [up] = (await once(network.stdout as Readable, "data")) as [Buffer];
+      assert.equal(String(up), "1024\n", "ports below are for those who may");
+      const setpriv = join(folder, "setpriv");
+      const enter = `#!/bin/sh\nexec nsenter --net=/proc/${network.pid}/ns/net setpriv "$@"\n`;
+      await writeFile(setpriv, enter, { mode: 0o700 });
+      const low = { stateDir: join(folder, "state"), listenPort: 80, listenTlsPort: 443, setpriv };
+      const edge = createHaproxyEdge({ ...testOptions(haproxyBin as string), ...low });
+      try {
+        await edge.apply({ version: 1, routes: [], challenge: null });
+        const listening = await readFile(`/proc/${network.pid}/net/tcp`, "utf8");
+        const found = Array.from(listening.matchAll(/0100007F:(\w{4}) 0{8}:0{4} 0A(?: +\S+){3} +(\d+)/g));
+        assert.deepEqual(
+          new Set(found.map(([, port, uid]) => `${port} ${uid}`)),
+          new Set(["0050 29301", "01BB 29301"]),
+        );
+        const { identity } = readHaproxyRecord(low.stateDir) as HaproxyRecord;
+        const status = await readFile(`/proc/${identity.pid}/status`, "utf8");
+        assert.match(status, /^CapEff:\s+0000000000000400$/m);
+      } finally {
+        await edge.stop(0);
+        network.kill("SIGKILL");
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  );
 });
+
+const holdNetwork = "ip link set lo up && cat /proc/sys/net/ipv4/ip_unprivileged_port_start && exec sleep 600";
