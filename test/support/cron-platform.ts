@@ -19,6 +19,8 @@ export interface CronWorldOptions {
   readonly clock: Clock;
   readonly owner: string;
   readonly settings?: Partial<CronSettings>;
+  /** Left out: applications are served over HTTP. */
+  readonly appUrl?: Platform["appUrl"];
 }
 
 /** A world for the cron task alone; whatever else it reaches for is missing. */
@@ -26,9 +28,9 @@ export function cronWorld(options: CronWorldOptions): Platform {
   const { settings, ...given } = options;
   const cron = { timeoutMs: 60_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
   const platform = {
+    appUrl: (hostname: string) => `http://${hostname}`,
     ...given,
     log: silentLog,
-    appUrl: (hostname: string) => `http://${hostname}`,
     settings: { cron, appPort: 3000, workloadLimits: { memoryBytes: 1, processes: 1, cpus: 1 } },
   };
   return platform as unknown as Platform;

@@ -18,7 +18,7 @@ import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import type { Task } from "../driver.ts";
-import type { CronSettings } from "../platform.ts";
+import type { CronSettings, Platform } from "../platform.ts";
 import { cronTask } from "./cron-task.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
@@ -67,7 +67,12 @@ type Run = {
 
 async function scheduler(
   address: InstanceAddress | null,
-  options: { settings?: Partial<CronSettings>; project?: CronProject; owner?: string } = {},
+  options: {
+    settings?: Partial<CronSettings>;
+    project?: CronProject;
+    owner?: string;
+    appUrl?: Platform["appUrl"];
+  } = {},
 ): Promise<Scheduler> {
   const project = options.project ?? (await deployedProject({ db: database.db, vault }, address));
   let now = noon;
@@ -77,6 +82,7 @@ async function scheduler(
     clock: { now: () => new Date(now) },
     owner: options.owner ?? `test-${Math.random()}`,
     ...(options.settings === undefined ? {} : { settings: options.settings }),
+    ...(options.appUrl === undefined ? {} : { appUrl: options.appUrl }),
   });
   const task = cronTask(platform);
   return {
@@ -122,6 +128,22 @@ async function withApp(
   }
 }
 
+test("an application that redirects plain requests does its job, because the call says that visitors come over HTTPS", () =>
+  withApp(
+    async (app) => {
+      const { at, runs, project } = await scheduler(app.address, { appUrl: (hostname) => `https://${hostname}:8443` });
+      await addJob(database.db, project, { name: "a", next_run_at: new Date(noon) });
+      await at(noon + 20);
+      const [run] = await runs();
+      assert.deepEqual([run?.http_status, run?.response_excerpt], [200, "job done"]);
+    },
+    (req, res) => {
+      const isSecure = req.headers["x-forwarded-proto"] === "https";
+      if (isSecure) return void res.end("job done");
+      res.writeHead(301, { location: `https://${req.headers.host}${req.url}` }).end();
+    },
+  ));
+
 test("a due job is called once, by GET, with its path as it stands and the headers that say what for", () =>
   withApp(async (app) => {
     const { at, runs, project } = await scheduler(app.address);
@@ -141,6 +163,7 @@ test("a due job is called once, by GET, with its path as it stands and the heade
     assert.deepEqual([method, url], ["GET", "/a/../b?x=%2f&y=[1]"]);
     const expected = {
       host: `${project.project_id}.test`,
+      "x-forwarded-proto": "http",
       "user-agent": "berth-cron/1.0",
       "x-cron-schedule": "* * * * *",
       "x-cron-execution-id": run?.id,
