@@ -90,7 +90,8 @@ function explain(part: string, { containment, network }: SandboxFindings): Missi
     network_namespace: network.reason,
     metadata_closed: network.reason,
   };
-  const reason = reasons[part] ?? "";
+  // A program's complaint may have many lines, of which the first names the cause.
+  const reason = (reasons[part] ?? "").split("\n")[0] ?? "";
   return { part, effect, remedy: reason === "" ? remedy : `${remedy} (${reason})` };
 }
 
