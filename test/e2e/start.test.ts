@@ -29,8 +29,11 @@ const random = seededRandom();
 const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
 const grounds: Ground[] = [];
 const platforms: TestPlatform[] = [];
+const terminals: number[] = [];
 
 afterEach(async () => {
+  // Those of a test that failed in between.
+  for (const group of terminals.splice(0)) process.kill(-group, "SIGKILL");
   for (const platform of platforms.splice(0)) await platform.destroy();
   for (const { dataDir } of grounds.splice(0)) {
     killProcesses(processesNaming(dataDir));
@@ -163,6 +166,9 @@ async function startInTerminal(ground: Ground, command: Command = { file: starte
   const log = join(ground.dataDir, "terminal.log");
   const env = { ...ground.env, BERTH_NODE: process.execPath };
   const pid = await startDetached(command, log, { env, cwd: dirname(dirname(starter)) });
+  terminals.push(pid);
+  // Its number may become another process' then.
+  const forget = () => void terminals.splice(terminals.indexOf(pid), 1);
   const ended = () => !listProcesses().some((each) => each.pid === pid);
   await eventually(async () => ended() || (await askReady(ground.api)) === true, "the platform is ready");
   assert.ok(!ended(), `the platform ended by itself:\n${readFileSync(log, "utf8")}`);
@@ -173,11 +179,13 @@ async function startInTerminal(ground: Ground, command: Command = { file: starte
       process.kill(pid, "SIGINT");
       process.kill(-pid, "SIGINT");
       await eventually(ended, "Ctrl-C ends it");
+      forget();
     },
     /** As a supervisor ends it: a signal to the process that it has started, and to no other. */
     async terminate() {
       process.kill(pid, "SIGTERM");
       await eventually(ended, "SIGTERM ends it");
+      forget();
     },
   };
 }
