@@ -33,9 +33,9 @@ const fact = "example";
 
 /** Deploys the example once, as a user would: through the API and a real `git push`. A failure is logged, and the next start tries again. */
 export async function deployExample(options: ExampleOptions): Promise<"deployed" | "known" | "failed"> {
-  if (await isDone(options.db)) return "known";
-  const token = (await readFile(options.tokenFile, "utf8")).trim();
   try {
+    if (await isDone(options.db)) return "known";
+    const token = (await readFile(options.tokenFile, "utf8")).trim();
     await createProject(options.baseUrl, token);
     await push(options, token);
     await markDone(options.db);
