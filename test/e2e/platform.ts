@@ -125,7 +125,7 @@ function abandon(dataDir: string, error: unknown): never {
 /** `berthd start` in a process of its own; nothing is waited for. */
 export function launch(env: Record<string, string>, { uid, hasTun = false }: Place = {}) {
   const { here, node } = checkoutFor(uid);
-  const daemon = { file: node, args: [join(here, "src/daemon/main.ts"), "start"] };
+  const daemon = { file: node, args: ["--max-semi-space-size=4", join(here, "src/daemon/main.ts"), "start"] };
   if (hasTun && uid !== undefined) return start(asUserWithTun(uid, daemon), { env, cwd: here });
   return start(daemon, { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) });
 }
