@@ -46,3 +46,8 @@ function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly 
 export function needsTree({ procfile }: Detected): boolean {
   return procfile.release !== null || Object.keys(procfile.others).length > 0;
 }
+
+/** Whether files decide how it starts that only the build makes. */
+export function makesWhatStarts({ kind, build, install }: BuildPlan): boolean {
+  return kind === "java" || (kind === "node" && (build.length > 0 || (install?.again ?? []).length > 0));
+}

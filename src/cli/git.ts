@@ -38,6 +38,12 @@ export async function setLocalConfig(environment: Environment, key: string, valu
   return (await git(environment, ["config", "--local", key, value]))?.ok === true;
 }
 
+/** The folder of the repository around the current one; the current one outside of a repository. */
+export async function repositoryRoot(environment: Environment): Promise<string> {
+  const answer = await git(environment, ["rev-parse", "--show-toplevel"]);
+  return answer?.ok === true ? answer.text : environment.cwd;
+}
+
 /** The branch that is checked out, undefined on a detached head or outside a repository. */
 export async function currentBranch(environment: Environment): Promise<string | undefined> {
   const answer = await git(environment, ["symbolic-ref", "--quiet", "--short", "HEAD"]);

@@ -28,6 +28,7 @@ import { addMe } from "./commands/me.ts";
 import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
 import { addOverview } from "./commands/overview.ts";
+import { addPlan } from "./commands/plan.ts";
 import { addPlatform } from "./commands/platform.ts";
 import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
@@ -47,7 +48,7 @@ type AddCommands = (program: Command, ctx: CliContext) => void;
 
 const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
   ["Projects:", addCreate, addProjects, addRename, addOverview, addOpen],
-  ["Deploying:", addDeployments, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
+  ["Deploying:", addDeployments, addPlan, addFollow, addBuilds, addProcesses, addRuns, addMaintenance],
   ["Watching:", addDiagnosis, addLogs, addMetrics, addTimeline, addActivity],
   ["Settings:", addEnv, addDomains, addCron, addDatabase, addData, addBackups, addDisk],
   ["Access:", addLogin, addLogout, addContexts, addMe, addSshKeys, addRegistries, addTokens, addApprovals, addWebhooks],

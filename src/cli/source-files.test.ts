@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { list } from "tar";
 import { cliUser, type CliUser } from "../../test/support/cli.ts";
-import { sampleBuild, sampleDeployment } from "../../test/support/contract-samples.ts";
+import { sampleBuild, sampleDeployment, samplePlan } from "../../test/support/contract-samples.ts";
 import {
   goodToken,
   startScriptedPlatform,
@@ -106,4 +106,30 @@ test("deploy --dir of a folder that is missing or holds nothing is wrong usage",
     const { exitCode } = await user.berth(["deploy", "-p", "demo", "--dir", join(user.home, dir)]);
     assert.equal(exitCode, 2);
   }
+});
+
+test("plan sends the repository around the current folder, prints the plan, and ends with 7 when a deploy would fail", async () => {
+  const received: SeenRequest[] = [];
+  let planned = samplePlan();
+  await using platform = await startScriptedPlatform({
+    "builds.plan-upload": (request) => {
+      received.push(request);
+      return planned;
+    },
+    "builds.plan": () => samplePlan({ commit: "c".repeat(40) }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const folder = await folderOf(user);
+  await runOk({ file: "git", args: ["init", "-q"] }, { cwd: folder, env: { ...user.env } });
+  const cwd = join(folder, "lib");
+  const { exitCode, stdout, stderr } = await user.berth(["plan", "-p", "demo"], { cwd });
+  assert.equal(exitCode, 0, stderr);
+  assert.match(stdout, /^-----> These files on main: would be built and deployed\n-----> Static files detected\n/);
+  const members = await membersOf(received[0]?.bytes ?? Buffer.alloc(0));
+  assert.deepEqual(new Set(members.map((member) => member.split(" ")[0]?.slice(2))), new Set(expected));
+  const failure = { stage: "detect", code: "nothing_to_run", summary: "Nothing.", hint: "Add.", log_tail: [] } as const;
+  planned = samplePlan({ outcome: "fails", build: null, failure });
+  const failing = await user.berth(["plan", "-p", "demo", "--json"], { cwd });
+  assert.deepEqual([failing.exitCode, JSON.parse(failing.stdout).failure.code], [7, "nothing_to_run"]);
+  assert.match((await user.berth(["plan", "main", "-p", "demo"])).stdout, /Commit cccccccc on main/);
 });

@@ -49,12 +49,72 @@ const uploaded = z.object({
 });
 const ofUploads = ["storage_full", "disk_limit_reached", "payload_too_large", "forbidden"] as const;
 
+const ofPlans = ["storage_full", "disk_limit_reached", "payload_too_large", "nothing_to_deploy"] as const;
+
 const file = z.strictObject({
   path: z.string().min(1).max(4096),
   text: z.string(),
   /** Left out: as it was, or else a plain file. */
   executable: z.boolean().optional(),
 });
+
+/** What a push, an upload or a deploy of a source would do. */
+const plan = z.object({
+  outcome: z.enum(["deploys", "nothing_to_deploy", "fails"]),
+  /** Null for files that are no commit yet. */
+  commit: z.string().nullable(),
+  branch: z.string(),
+  /** The folder that is built; empty: the whole repository. */
+  root: z.string(),
+  /** The berth.json that was read; null when there is none. */
+  berth_file: z.string().nullable(),
+  /** Settings of the project that are used instead of those of berth.json. */
+  overruled: z.array(z.object({ setting: z.string(), used: z.string(), in_file: z.string() })),
+  /** The patterns of paths whose changes deploy; null: every change does. */
+  watch: z.array(z.string()).nullable(),
+  /** Why the build would fail before it begins. */
+  failure: failure.nullable(),
+  build: z
+    .object({
+      kind: z.string(),
+      name: z.string(),
+      uses_dockerfile: z.boolean(),
+      tools: z.array(z.string()),
+      notes: z.array(z.string()),
+      steps: z.array(z.object({ stage: z.enum(["install", "build", "prune"]), command: z.string() })),
+      /** The newest build of the same commit that made an image. */
+      earlier_build: z.object({ number: z.number().int(), image_ref: z.string() }).nullable(),
+    })
+    .nullable(),
+  /** `web` first. A type with the command null is started by what only the build decides. */
+  processes: z.array(
+    z.object({
+      type: z.string(),
+      command: z.string().nullable(),
+      because: z.string().nullable(),
+      replicas: z.number().int(),
+      overlap: z.boolean(),
+    }),
+  ),
+  /** Types of the active deployment that would end. */
+  processes_ended: z.array(z.string()),
+  release_command: z.string().nullable(),
+  /** Null: the image's own, or the standard one that $PORT names. */
+  port: z.number().int().nullable(),
+  health_path: z.string().nullable(),
+  /** What berth.json's cron jobs become. Jobs that it does not name stay as they are. */
+  crons: z.array(
+    z.object({
+      name: z.string(),
+      schedule: z.string(),
+      path: z.string(),
+      change: z.enum(["created", "changed", "same"]),
+    }),
+  ),
+  /** Names in .env.example that neither the project nor the platform sets. */
+  missing_variables: z.array(z.string()),
+});
+export type Plan = z.output<typeof plan>;
 
 export const rows = [
   row({
@@ -178,5 +238,44 @@ export const rows = [
     activity: "build.source_changed",
     waits: true,
     summary: "Write and delete text files of the newest source, then build and deploy it like a push; other files stay",
+  }),
+  row({
+    name: "builds.plan",
+    method: "POST",
+    path: "/v1/projects/:slug/plan",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:read",
+    params: slugParam,
+    body: z.strictObject({
+      /** A branch or a full commit hash of the repository; the newest source if left out. */
+      ref: z.string().min(1).max(255).optional(),
+      /** Files as `builds.change` takes them, which change the newest source for this plan. */
+      files: z.array(file).max(limits.files_changed).default([]),
+      delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
+    }),
+    body_bytes: limits.source_body_bytes,
+    result: plan,
+    success: [200],
+    errors: ofPlans,
+    waits: true,
+    summary: "Tell what a deploy of a branch, a commit or changed files would do, without doing it",
+  }),
+  row({
+    name: "builds.plan-upload",
+    method: "PUT",
+    path: "/v1/projects/:slug/plan",
+    names: "project",
+    living: true,
+    access: "member",
+    scope: "deployments:read",
+    params: slugParam,
+    upload: true,
+    result: plan,
+    success: [200],
+    errors: ofPlans,
+    waits: true,
+    summary: "Tell what a deploy of a tar archive, gzip or not, would do, without doing it",
   }),
 ] as const;

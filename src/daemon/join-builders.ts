@@ -10,6 +10,7 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
       const built = await builder.build(request);
       return built.outcome === "built" ? { ...built, image: { ...built.image, runtime: name } } : built;
     },
+    plan: (request) => memberFor(members, request).builder.plan(request),
     images: async (id) => (await Promise.all(builders.map((builder) => builder.images(id)))).flat(),
     async diskBytes(id) {
       const all = await Promise.all(builders.map((builder) => builder.diskBytes(id)));
@@ -21,6 +22,6 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
 }
 
 /** A runtime that the platform no longer has gives way to the first one: so a push moves what was left behind. */
-function memberFor(members: readonly [Member, ...Member[]], { runtime }: BuildRequest): Member {
+function memberFor(members: readonly [Member, ...Member[]], { runtime }: Pick<BuildRequest, "runtime">): Member {
   return members.find(({ name }) => name === runtime) ?? members[0];
 }

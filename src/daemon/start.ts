@@ -165,6 +165,7 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
     db: platform.db,
     wakeups: platform.wakeups,
     repositories: platform.ports.repositories,
+    builder: platform.ports.builder,
     logStore: platform.ports.logStore,
     dataDisk: platform.ports.dataDisk,
     owner: platform.owner,

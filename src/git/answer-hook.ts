@@ -41,13 +41,13 @@ interface Asked {
 
 /** Never rejects: what cannot be decided is refused. */
 async function decide({ gate, log }: Deciding, push: Push, { asked, say }: Asked): Promise<PushDecision> {
-  const reason = refuseRefs(push.project, asked.refs);
+  const reason = asked.wants === "unknown" ? unknownOption : refuseRefs(push.project, asked.refs);
   if (reason !== null) {
     say(` !     ${reason}`);
     return refusal;
   }
   const { project, caller, signal } = push;
-  push.request = { project, caller, signal, ...asked };
+  push.request = { project, caller, signal, ...asked, wants: asked.wants === "plan" ? "plan" : "deploy" };
   try {
     const decision = await gate.receive(push.request, say);
     if (!decision.accepted && push.reason !== undefined) say(` !     ${push.reason}`);
@@ -59,14 +59,19 @@ async function decide({ gate, log }: Deciding, push: Push, { asked, say }: Asked
   }
 }
 
-type Question = Pick<PushRequest, "refs" | "quarantine">;
+const unknownOption =
+  "The one push option is `-o plan`, which tells what a push would do; nothing was changed. `git -c push.pushOption= push` sends none.";
+
+interface Question extends Pick<PushRequest, "refs" | "quarantine"> {
+  readonly wants: PushRequest["wants"] | "unknown";
+}
 
 /** What the hook sent, checked: the quarantine must lie inside of the push's own repository. */
 function parseQuestion(push: Push, text: string): Question | null {
-  const [path = "", objects = "", alternates = "", ...refs] = text.split("\n");
+  const [path = "", objects = "", alternates = "", wants = "", ...refs] = text.split("\n");
   const updates = parseRefUpdates(refs.join("\n"));
-  if (updates === null) return null;
-  if (path === "") return { refs: updates, quarantine: null };
+  if (updates === null || !isWish(wants)) return null;
+  if (path === "") return { refs: updates, wants, quarantine: null };
   const isInside = (each: string) => resolve(push.dir, each).startsWith(resolve(push.dir) + sep);
   if (![path, objects, ...alternates.split(":")].every(isInside)) return null;
   const quarantine: Quarantine = {
@@ -74,8 +79,10 @@ function parseQuestion(push: Push, text: string): Question | null {
     GIT_OBJECT_DIRECTORY: objects,
     GIT_ALTERNATE_OBJECT_DIRECTORIES: alternates,
   };
-  return { refs: updates, quarantine };
+  return { refs: updates, wants, quarantine };
 }
+
+const isWish = (word: string): word is Question["wants"] => ["deploy", "plan", "unknown"].includes(word);
 
 /** Null when git ended without a question, or asks too long a one. */
 function readQuestion(pipe: Duplex): Promise<string | null> {

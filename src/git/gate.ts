@@ -73,6 +73,8 @@ export interface PushRequest {
   readonly caller: GitCaller;
   /** Only branches and tags, never the deletion of the deploy branch: other pushes are refused before. */
   readonly refs: readonly RefUpdate[];
+  /** `plan`: the pusher wants to read what the push would do, and nothing may move. */
+  readonly wants: "deploy" | "plan";
   /** Null when the push brings no objects (a deletion). */
   readonly quarantine: Quarantine | null;
   /** Aborts when git has ended before the decision, so that no ref can move any more, or when the caller's right to push has. */

@@ -24,10 +24,18 @@ export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<
   return { configFile, hooksDir };
 }
 
+// Of push options the control plane gets one word, so that no option's text can stand in the place of what git sends.
 // Descriptors 3 and 4 lead to the control plane: the question, ended by a line with a dot, and the decision go by 3, the lines for the
 // pusher by 4. It fails closed: nothing but "accepted" ends it with 0. A shell starts in a tenth of the time that Node takes.
 const preReceive = `#!/bin/sh
-{ printf '%s\\n' "$GIT_QUARANTINE_PATH" "$GIT_OBJECT_DIRECTORY" "$GIT_ALTERNATE_OBJECT_DIRECTORIES"; cat; echo .; } >&3
+wants=deploy
+i=0
+while [ "$i" -lt "\${GIT_PUSH_OPTION_COUNT:-0}" ]; do
+  eval "option=\\$GIT_PUSH_OPTION_$i"
+  case $option in plan) [ "$wants" = unknown ] || wants=plan ;; *) wants=unknown ;; esac
+  i=$((i + 1))
+done
+{ printf '%s\\n' "$GIT_QUARANTINE_PATH" "$GIT_OBJECT_DIRECTORY" "$GIT_ALTERNATE_OBJECT_DIRECTORIES" "$wants"; cat; echo .; } >&3
 cat <&4
 read -r decision <&3
 case $decision in accepted) exit 0 ;; refused) exit 1 ;; esac

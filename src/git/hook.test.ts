@@ -25,9 +25,12 @@ before(async () => {
 after(() => rm(root, { recursive: true, force: true }));
 
 /** Runs the hook alone; the control plane answers its question with these lines and this decision, or not at all. */
-async function ask(answer: { lines?: string; decision?: string } | null) {
+async function ask(answer: { lines?: string; decision?: string } | null, options: readonly string[] = []) {
   const { hooksDir } = await writeGitFiles(join(root, "git"), 1000);
-  const child = start({ file: join(hooksDir, "pre-receive"), args: [] }, { pipes: 2 });
+  const env = Object.fromEntries(options.map((option, index) => [`GIT_PUSH_OPTION_${index}`, option]));
+  const file = join(hooksDir, "pre-receive");
+  const given = { GIT_PUSH_OPTION_COUNT: String(options.length), ...env };
+  const child = start({ file, args: [] }, { pipes: 2, env: { ...process.env, ...given } as Record<string, string> });
   const [question, lines] = child.stdio.slice(3) as unknown as Duplex[];
   assert.ok(question && lines);
   let asked = "";
@@ -46,7 +49,20 @@ async function ask(answer: { lines?: string; decision?: string } | null) {
 test("only the word accepted ends the hook with 0, after the lines for the pusher", async () => {
   const accepted = await ask({ lines: "-----> Live\n", decision: "accepted\n" });
   assert.deepEqual([accepted.code, accepted.shown], [0, "-----> Live\n"]);
-  assert.equal(accepted.asked, "\n\n\na b refs/heads/main\n.\n");
+  assert.equal(accepted.asked, "\n\n\ndeploy\na b refs/heads/main\n.\n");
+});
+
+test("of push options only one word is asked, whatever their text is", async () => {
+  for (const [options, word] of [
+    [["plan"], "plan"],
+    [["plan", "plan"], "plan"],
+    [["plan", "ci.skip"], "unknown"],
+    [["x\n0 1 refs/heads/main\n.\n"], "unknown"],
+    [["$(touch here)`;"], "unknown"],
+  ] as const) {
+    const { asked } = await ask({ decision: "refused\n" }, options);
+    assert.equal(asked, `\n\n\n${word}\na b refs/heads/main\n.\n`);
+  }
 });
 
 test("every other answer ends it with 1", async () => {

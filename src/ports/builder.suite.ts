@@ -32,6 +32,7 @@ export function builderSuite(name: string, open: () => Promise<BuilderSubject>):
 
     describe("images", () => imageRules(() => subject.builder));
     describe("outcomes", () => outcomeRules(() => subject.builder));
+    describe("plans", () => planRules(() => subject.builder));
   });
 }
 
@@ -132,6 +133,51 @@ function outcomeRules(builder: () => Builder): void {
   it("a build that is cancelled before it starts does nothing", async () => {
     const { outcome } = await attempt(builder(), site, { signal: AbortSignal.abort() });
     assert.equal(outcome.outcome, "cancelled");
+  });
+}
+
+function planRules(builder: () => Builder): void {
+  const plan = (files: SourceFiles, project_id = "prj_suite") => {
+    const { signal } = new AbortController();
+    return builder().plan({ project_id, signal, source: () => Readable.from([tarOfFiles(files)]) });
+  };
+
+  it("a plan names what the image of the same source will run, and makes no image", async () => {
+    const project_id = newId("prj");
+    const planned = await plan(app, project_id);
+    assert.ok(planned.outcome === "planned", JSON.stringify(planned));
+    const { web, processes, release_command, uses_dockerfile } = planned.plan;
+    assert.deepEqual(
+      [web?.command, release_command, processes],
+      ["./serve.sh", "./migrate.sh", { worker: "./work.sh" }],
+    );
+    assert.equal(uses_dockerfile, false);
+    assert.deepEqual(await builder().images(project_id), []);
+  });
+
+  it("a plan says how static files are found, and that a source without a web process has none", async () => {
+    const found = await plan(site);
+    assert.ok(found.outcome === "planned");
+    assert.deepEqual([found.plan.kind, found.plan.web?.because], ["static", "index.html"]);
+    const worker = await plan({ Procfile: "worker: ./work.sh\n", "work.sh": "#!/bin/sh\n" });
+    assert.ok(worker.outcome === "planned");
+    assert.equal(worker.plan.web, null);
+  });
+
+  it("a plan names the steps of a package with a build script, whose start only the build decides", async () => {
+    const manifest = { name: "a", version: "1.0.0", scripts: { build: "node build.js" } };
+    const planned = await plan({ "package.json": JSON.stringify(manifest), "build.js": "" });
+    assert.ok(planned.outcome === "planned", JSON.stringify(planned));
+    assert.equal(planned.plan.kind, "node");
+    assert.ok(planned.plan.tools.some((tool) => tool.startsWith("Node.js ")));
+    assert.ok(planned.plan.steps.some(({ stage, command }) => stage === "build" && command.includes("build")));
+    assert.equal(planned.plan.web?.command, null);
+  });
+
+  it("a plan refuses what a build would refuse, with the same code", async () => {
+    const planned = await plan({ "README.md": "nothing" });
+    assert.ok(planned.outcome === "refused");
+    assert.deepEqual([planned.failure.stage, planned.failure.code], ["detect", "nothing_to_run"]);
   });
 }
 

@@ -9,6 +9,8 @@ import type { LocalService } from "./runtime.ts";
 export interface Builder {
   /** Builds; a fault of the source is an outcome, a fault of the machine is thrown. Ends soon after `signal` aborts and after `limits.timeoutMs`. */
   build(request: BuildRequest): Promise<BuildOutcome>;
+  /** What a build of the source would do, decided as `build` decides it; runs nothing of the source and keeps nothing. */
+  plan(request: PlanRequest): Promise<PlanOutcome>;
   /** Images that exist here, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
   /** What a project's images and caches take on disk, in bytes. Reads all of them, so ask rarely. Null when that took too long. */
@@ -42,6 +44,39 @@ export interface BuildRequest {
   readonly signal: AbortSignal;
   /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. A failure's summary and hint are its last lines. */
   readonly onLine: (line: string) => void;
+}
+
+export type PlanRequest = Pick<BuildRequest, "project_id" | "runtime" | "commands" | "source" | "signal">;
+
+export type PlanOutcome =
+  | { readonly outcome: "planned"; readonly plan: PlannedBuild }
+  | { readonly outcome: "refused"; readonly failure: Failure };
+
+/** What a build of a source does, as far as that shows before anything of it runs. */
+export interface PlannedBuild {
+  readonly kind: string;
+  /** Such as `Node.js app`. */
+  readonly name: string;
+  readonly uses_dockerfile: boolean;
+  /** What the build runs with, such as `Node.js 24.4.0` or `pnpm 10`. */
+  readonly tools: readonly string[];
+  readonly notes: readonly string[];
+  readonly steps: readonly PlannedStep[];
+  /** Null: nothing serves requests. */
+  readonly web: PlannedStart | null;
+  readonly processes: Readonly<Record<string, string>>;
+  readonly release_command: string | null;
+}
+
+export interface PlannedStart {
+  /** Null: only what the build makes decides it. */
+  readonly command: string | null;
+  readonly because: string;
+}
+
+export interface PlannedStep {
+  readonly stage: "install" | "build" | "prune";
+  readonly command: string;
 }
 
 /** A user of a registry of images. The host is written as image names begin with it. */

@@ -37,13 +37,13 @@ export interface Repositories {
   /** The first parent of a commit, or null. */
   parentOf(projectId: string, commit: string): Promise<string | null>;
   /** The files of a commit, or of one of its folders, at most `limit` of them. */
-  files(projectId: string, commit: string, limit: number, folder?: string): Promise<readonly StoredFile[]>;
+  files(projectId: string, commit: string, limit: number, part?: PartOfCommit): Promise<readonly StoredFile[]>;
   /** One file's content; null when there is no such file, or it is larger than `maxBytes`. */
   read(projectId: string, commit: string, file: FileToRead): Promise<Buffer | null>;
   /** The paths that differ between two commits, at most `limit` of them; null when the first commit is gone. */
   changedPaths(projectId: string, change: CommitChange, limit: number): Promise<readonly string[] | null>;
   /** The tree of a commit, or of one of its folders, as a tar stream; errors destroy the stream. */
-  archive(projectId: string, commit: string, folder?: string): Readable;
+  archive(projectId: string, commit: string, part?: PartOfCommit): Readable;
   /** The commit a full ref name such as `refs/heads/main` points at, or null. */
   resolve(projectId: string, ref: string): Promise<string | null>;
   /** Moves a branch if it still points at `from` (null: does not exist); false when it does not. */
@@ -59,6 +59,13 @@ export interface Repositories {
   remove(projectId: string): Promise<void>;
   /** Deletes what crashed pushes left behind and packs what many pushes scattered. */
   sweep(): Promise<void>;
+}
+
+export interface PartOfCommit {
+  /** Left out or empty: the whole tree. */
+  readonly folder?: string;
+  /** Of the push that brings the commit. */
+  readonly quarantine?: Quarantine | null;
 }
 
 export interface FileToRead {

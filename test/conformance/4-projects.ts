@@ -75,6 +75,18 @@ export function projectRows(subject: () => Subject): void {
     assert.ok("crons" in body.properties);
   });
 
+  it("POST and PUT plan say what a deploy would do, and leave no build behind", async () => {
+    const path = "/v1/projects/shop/plan";
+    const before = (await subject().expect(200, "GET", "/v1/projects/shop/builds")).body.builds.length;
+    const planned = (await subject().expect(200, "POST", path, { body: {} })).body;
+    assert.equal(planned.outcome, "deploys");
+    assert.ok(planned.processes.some(({ type }: { type: string }) => type === "web"));
+    const files = [{ path: "berth.json", text: '{"health_path": "/up"}' }];
+    assert.equal((await subject().expect(200, "POST", path, { body: { files } })).body.health_path, "/up");
+    await subject().expect(400, "PUT", path);
+    assert.equal((await subject().expect(200, "GET", "/v1/projects/shop/builds")).body.builds.length, before);
+  });
+
   it("GET deployments, GET builds, GET builds/:id and its logs", async () => {
     const { builds } = (await subject().expect(200, "GET", "/v1/projects/shop/builds")).body;
     const { deployments } = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body;

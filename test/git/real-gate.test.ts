@@ -5,7 +5,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { after, before, test } from "node:test";
+import { list } from "tar";
 import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
 import { admitCode, requireAdmittedCode } from "../../src/daemon/foreign-code.ts";
 import { createGitGate } from "../../src/daemon/git-gate.ts";
@@ -13,11 +15,18 @@ import { createGitServers, type GitServers } from "../../src/git/git-servers.ts"
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
+import type { PlanRequest } from "../../src/ports/builder.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
+import {
+  planningBuilder,
+  testApi,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../support/test-platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
 let api: TestApi;
@@ -35,7 +44,7 @@ before(async () => {
   repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
   const { db, wakeups, ports } = api.platform;
   const gate = createGitGate({
-    ...{ db, wakeups, repositories, logStore: ports.logStore, dataDisk: ports.dataDisk },
+    ...{ db, wakeups, repositories, builder: readingBuilder, logStore: ports.logStore, dataDisk: ports.dataDisk },
     owner: formatIdentity(ownIdentity()),
     treeLimits: { entries: 5, bytes: 1024 ** 2 },
     admits: (organization) => isolation === "namespaces" || admitCode([], false)(organization),
@@ -53,6 +62,19 @@ after(async () => {
   await api.close();
   await rm(root, { recursive: true, force: true });
 });
+
+/** A builder that reads the source and finds static files in it. */
+const readingBuilder = {
+  ...planningBuilder,
+  async plan(request: PlanRequest) {
+    const paths: string[] = [];
+    const reader = list({ onReadEntry: ({ path, type }) => void (type === "File" && paths.push(path)) });
+    await pipeline(request.source(), reader);
+    const planned = await planningBuilder.plan(request);
+    assert.ok(planned.outcome === "planned");
+    return { ...planned, plan: { ...planned.plan, notes: [`files: ${paths.toSorted().join(" ")}`] } };
+  },
+};
 
 /** A project whose branch main deploys, and a work tree to push from. */
 async function projectOf(name: string) {
@@ -188,4 +210,37 @@ test("a push to a project's earlier path arrives, and says the present one", asy
   const pushed = await push("main:refs/heads/other");
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.match(pushed.stderr, /The project former is called latter now[\s\S]*former\.git into latter\.git/);
+});
+
+test("git push -o plan tells what the push would do, and moves nothing", async () => {
+  const { project, work, push } = await projectOf("planned");
+  const crons = [{ path: "/tick", schedule: "0 4 * * *" }];
+  await commitFile(root, work, "berth.json", JSON.stringify({ health_path: "/up", crons }));
+  await commitFile(root, work, ".env.example", "SECRET=\nPORT=3000\n");
+  const planned = await push("-o", "plan", "main");
+  assert.notEqual(planned.exitCode, 0);
+  for (const said of [
+    /-----> Commit [0-9a-f]{8} on main: would be built and deployed/,
+    /Static files detected\s*\n.*files: \.env\.example berth\.json hello\.txt/,
+    /healthy when \/up answers/,
+    /tick: 0 4 \* \* \* \/tick \(created\)/,
+    /\.env\.example names what is not set: SECRET\s*\n/,
+    /This was the plan: nothing was pushed and nothing was deployed/,
+  ])
+    assert.match(planned.stderr, said);
+  assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
+  const commit = await git(root, ["-C", work, "rev-parse", "main"]);
+  assert.equal(await repositories.peel(project.id, commit, null), null);
+  const { db } = api.database;
+  const builds = await db.selectFrom("build").select("id").where("project_id", "=", project.id).execute();
+  assert.deepEqual(builds, []);
+  assert.match((await push("-o", "plan", "main:refs/heads/other")).stderr, /this push names no branch that deploys/);
+});
+
+test("a push option that Berth does not know is refused before anything moves", async () => {
+  const { project, push } = await projectOf("options");
+  const pushed = await push("-o", "plam", "main");
+  assert.notEqual(pushed.exitCode, 0);
+  assert.match(pushed.stderr, /The one push option is `-o plan`/);
+  assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
 });

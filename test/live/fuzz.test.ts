@@ -18,6 +18,8 @@ const heavy = [
   "backups.promote",
   "backups.restore",
   "backups.verify",
+  "builds.plan",
+  "builds.plan-upload",
   "builds.upload",
   "database.create",
   "deployments.create",

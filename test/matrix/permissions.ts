@@ -1,7 +1,7 @@
-import { tarOf } from "../support/tar.ts";
 import type { Things } from "../support/fixtures.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
+import { sourcePermissions } from "./source-permissions.ts";
 
 const member = { access: "member" } as const;
 const ofWebhook = { access: "owner", names: "webhook", scope: "webhooks:write" } as const;
@@ -183,23 +183,6 @@ export const permissions: Readonly<Record<string, Permission>> = {
     method: "POST",
     path: ({ build }) => `/v1/builds/${build}/cancel`,
     allowed: 409,
-  },
-  "builds.source": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/source"), allowed: 200 },
-  "builds.upload": {
-    ...ofProject,
-    scope: "deployments:write",
-    method: "PUT",
-    path: inProject("/source"),
-    body: () => tarOf({ path: "index.html", text: "hello" }),
-    allowed: 201,
-  },
-  "builds.change": {
-    ...ofProject,
-    scope: "deployments:write",
-    method: "PATCH",
-    path: inProject("/source"),
-    body: () => ({ files: [{ path: "index.html", text: "hello" }] }),
-    allowed: 201,
   },
   "builds.logs": {
     ...member,
@@ -514,6 +497,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 204,
   },
   ...followPermissions,
+  ...sourcePermissions,
   "orgs.create": {
     ...ofNothing,
     access: "operator",

@@ -1,3 +1,4 @@
+import type { Plan } from "../../src/contract/builds.ts";
 import type { Result } from "../../src/contract/routes.ts";
 
 const at = "2026-01-02T03:04:05.678Z";
@@ -129,6 +130,16 @@ export function sampleDomain(more: Partial<Result<"domains.attach">> = {}): Resu
       note: "Create the A record in the zone example.com.",
     },
     created_at: at,
+    ...more,
+  };
+}
+
+export function samplePlan(more: Partial<Plan> = {}): Plan {
+  const what = { kind: "static", name: "Static files", uses_dockerfile: false, tools: [], notes: [], steps: [] };
+  return {
+    ...{ outcome: "deploys", commit: null, branch: "main", root: "", berth_file: null, overruled: [], watch: null },
+    ...{ failure: null, build: { ...what, earlier_build: null }, processes: [], processes_ended: [] },
+    ...{ release_command: null, port: null, health_path: null, crons: [], missing_variables: [] },
     ...more,
   };
 }

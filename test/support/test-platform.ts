@@ -98,10 +98,10 @@ async function makeWorld(
     clock: systemClock,
     ports: {
       runtime: describing(),
-      builder: { isShortOfSpace: async () => false },
       dataDisk: emptyDisk,
       postgresHost: absent("postgresHost"),
       repositories: emptyRepositories,
+      builder: planningBuilder,
       logStore: emptyLogs,
       tenantDatabase: emptyTables,
       dns: emptyDns,
@@ -187,10 +187,24 @@ const emptyRepositories = {
     return { outcome: "written", commit: "c".repeat(40), quarantine: {} };
   },
   inspect: async () => ({ outcome: "fine", message: "", author: "" }),
+  read: async () => null,
   pin: async () => {},
   discard: async () => {},
   makeDeployKey: async (comment: string) => ({ publicKey: `ssh-ed25519 AAAA ${comment}`, privateKey: "private" }),
 } as unknown as Repositories;
+
+/** A builder that finds static files everywhere. */
+export const planningBuilder: HandlerPlatform["ports"]["builder"] = {
+  plan: async () => ({
+    outcome: "planned",
+    plan: {
+      ...{ kind: "static", name: "Static files", uses_dockerfile: false, tools: [], notes: [], steps: [] },
+      ...{ web: { command: "static files", because: "index.html" }, processes: {}, release_command: null },
+    },
+  }),
+  images: async () => [],
+  isShortOfSpace: async () => false,
+};
 
 const emptyLogs = {
   readBuild: async (_: string, offset: number) => ({ text: "", next_offset: offset }),

@@ -1,14 +1,18 @@
 import { mkdir, readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
+import { planSource, type Planner } from "../../building/plan-source.ts";
 import { limitTime } from "../../building/time-limit.ts";
 import { BuildRefused, toFailure } from "../../detection/failures.ts";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
 import type { BuildRun } from "./build-run.ts";
 import { forgetCacheScope } from "./cache-scope.ts";
 import { keepEngines, type EngineKeeper } from "./engine-keeper.ts";
+import { planDockerfile } from "./from-dockerfile.ts";
+import { machineOf } from "./from-plan.ts";
 import { makeImage } from "./make-image.ts";
 import type { DockerBuilderOptions } from "./options.ts";
 import { admitLogins } from "./registry-access.ts";
@@ -33,9 +37,11 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     ...{ options: engine, runEngine, privateRegistries },
     sharedImages: [...new Set([...Object.values<string>({ ...parents }), ...sharedImages])],
   });
+  const oneAtATime = createKeyedMutex();
   const scopesDir = join(engine.dir, "scopes");
   return {
     build: (request) => build({ options, runEngine, keeper, scopesDir }, request),
+    plan: (request) => oneAtATime("plan", () => planSource(request, plannerOf(options))),
     images: async (id) => (await imagesOf(runEngine, id)).map(({ Id }) => Id),
     diskBytes: (id) => diskBytes(runEngine, id),
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
@@ -47,6 +53,14 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     },
   };
 }
+
+const plannerOf = (options: DockerBuilderOptions): Planner => ({
+  folder: options.buildsDir,
+  maxSourceBytes: options.maxSourceBytes,
+  machineFor: async () => machineOf(options),
+  nodeVersion: /:v?(\d+(?:\.\d+)*)/.exec(options.parents.node)?.[1] ?? "of the image",
+  planOwn: planDockerfile,
+});
 
 interface Shared extends Pick<BuildRun, "options" | "runEngine" | "scopesDir"> {
   readonly keeper: EngineKeeper;

@@ -6,7 +6,7 @@ import { remarks } from "../../building/remarks.ts";
 import { BuildRefused } from "../../detection/failures.ts";
 import { parseProcfile } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
-import type { Image } from "../../ports/builder.ts";
+import type { Image, PlannedBuild } from "../../ports/builder.ts";
 import type { ContainerManifest } from "../../ports/image-labels.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { cacheScope } from "./cache-scope.ts";
@@ -53,6 +53,19 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   remarkOnImage(log, image, port);
   const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
   return port === undefined ? published : { ...published, port };
+}
+
+/** What a build by the source's Dockerfile does; null when there is none. */
+export async function planDockerfile(app: string, tree: SourceTree): Promise<PlannedBuild | null> {
+  if (!isPlain(app, dockerfileName, "file")) return null;
+  const { web, release, others } = parseProcfile(tree.text("Procfile") ?? "");
+  const { notes } = readDockerfile(await readFile(join(app, dockerfileName), "utf8"));
+  return {
+    ...{ kind: "dockerfile", name: "Dockerfile", uses_dockerfile: true, tools: [], notes },
+    steps: [{ stage: "build", command: dockerfileName }],
+    web: { command: web, because: web === null ? "the image's own command" : "the Procfile" },
+    ...{ processes: others, release_command: release },
+  };
 }
 
 const ignoreName = ".dockerignore";

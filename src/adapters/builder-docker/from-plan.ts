@@ -2,7 +2,8 @@ import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { BuildLog } from "../../building/build-log.ts";
-import { chooseStart, needsTree } from "../../building/choose-start.ts";
+import { chooseStart, makesWhatStarts, needsTree } from "../../building/choose-start.ts";
+import { listedFiles as filesOf } from "../../building/listed-files.ts";
 import { remarks } from "../../building/remarks.ts";
 import { besideApp, siteCommand, siteServerFile } from "../../building/site-server.ts";
 import { detect, type Detected } from "../../detection/detect.ts";
@@ -49,7 +50,7 @@ interface Planned {
   readonly scope: string;
 }
 
-function machineOf({ parents }: DockerBuilderOptions) {
+export function machineOf({ parents }: DockerBuilderOptions) {
   const version = (name: string) => /:v?(\d+(?:\.\d+)*)/.exec(name)?.[1];
   const python = { interpreter: "python3", version: semverLike(version(parents.python) ?? "3.11"), settings: "" };
   const versions = { go: version(parents.go) ?? "of the image", rust: version(parents.rust) ?? "of the image" };
@@ -65,11 +66,6 @@ function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan): void 
   if (procfile.web !== null) log.detail(`The web command comes from the Procfile: ${procfile.web}`);
   for (const [type, command] of Object.entries(procfile.others))
     log.detail(`The Procfile's process type ${type}: ${command}`);
-}
-
-/** Whether files decide how it starts that only the build makes. */
-function makesWhatStarts({ kind, build, install }: BuildPlan): boolean {
-  return kind === "java" || (kind === "node" && (build.length > 0 || (install?.again ?? []).length > 0));
 }
 
 /** Null in a null: no web process. */
@@ -109,26 +105,6 @@ async function listedFiles(api: DockerApi, image: string): Promise<string[]> {
   } finally {
     await api.call({ method: "DELETE", path: `/containers/${Id}`, query: { force: 1 } });
   }
-}
-
-/** The files of an application by their paths. Folders of packages are not among them. */
-function filesOf(paths: readonly string[]): BuiltFiles {
-  const known = new Set(paths);
-  const below = (folder: string) => (folder === "." ? paths : paths.filter((path) => path.startsWith(`${folder}/`)));
-  return {
-    has: (path) => known.has(path),
-    mayExist: (path) => known.has(path) || /^(?:node_modules|\.venv|bin)\//.test(path) || below(path).length > 0,
-    folders: (path) => {
-      const depth = path === "." ? 0 : path.split("/").length;
-      const names = below(path).filter((each) => each.split("/").length > depth + 1);
-      return [...new Set(names.map((each) => each.split("/")[depth] as string))].sort();
-    },
-    files: (path) => {
-      const prefix = path === "." ? "" : `${path}/`;
-      return below(path).flatMap((each) => (each.includes("/", prefix.length) ? [] : [each.slice(prefix.length)]));
-    },
-    pages: (path) => Math.min(2, below(path).filter((each) => /\.html?$/i.test(each)).length),
-  };
 }
 
 async function writeGenerated(planned: Planned, { start }: DecidedStart): Promise<Generated> {

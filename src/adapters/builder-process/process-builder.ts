@@ -7,11 +7,13 @@ import type { BuildPlan, Start } from "../../detection/plan.ts";
 import { requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { builtFiles } from "../../building/built-files.ts";
 import { chooseStart, needsTree } from "../../building/choose-start.ts";
+import { planSource, type Planner } from "../../building/plan-source.ts";
 import { remarks } from "../../building/remarks.ts";
 import { siteCommand } from "../../building/site-server.ts";
 import { defaultImageLimits, defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
@@ -59,9 +61,11 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   const spares = await openSpares(options.cachesDir, trash);
   const packages = await openPackageStore(join(options.toolsDir, "packages"), trash);
   const { sandbox, uidBase, log = silentLog } = options;
+  const oneAtATime = createKeyedMutex();
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
   return {
     build: (request) => build(options, request, { upkeep, spares, trash, packages, code }),
+    plan: (request) => oneAtATime("plan", () => planSource(request, plannerOf(options))),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
@@ -78,6 +82,14 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
     close: async () => void (await Promise.all([upkeep.stop(), code.stop(), trash.stop()])),
   };
 }
+
+const plannerOf = (options: ProcessBuilderOptions): Planner => ({
+  folder: options.buildsDir,
+  maxSourceBytes: options.maxSourceBytes ?? defaultMaxSourceBytes,
+  machineFor: (kind) => machineFor(options, kind),
+  nodeVersion: process.version.slice(1),
+  planOwn: async () => null,
+});
 
 const trashName = ".trash";
 

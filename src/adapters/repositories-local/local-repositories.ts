@@ -18,7 +18,7 @@ import type {
   Quarantine,
   Remote,
   Repositories,
-  StoredFile,
+  PartOfCommit,
   TreeLimits,
   Written,
 } from "../../ports/repositories.ts";
@@ -243,9 +243,9 @@ class LocalRepositories implements Repositories {
     return this.#parse(projectId, `${commitId(commit)}^`);
   }
 
-  async files(projectId: string, commit: string, limit: number, folder?: string): Promise<readonly StoredFile[]> {
+  async files(projectId: string, commit: string, limit: number, { folder, quarantine = null }: PartOfCommit = {}) {
     const git = this.#gitIn(this.#folder(projectId));
-    const entries = await entriesOf(git, this.#limited(projectId), commitId(commit), folder);
+    const entries = await entriesOf(git, this.#limited(projectId, quarantine), commitId(commit), folder);
     return entries.slice(0, limit).map(({ path, mode, sizeBytes }) => ({
       path,
       size_bytes: sizeBytes,
@@ -276,8 +276,9 @@ class LocalRepositories implements Repositories {
     return listed.stdout.split("\0").filter(Boolean).slice(0, limit);
   }
 
-  archive(projectId: string, commit: string, folder?: string): Readable {
-    const child = start(this.#gitIn(this.#folder(projectId)).archive(commitId(commit), folder), this.#place(projectId));
+  archive(projectId: string, commit: string, { folder, quarantine = null }: PartOfCommit = {}): Readable {
+    const command = this.#gitIn(this.#folder(projectId)).archive(commitId(commit), folder);
+    const child = start(command, this.#place(projectId, quarantine));
     const out = new PassThrough();
     const errors: Buffer[] = [];
     child.stdin.end();

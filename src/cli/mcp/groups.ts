@@ -37,6 +37,7 @@ export const groups: readonly Group[] = [
       build: "builds.get",
       build_log: "builds.logs",
       files: "builds.source",
+      plan: "builds.plan",
       write_files: "builds.change",
       cancel: "builds.cancel",
       deploy: "deployments.create",

@@ -9,7 +9,9 @@ export { readSourceSettings, type DeploymentSettings } from "./read-source-setti
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";
 export { buildUpload, placeOf, requireUpload } from "./source.ts";
-export { receivePush, watchedButUntouched, type Receiving } from "./receive.ts";
+export { receivePush, type Receiving } from "./receive.ts";
+export { invalidFile, missingFolder, overruled, winning } from "./source-settings.ts";
+export { watchedButUntouched } from "./watched.ts";
 
 /** Said of a build or deployment whose control plane ended in the middle of a push. */
 export const interrupted: Failure = {

@@ -1,9 +1,10 @@
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Context, Handlers } from "../context.ts";
+import { requireRoomForBuild } from "../disk/disk.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelled, cancelWork } from "./cancel.ts";
-import { buildUpload, placeOf, requireUpload } from "./source.ts";
+import { buildUpload, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
@@ -61,8 +62,23 @@ export const builds: Handlers<"builds"> = {
     const { files, delete: removed, message = describeChange(files, removed) } = body;
     if (files.length + removed.length === 0)
       return ctx.fail("invalid_request", { error: "Name files to write or to delete." });
-    const content = { files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })) };
-    return { changesLate: true, outcome: () => buildUpload(ctx, { content, removed, keepsOthers: true, message }) };
+    const changed = { content: given(files), removed, keepsOthers: true, message };
+    return { changesLate: true, outcome: () => buildUpload(ctx, changed) };
+  },
+
+  async plan(ctx, { body }) {
+    const { ref, files, delete: removed } = body;
+    await requireRoomForBuild(ctx);
+    const hasFiles = files.length + removed.length > 0;
+    if (ref !== undefined && hasFiles) return ctx.fail("invalid_request", { error: "Give either `ref` or files." });
+    if (!hasFiles) return { outcome: (signal) => planRef(ctx, ref, signal) };
+    return { outcome: (signal) => planFiles(ctx, { content: given(files), removed, keepsOthers: true }, signal) };
+  },
+
+  async "plan-upload"(ctx, { body }) {
+    await requireRoomForBuild(ctx);
+    const sent = { content: { archive: body }, removed: [], keepsOthers: false };
+    return { outcome: (signal) => planFiles(ctx, sent, signal) };
   },
 
   async logs(ctx, { params, query }) {
@@ -75,6 +91,10 @@ export const builds: Handlers<"builds"> = {
     return { build_id: found.id, status: found.status, log: text, next_offset, complete };
   },
 };
+
+const given = (files: readonly { readonly path: string; readonly text: string }[]) => ({
+  files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })),
+});
 
 function textOf(bytes: Buffer): string | null {
   try {

@@ -54,7 +54,7 @@ async function supersededPush(logStore: LogStore) {
     db,
     wakeups,
     repositories,
-    logStore,
+    ...{ logStore, builder: api.platform.ports.builder },
     dataDisk: emptyDisk,
     owner: "here",
     treeLimits: { entries: 1, bytes: 1 },
@@ -62,7 +62,7 @@ async function supersededPush(logStore: LogStore) {
   const told = receivePush(
     receiving,
     {
-      ...{ org_id: org.id, project_id: project.id, actor: "ada", quarantine: null },
+      ...{ org_id: org.id, project_id: project.id, actor: "ada", quarantine: null, isPlan: false },
       refs: [ref("main"), ref("feature")],
       signal: new AbortController().signal,
     },

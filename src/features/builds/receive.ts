@@ -1,14 +1,15 @@
+import { planLines } from "../../contract/plan-lines.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import type { DataDisk } from "../../ports/data-disk.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
-import { deployedCommit } from "../deployments/deployments.ts";
-import { readSourceSettings } from "./read-source-settings.ts";
 import { addToLog, followBuild } from "./follow-build.ts";
+import { planSource, type Planning } from "./plan.ts";
 import { requestBuild } from "./request.ts";
-import { deployRef, isWatched, type PushedRef } from "./rules.ts";
+import { deployRef, type PushedRef } from "./rules.ts";
+import { watchedButUntouched } from "./watched.ts";
 
 /** A push as the git side sees it: nothing has moved yet. */
 export interface Push {
@@ -17,6 +18,8 @@ export interface Push {
   readonly actor: string;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
+  /** The pusher only wants to know what the push would do. */
+  readonly isPlan: boolean;
   /** Aborts when git or the right to push has ended, so that no branch may move any more. */
   readonly signal: AbortSignal;
 }
@@ -31,6 +34,7 @@ export interface Receiving {
   readonly db: Db;
   readonly wakeups: Wakeups;
   readonly repositories: Repositories;
+  readonly builder: Planning["builder"];
   readonly logStore: LogStore;
   readonly dataDisk: DataDisk;
   /** This control plane, see `formatIdentity`. */
@@ -68,11 +72,13 @@ export async function receivePush(
   if (tooLarge !== null) return refuse(onLine, tooLarge.summary, tooLarge.hint);
   if (target.outcome === "stored") {
     for (const line of target.notes) onLine(line);
-    return { accepted: true, build: null };
+    if (push.isPlan) onLine("-----> Nothing to deploy: this push names no branch that deploys");
+    return push.isPlan ? refuse(onLine, wasPlan, "") : { accepted: true, build: null };
   }
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   const notes = [...target.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
+  if (push.isPlan) return showPlan(receiving, push, { ...target, notes }, onLine);
   const untouched = await watchedButUntouched(receiving, push, {
     ...project,
     branch: target.branch,
@@ -86,30 +92,18 @@ export async function receivePush(
   return buildAndFollow(receiving, push, { ref, branch, notes, message: inspection.message }, onLine);
 }
 
-interface Watched {
-  readonly root: string | null;
-  readonly watch: readonly string[] | null;
-  readonly branch: string;
-  readonly commit: string;
-}
+const wasPlan = "This was the plan: nothing was pushed and nothing was deployed. Push without `-o plan` to do it.";
 
-const mostChanges = 100_000;
-
-/** The watched paths, when there are such and the push changes none of them since what is deployed; else null. */
-export async function watchedButUntouched(
-  { db, repositories }: Pick<Receiving, "db" | "repositories">,
-  push: Pick<Push, "org_id" | "project_id" | "quarantine">,
-  { root, watch, branch, commit: to }: Watched,
-): Promise<readonly string[] | null> {
-  const { org_id, project_id, quarantine } = push;
-  const from = (await deployedCommit(db, org_id, project_id, branch))?.commit;
-  if (from === undefined || from === to) return null;
-  const read = await readSourceSettings(repositories, { project_id, commit: to, root, quarantine });
-  if (read.outcome === "invalid") return null;
-  const patterns = watch ?? read.file?.watch ?? (read.root === "" ? [] : [`${read.root}/**`]);
-  if (patterns.length === 0) return null;
-  const changed = await repositories.changedPaths(project_id, { from, to, quarantine }, mostChanges);
-  return changed === null || changed.some((path) => isWatched(path, [...patterns, read.path])) ? null : patterns;
+async function showPlan(
+  receiving: Receiving,
+  { org_id, project_id, quarantine, signal }: Push,
+  { ref, branch, notes }: { ref: PushedRef & { new: string }; branch: string; notes: readonly string[] },
+  onLine: (line: string) => void,
+): Promise<PushVerdict> {
+  const source = { org_id, project_id, quarantine, signal, branch, commit: ref.new, isDraft: false };
+  const plan = await planSource(receiving, source);
+  for (const line of [...planLines(plan), ...notes]) onLine(line);
+  return refuse(onLine, wasPlan, "");
 }
 
 function inspect({ repositories, treeLimits }: Receiving, push: Push, commit: string): Promise<Inspection> {

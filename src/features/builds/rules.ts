@@ -8,6 +8,22 @@ export function isWatched(path: string, patterns: readonly string[]): boolean {
   });
 }
 
+/** The patterns of paths whose changes deploy: the project's setting, else the file's, else the folder; null: every change. */
+export function watchedPatterns(
+  setting: readonly string[] | null,
+  file: { readonly watch?: readonly string[] | undefined } | null,
+  root: string,
+): string[] | null {
+  const patterns = setting ?? file?.watch ?? (root === "" ? [] : [`${root}/**`]);
+  return patterns.length === 0 ? null : [...patterns];
+}
+
+/** The names that a file like .env.example gives values to. */
+export function namesInExample(text: string): string[] {
+  const names = [...text.matchAll(/^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w{0,127})[ \t]*=/gm)];
+  return [...new Set(names.map(([, name = ""]) => name))].slice(0, 200);
+}
+
 /** One ref of a push; null means that it does not exist before or after. */
 export interface PushedRef {
   readonly name: string;

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { tarOf } from "../../../test/support/tar.ts";
-import { testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
+import {
+  planningBuilder,
+  testApi,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Repositories } from "../../ports/repositories.ts";
@@ -14,11 +20,13 @@ let api: TestApi;
 let org: TestOrganization;
 let dir: string;
 let repositories: Repositories;
+let images: readonly string[] = [];
 
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), "berth-source-"));
   repositories = await createLocalRepositories({ dir, log: silentLog });
-  api = await testApi({ ports: { repositories } });
+  const builder = { ...planningBuilder, images: async () => images };
+  api = await testApi({ ports: { repositories, builder } });
   org = await testOrganization(api.database.db, "acme");
 });
 after(async () => {
@@ -106,4 +114,114 @@ test("an upload is admitted before its body is read, and a dry run reads none", 
   const dry = await put(body, "?dry_run=true");
   assert.deepEqual([dry.status, dry.body["would_answer"]], [200, 201]);
   assert.deepEqual(await builds(), []);
+});
+
+interface PlanBody {
+  readonly [field: string]: unknown;
+  readonly failure: { readonly code: string } | null;
+}
+
+/** The plans of a project, by POST and PUT; each must leave no build and no object. */
+async function planner() {
+  const { project, patch, put, builds } = await fresh();
+  const path = `/v1/projects/${project.slug}/plan`;
+  const token = org.member;
+  const plan = async (method: "POST" | "PUT", body: unknown) => {
+    const before = (await builds()).length;
+    const { status, body: planned, text } = await api.call(method, path, { token, body });
+    assert.equal(status, 200, text);
+    assert.equal((await builds()).length, before);
+    const objects = await readdir(join(dir, project.id, "objects"));
+    assert.deepEqual(
+      objects.filter((name) => name.startsWith("incoming")),
+      [],
+    );
+    return planned as unknown as PlanBody;
+  };
+  return { project, plan, patch, put, builds, path, token };
+}
+
+const jsonFile = (path: string, content: unknown) => ({ path, text: JSON.stringify(content) });
+
+test("a plan shows what berth.json says, what the project's settings overrule, and what cron jobs become", async () => {
+  const { project, plan } = await planner();
+  const { db } = api.database;
+  await db.updateTable("project").set({ port: 5000, replicas: 2 }).where("id", "=", project.id).execute();
+  await api.call("PUT", `/v1/projects/${project.slug}/cron/tick`, {
+    token: org.owner,
+    body: { schedule: "* * * * *", path: "/tick" },
+  });
+  const crons = [
+    { path: "/tick", schedule: "0 * * * *" },
+    { path: "/new", schedule: "0 0 * * *" },
+  ];
+  const example = { path: ".env.example", text: "# KEEP=1\nAPI_KEY=\nexport DATABASE_URL=postgres://\nPORT=1\n" };
+  const files = [jsonFile("berth.json", { port: 4000, health_path: "/up", crons }), example];
+  const planned = await plan("POST", { files });
+  const { outcome, commit, port, health_path, overruled, missing_variables, berth_file } = planned;
+  assert.deepEqual([outcome, commit, port, health_path, berth_file], ["deploys", null, 5000, "/up", "berth.json"]);
+  assert.deepEqual(overruled, [{ setting: "port", used: "5000", in_file: "4000" }]);
+  assert.deepEqual(planned["crons"], [
+    { name: "tick", ...crons[0], change: "changed" },
+    { name: "new", ...crons[1], change: "created" },
+  ]);
+  assert.deepEqual(missing_variables, ["API_KEY", "DATABASE_URL"]);
+  const [web] = planned["processes"] as { type: string; replicas: number }[];
+  assert.deepEqual([web?.type, web?.replicas], ["web", 2]);
+});
+
+test("a plan says what would fail before the build begins", async () => {
+  const { plan } = await planner();
+  for (const [file, code] of [
+    [{ path: "berth.json", text: "{ nonsense" }, "berth_file_invalid"],
+    [jsonFile("berth.json", { root: "gone" }), "root_missing"],
+  ] as const) {
+    const { outcome, failure } = await plan("POST", { files: [file] });
+    assert.deepEqual([outcome, failure?.code], ["fails", code]);
+  }
+});
+
+test("an archive is planned like a push: unchanged watched paths are nothing to deploy, and it is gone afterwards", async () => {
+  const { project, plan, put, builds } = await planner();
+  const page = { path: "web/index.html", text: "a" };
+  const watching = jsonFile("berth.json", { watch: ["web"] });
+  const { body } = await put(tarOf(page, watching));
+  const owner = { org_id: org.id, project_id: project.id };
+  const [build] = await builds();
+  const commit = String(body["commit"]);
+  const made = { build_id: build?.id ?? "", number: 1, status: "active", commit } as const;
+  await testDeployment(api.platform, owner, made);
+  const { db } = api.database;
+  const trigger = { trigger: "upload", activated_at: new Date() } as const;
+  await db.updateTable("deployment").set(trigger).where("project_id", "=", project.id).execute();
+  const docs = { path: "docs.md", text: "b" };
+  const same = await plan("PUT", tarOf(page, watching, docs));
+  assert.deepEqual([same["outcome"], same["watch"]], ["nothing_to_deploy", ["web"]]);
+  const changed = await plan("PUT", tarOf({ ...page, text: "b" }, watching));
+  assert.equal(changed["outcome"], "deploys");
+});
+
+test("a plan of a pushed commit names the build whose image is still there, and an unknown name is refused", async () => {
+  const { project, plan, put, builds, path, token } = await planner();
+  const { body } = await put(tarOf({ path: "index.html", text: "a" }));
+  const commit = String(body["commit"]);
+  const [build] = await builds();
+  const { db } = api.database;
+  const image_ref = "sha256:here";
+  await db
+    .updateTable("build")
+    .set({ status: "succeeded", image_ref })
+    .where("id", "=", build?.id ?? "")
+    .execute();
+  images = [image_ref];
+  await repositories.moveRef(project.id, "refs/heads/main", null, commit);
+  for (const ref of ["main", commit, undefined]) {
+    const planned = await plan("POST", ref === undefined ? {} : { ref });
+    assert.equal(planned["commit"], commit);
+    assert.deepEqual((planned["build"] as PlanBody)["earlier_build"], { number: 1, image_ref });
+  }
+  images = [];
+  assert.equal(((await plan("POST", { ref: "main" }))["build"] as PlanBody)["earlier_build"], null);
+  for (const ref of ["gone", "a".repeat(40), "-x", "main~1", "refs/../x"])
+    assert.equal((await api.call("POST", path, { token, body: { ref } })).status, 409, ref);
 });

@@ -1,14 +1,18 @@
 import { limits as standard } from "../../contract/limits.ts";
-import type { NewCommit, Written } from "../../ports/repositories.ts";
-import type { Context, HandlerPlatform } from "../context.ts";
+import type { NewCommit, Repositories, Written } from "../../ports/repositories.ts";
+import type { Context, HandlerPlatform, RefusalText } from "../context.ts";
 import { deployedCommit } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import type { Db } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import { planSource, type PlannedSource } from "./plan.ts";
 import { keepSource } from "./keep-source.ts";
 import { requestBuild } from "./request.ts";
 
 /** Of both rows that take files. */
 type UploadContext = Pick<Context<"builds.upload">, "platform" | "project" | "caller" | "note" | "tx" | "fail">;
+
+type PlanContext = Pick<Context<"builds.plan">, "platform" | "project" | "caller" | "fail">;
 
 /** The last commit that came without git, whatever became of it; kept so that a change can mend one that failed. */
 const uploadPin = "upload";
@@ -57,6 +61,50 @@ export interface Uploaded {
   readonly runtime?: string;
 }
 
+/** What a deploy of a branch or commit of the repository would do; of the newest source without a name. */
+export async function planRef(ctx: PlanContext, ref: string | undefined, signal: AbortSignal) {
+  const { repositories } = ctx.platform.ports;
+  const { branch, base } = await placeOf(ctx.platform, ctx.project);
+  const commit = ref === undefined ? base : await commitOf(repositories, ctx.project.id, ref);
+  if (commit === null)
+    return ctx.fail("nothing_to_deploy", {
+      error: ref === undefined ? "The project has no source yet." : `The repository has no branch or commit ${ref}.`,
+    });
+  const isBranch = ref !== undefined && ref !== commit;
+  return planIn(ctx, { commit, branch: isBranch ? ref : branch, quarantine: null, isDraft: false, signal });
+}
+
+async function commitOf(repositories: Repositories, projectId: string, ref: string): Promise<string | null> {
+  if (/^[0-9a-f]{40}$/.test(ref)) return repositories.peel(projectId, ref, null);
+  const isName = /^[A-Za-z0-9_][\w./-]*$/.test(ref) && !ref.includes("..");
+  return isName ? repositories.resolve(projectId, `refs/heads/${ref}`) : null;
+}
+
+/** What a deploy of these files would do; they are gone afterwards. */
+export async function planFiles(ctx: PlanContext, sent: Omit<Uploaded, "message">, signal: AbortSignal) {
+  const { platform, project, caller } = ctx;
+  const { repositories } = platform.ports;
+  const { head, base, branch } = await placeOf(platform, project);
+  const limits = treeLimits(platform);
+  const { content, removed } = sent;
+  const commit = { parent: head, base: sent.keepsOthers ? base : null, removed, content, message: "Plan", limits };
+  const written = requireWritten(ctx, await repositories.write(project.id, { ...commit, author: caller.token_name }));
+  const draft = { commit: written.commit, quarantine: written.quarantine };
+  try {
+    const inspection = await repositories.inspect(project.id, draft.commit, draft.quarantine, limits);
+    if (inspection.outcome === "refused")
+      return ctx.fail("payload_too_large", { error: inspection.summary, hint: inspection.hint });
+    return await planIn(ctx, { ...draft, branch, isDraft: true, signal });
+  } finally {
+    await repositories.discard(project.id, draft.quarantine);
+  }
+}
+
+function planIn({ platform, project }: PlanContext, source: Omit<PlannedSource, keyof ProjectKey>) {
+  const { repositories, builder } = platform.ports;
+  return planSource({ db: platform.db, repositories, builder }, { ...project.key, ...source });
+}
+
 /** Makes a commit of files and queues its build, through the same checks as a push. */
 export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   const { content, removed, keepsOthers, message, runtime = null } = uploaded;
@@ -85,7 +133,9 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   return { build_id: id, commit: written.commit, base };
 }
 
-function requireWritten(ctx: UploadContext, written: Written): Extract<Written, { outcome: "written" }> {
+type FailContext = { readonly fail: (code: "payload_too_large" | "invalid_request", more: RefusalText) => never };
+
+function requireWritten(ctx: FailContext, written: Written): Extract<Written, { outcome: "written" }> {
   if (written.outcome === "written") return written;
   return ctx.fail(written.code === "too_large" ? "payload_too_large" : "invalid_request", { error: written.summary });
 }

@@ -1,4 +1,4 @@
-export { importCrons } from "./import-crons.ts";
+export { importCrons, planCrons } from "./import-crons.ts";
 export { claimDue, correctNextMinutes } from "./claim.ts";
 export {
   activeDeployments,

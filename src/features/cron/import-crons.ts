@@ -1,10 +1,10 @@
 import { nextAfter } from "../../contract/cron-schedule.ts";
 import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
-import type { Tx } from "../../store/database.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import * as queries from "./queries.ts";
-import { nameImports, storedSchedule, type ImportedCron } from "./rules.ts";
+import { nameImports, storedSchedule, type ImportedCron, type NamedCron } from "./rules.ts";
 
 interface PutContext {
   readonly tx: Tx;
@@ -31,6 +31,25 @@ export async function importCrons(
     if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
   }
   return { changed, jobs: wanted.map(({ name }) => name) };
+}
+
+export interface PlannedCron extends NamedCron {
+  readonly change: "created" | "changed" | "same";
+}
+
+/** What `importCrons` would make of these lines. */
+export async function planCrons(
+  db: Db,
+  project: ProjectKey,
+  crons: readonly ImportedCron[],
+): Promise<readonly PlannedCron[]> {
+  const existing = await queries.namedJobs(db, project);
+  const byName = new Map(existing.map((job) => [job.name, job]));
+  return nameImports(crons, existing).map((job) => {
+    const old = byName.get(job.name);
+    const isSame = old?.schedule === job.schedule && old.path === job.path;
+    return { ...job, change: old === undefined ? "created" : isSame ? "same" : "changed" };
+  });
 }
 
 /** Makes the job as described. A due minute that no scheduler has handled yet stays due unless the schedule changes. */

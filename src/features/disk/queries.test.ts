@@ -53,7 +53,11 @@ test("a build is refused while the disk of the data folder or the builder's own 
   const project = await testProject(api.platform, org);
   const roomWhen = (dataIsShort: boolean, builderIsShort: boolean) => {
     const dataDisk = { ...emptyDisk, observe: async () => ({ ...(await emptyDisk.observe()), is_short: dataIsShort }) };
-    const ports = { ...api.platform.ports, dataDisk, builder: { isShortOfSpace: async () => builderIsShort } };
+    const ports = {
+      ...api.platform.ports,
+      dataDisk,
+      builder: { ...api.platform.ports.builder, isShortOfSpace: async () => builderIsShort },
+    };
     return requireRoomForBuild({
       tx: api.database.db,
       project: { key: { org_id: org.id, project_id: project.id } },

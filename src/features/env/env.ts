@@ -13,6 +13,11 @@ export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey
   );
 }
 
+/** The names of the project's own variables. */
+export async function variableNames(db: Db | Tx, project: ProjectKey): Promise<readonly string[]> {
+  return (await selectVariables(db, project)).map(({ key }) => key);
+}
+
 /** Variables as the project's are stored. */
 export function sealVariables(vault: Vault, projectId: string, variables: Readonly<Record<string, string>>) {
   return Object.entries(variables).map(([key, value]) => ({

@@ -12,7 +12,7 @@ import {
 } from "../../../test/support/test-platform.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { BuildOutcome, Builder, BuildRequest } from "../../ports/builder.ts";
-import type { FileToRead } from "../../ports/repositories.ts";
+import type { FileToRead, PartOfCommit } from "../../ports/repositories.ts";
 import type { Platform } from "../platform.ts";
 import { buildsTask } from "./builds-task.ts";
 
@@ -58,9 +58,9 @@ function taskWith(
       unpin: async () => {},
       read: async (_: string, _commit: string, { path }: FileToRead) =>
         path in files ? Buffer.from(files[path] ?? "") : null,
-      files: async (_: string, _commit: string, _limit: number, folder: string) =>
+      files: async (_: string, _commit: string, _limit: number, { folder = "" }: PartOfCommit) =>
         Object.keys(files).filter((path) => path.startsWith(folder)),
-      archive: (_: string, _commit: string, folder: string) => folder,
+      archive: (_: string, _commit: string, { folder }: PartOfCommit) => folder,
     },
   };
   const settings = { concurrentBuilds: 4, buildLimits: {}, disk: testDiskLimits };

@@ -92,7 +92,7 @@ async function perform(building: Building): Promise<void> {
       project_number: build.project_number,
       ...(build.runtime === null ? {} : { runtime: build.runtime }),
       commands: source.commands,
-      source: () => platform.ports.repositories.archive(project_id, build.commit, source.root),
+      source: () => platform.ports.repositories.archive(project_id, build.commit, { folder: source.root }),
       ...{ env, secrets, reach },
       limits: platform.settings.buildLimits,
       signal: room.signal,

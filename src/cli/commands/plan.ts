@@ -1,0 +1,48 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { Answer, Client } from "../../contract/client.ts";
+import { planLines } from "../../contract/plan-lines.ts";
+import { addCommand } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { currentProject } from "../current-project.ts";
+import { CliError, usageError } from "../failures.ts";
+import { repositoryRoot } from "../git.ts";
+import { withProgress } from "../render/progress.ts";
+import { archiveOf, sourceFiles } from "../source-files.ts";
+
+/** `berth plan`: what a deploy would do, without doing it. */
+export function addPlan(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "plan [ref]",
+    summary: "Tell what a deploy of this folder, or of a pushed branch or commit, would do",
+    examples: [
+      "berth plan                             # the files here, committed or not",
+      "berth plan main -p demo                # a branch of the project's repository",
+      "berth plan --dir services/api --json",
+      "git push -o plan berth main            # the same for a commit, before it is pushed",
+    ],
+  })
+    .option("--dir <folder>", "plan this folder's files; the whole repository around the current folder if left out")
+    .action(async (ref: string | undefined, { dir }: { dir?: string }) => {
+      if (ref !== undefined && dir !== undefined) throw usageError("Give either a branch or commit, or --dir.");
+      const slug = await currentProject(ctx);
+      const client = await ctx.client();
+      const plan = await (ref === undefined ? planFolder(ctx, client, { slug, dir }) : planRef(ctx, client, slug, ref));
+      ctx.output.result(plan, () => planLines(plan).join("\n"));
+      if (plan.failure !== null)
+        throw new CliError("deploymentFailed", plan.failure.code, { message: "A deploy of this would fail." });
+    });
+}
+
+function planRef(ctx: CliContext, client: Client, slug: string, ref: string): Promise<Answer<"builds.plan">> {
+  return client.call("builds.plan", { params: { slug }, body: { ref }, signal: ctx.signal });
+}
+
+async function planFolder(ctx: CliContext, client: Client, { slug, dir }: { slug: string; dir: string | undefined }) {
+  const { environment } = ctx;
+  const folder = dir === undefined ? await repositoryRoot(environment) : resolve(environment.cwd, dir);
+  const files = await sourceFiles(environment, folder);
+  const upload = () =>
+    client.call("builds.plan-upload", { params: { slug }, signal: ctx.signal, upload: archiveOf(folder, files) });
+  return withProgress(ctx, `Sending ${files.length} ${files.length === 1 ? "file" : "files"}`, upload);
+}

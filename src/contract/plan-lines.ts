@@ -1,0 +1,88 @@
+import type { Plan } from "./builds.ts";
+
+/** A plan as `git push -o plan` and `berth plan` print it, in the form of a build's log. */
+export function planLines(plan: Plan): string[] {
+  const { build, failure } = plan;
+  return [
+    ...head(plan),
+    ...(failure === null ? [] : [` !     ${failure.summary} (${failure.code})`, ` !     ${failure.hint}`]),
+    ...(build === null ? [] : buildLines(build)),
+    ...(build === null ? [] : runLines(plan)),
+    ...section(
+      "Cron jobs of berth.json",
+      plan.crons.map(({ name, schedule, path, change }) => `${name}: ${schedule} ${path} (${change})`),
+    ),
+    ...missing(plan.missing_variables),
+  ];
+}
+
+const titles: Readonly<Record<Plan["outcome"], string>> = {
+  deploys: "would be built and deployed",
+  nothing_to_deploy: "nothing to deploy",
+  fails: "would fail before the build begins",
+};
+
+function head({ outcome, commit, branch, root, berth_file, overruled, watch }: Plan): string[] {
+  const what = commit === null ? "These files" : `Commit ${commit.slice(0, 8)}`;
+  return [
+    `-----> ${what} on ${branch}: ${titles[outcome]}`,
+    ...(outcome === "nothing_to_deploy" ? [detail(`no change below ${(watch ?? []).join(", ")}`)] : []),
+    ...(root === "" ? [] : [detail(`the folder ${root}`)]),
+    ...(berth_file === null ? [] : [detail(`settings of ${berth_file}`)]),
+    ...overruled.map(({ setting, used, in_file }) =>
+      detail(`${setting} is set to ${used} for the project; ${in_file} of berth.json is not used`),
+    ),
+  ];
+}
+
+function buildLines({
+  name,
+  uses_dockerfile,
+  tools,
+  notes,
+  steps,
+  earlier_build,
+}: NonNullable<Plan["build"]>): string[] {
+  const earlier =
+    earlier_build === null ? [] : [`build #${earlier_build.number} made an image of this commit, which is still there`];
+  return [
+    `-----> ${uses_dockerfile ? "By the Dockerfile of the source" : `${name} detected`}`,
+    ...[...tools, ...notes, ...earlier].map(detail),
+    ...section(
+      "Build",
+      steps.map(({ stage, command }) => (stage === "build" ? command : `${stage}: ${command}`)),
+    ),
+  ];
+}
+
+function runLines({ release_command, processes, processes_ended, port, health_path }: Plan): string[] {
+  const shown = processes.map(({ type, command, because, replicas, overlap }) => {
+    const from = because === null ? "" : `, because of ${because}`;
+    const times = replicas === 1 ? "" : `, ${replicas} replicas`;
+    return `${type}: ${command ?? "decided after the build"}${from}${times}${type === "web" || !overlap ? "" : ", overlaps"}`;
+  });
+  const hasWeb = processes.some(({ type }) => type === "web");
+  return [
+    ...(release_command === null ? [] : section("Release command, before traffic moves", [release_command])),
+    ...section("Processes", [...shown, ...processes_ended.map((type) => `${type} ends: the source no longer has it`)]),
+    ...(hasWeb ? [detail(`requests go to ${port === null ? "the port in $PORT" : `port ${port}`}`)] : []),
+    ...(hasWeb
+      ? [
+          detail(
+            `healthy when ${health_path === null ? "the port accepts connections" : `${health_path} answers 200 to 399`}`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+function missing(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  return [` !     .env.example names what is not set: ${names.join(", ")}`, detail("berth env set NAME=value sets it")];
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`-----> ${title}`, ...lines.map(detail)];
+}
+
+const detail = (text: string): string => `       ${text}`;

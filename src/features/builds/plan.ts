@@ -1,0 +1,143 @@
+import { isSystemVariable } from "../../contract/env.ts";
+import type { Plan } from "../../contract/builds.ts";
+import type { BerthFile } from "../../contract/berth-file.ts";
+import type { Builder, PlannedBuild } from "../../ports/builder.ts";
+import type { Failure } from "../../ports/failure.ts";
+import type { Quarantine, Repositories } from "../../ports/repositories.ts";
+import type { Db } from "../../store/database.ts";
+import { planCrons } from "../cron/cron.ts";
+import { databaseOf } from "../database/database.ts";
+import { variableNames } from "../env/env.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import { earlierBuild, plannedProject, processSettings } from "./plan-queries.ts";
+import { readSourceSettings } from "./read-source-settings.ts";
+import { namesInExample, watchedPatterns } from "./rules.ts";
+import { invalidFile, missingFolder, overruled } from "./source-settings.ts";
+import { watchedButUntouched } from "./watched.ts";
+
+/** What planning needs of the world. */
+export interface Planning {
+  readonly db: Db;
+  readonly repositories: Repositories;
+  readonly builder: Pick<Builder, "plan" | "images">;
+}
+
+/** A commit that is not deployed by this. */
+export interface PlannedSource extends ProjectKey {
+  readonly commit: string;
+  readonly branch: string;
+  readonly quarantine: Quarantine | null;
+  /** It is only the carrier of files that were sent. */
+  readonly isDraft: boolean;
+  readonly signal: AbortSignal;
+}
+
+type Project = Awaited<ReturnType<typeof plannedProject>>;
+
+/** What a deploy of the commit would do. Moves nothing and keeps nothing. */
+export async function planSource(planning: Planning, source: PlannedSource): Promise<Plan> {
+  const { db, repositories } = planning;
+  const project = await plannedProject(db, source);
+  const read = await readSourceSettings(repositories, { ...source, root: project.root });
+  const plan = emptyPlan(source, project);
+  if (read.outcome === "invalid") return failed(plan, invalidFile(read.problems));
+  const { file, root, path } = read;
+  const known: Plan = {
+    ...plan,
+    root,
+    berth_file: file === null ? null : path,
+    overruled: overruled(project, file ?? {}),
+    watch: watchedPatterns(project.watch, file, root),
+    port: project.port ?? file?.port ?? null,
+    health_path: project.health_path ?? file?.health_path ?? null,
+    crons: [...(await planCrons(db, source, file?.crons ?? []))],
+    missing_variables: await missingVariables(planning, source, root),
+  };
+  if (root !== "" && !(await hasFolder(planning, source, root))) return failed(known, missingFolder(root));
+  const decided = await planBuild(planning, source, { project, file, root });
+  if ("stage" in decided) return failed(known, decided);
+  const untouched = await watchedButUntouched(planning, source, { ...project, ...source });
+  const processes = processesOf(decided, project, await processSettings(db, source));
+  return {
+    ...known,
+    outcome: untouched === null ? "deploys" : "nothing_to_deploy",
+    build: { ...buildOf(decided), earlier_build: await imageOf(planning, source) },
+    processes,
+    processes_ended: project.types.filter((type) => !processes.some((each) => each.type === type)),
+    release_command: decided.release_command,
+  };
+}
+
+function emptyPlan({ commit, branch, isDraft }: PlannedSource, project: Project): Plan {
+  return {
+    ...{ outcome: "fails", commit: isDraft ? null : commit, branch, root: project.root ?? "", berth_file: null },
+    ...{ overruled: [], watch: null, failure: null, build: null, processes: [], processes_ended: [] },
+    ...{ release_command: null, port: project.port, health_path: project.health_path, crons: [] },
+    missing_variables: [],
+  };
+}
+
+const failed = (plan: Plan, failure: Failure): Plan => ({ ...plan, outcome: "fails", failure });
+
+async function hasFolder({ repositories }: Planning, source: PlannedSource, root: string): Promise<boolean> {
+  const { project_id, commit, quarantine } = source;
+  return (await repositories.files(project_id, commit, 1, { folder: `${root}/`, quarantine })).length > 0;
+}
+
+interface Decided {
+  readonly project: Project;
+  readonly file: BerthFile | null;
+  readonly root: string;
+}
+
+async function planBuild(
+  { builder, repositories }: Planning,
+  { project_id, commit, quarantine, signal }: PlannedSource,
+  { project, file, root: folder }: Decided,
+): Promise<PlannedBuild | Failure> {
+  const { build, start, release, processes } = file ?? {};
+  const planned = await builder.plan({
+    ...{ project_id, signal, commands: { build, start, release, processes } },
+    ...(project.runtime === null ? {} : { runtime: project.runtime }),
+    source: () => repositories.archive(project_id, commit, { folder, quarantine }),
+  });
+  return planned.outcome === "planned" ? planned.plan : planned.failure;
+}
+
+function buildOf({ kind, name, uses_dockerfile, tools, notes, steps }: PlannedBuild) {
+  return { kind, name, uses_dockerfile, tools: [...tools], notes: [...notes], steps: [...steps] };
+}
+
+function processesOf(
+  { web, processes }: PlannedBuild,
+  { replicas }: Project,
+  settings: Awaited<ReturnType<typeof processSettings>>,
+): Plan["processes"] {
+  const others = Object.entries(processes).map(([type, command]) => {
+    const set = settings.find(({ process }) => process === type);
+    return { type, command, because: null, replicas: set?.replicas ?? 1, overlap: set?.overlap ?? false };
+  });
+  return web === null ? others : [{ type: "web", ...web, replicas, overlap: true }, ...others];
+}
+
+/** The build of the same commit whose image is still there. */
+async function imageOf({ db, builder }: Planning, source: PlannedSource) {
+  if (source.isDraft) return null;
+  const found = await earlierBuild(db, source, source.commit);
+  if (found === undefined) return null;
+  return (await builder.images(source.project_id)).includes(found.image_ref) ? found : null;
+}
+
+const exampleBytes = 64 * 1024;
+
+async function missingVariables({ db, repositories }: Planning, source: PlannedSource, root: string) {
+  const { org_id, project_id, commit, quarantine } = source;
+  const path = root === "" ? ".env.example" : `${root}/.env.example`;
+  const example = await repositories.read(project_id, commit, { path, maxBytes: exampleBytes, quarantine });
+  if (example === null) return [];
+  const own = await variableNames(db, source);
+  const hasDatabase = (await databaseOf(db, org_id, project_id)) !== undefined;
+  const isSet = (name: string) =>
+    own.includes(name) || (/^(?:DATABASE_URL|PG[A-Z]+)$/.test(name) ? hasDatabase : isSystemVariable(name));
+  return namesInExample(example.toString()).filter((name) => !isSet(name));
+}

@@ -1,0 +1,49 @@
+import type { Failure } from "../../ports/failure.ts";
+
+type Said = Partial<Record<string, unknown>>;
+
+/** The project's own settings about its source; null: not set. */
+interface OwnSettings {
+  readonly root: string | null;
+  readonly port: number | null;
+  readonly health_path: string | null;
+}
+
+/** Settings of the project that are used instead of the file's. */
+export function winning({ root, port, health_path }: OwnSettings): Said {
+  return Object.fromEntries(Object.entries({ root, port, health_path }).filter(([, value]) => value !== null));
+}
+
+/** Those of them that the file says otherwise. */
+export function overruled(own: OwnSettings, file: Said) {
+  return Object.entries(winning(own)).flatMap(([setting, value]) =>
+    file[setting] === undefined || file[setting] === value
+      ? []
+      : [{ setting, used: shown(value), in_file: shown(file[setting]) }],
+  );
+}
+
+const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** Why a build cannot begin: its berth.json. */
+export function invalidFile(problems: readonly string[]): Failure {
+  const [first = "berth.json cannot be read.", ...rest] = problems;
+  return {
+    stage: "detect",
+    code: "berth_file_invalid",
+    summary: first,
+    hint: [...rest.slice(0, 5), "GET /v1/berth.schema.json is its schema."].join(" "),
+    log_tail: [],
+  };
+}
+
+/** Why a build cannot begin: its folder. */
+export function missingFolder(root: string): Failure {
+  return {
+    stage: "detect",
+    code: "root_missing",
+    summary: `The commit has no folder ${root}.`,
+    hint: "Correct `root` in berth.json, or the project's setting: `berth projects settings --root <folder>`.",
+    log_tail: [],
+  };
+}
