@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { tarOf } from "../support/tar.ts";
 import { shopApp } from "./shop-app.ts";
 import { eventually, hostnames, type Json, type Subject } from "./subject.ts";
 
@@ -83,7 +84,11 @@ export function projectRows(subject: () => Subject): void {
     assert.ok(planned.processes.some(({ type }: { type: string }) => type === "web"));
     const files = [{ path: "berth.json", text: '{"health_path": "/up"}' }];
     assert.equal((await subject().expect(200, "POST", path, { body: { files } })).body.health_path, "/up");
-    await subject().expect(400, "PUT", path);
+    // All of it is ASCII.
+    const archive = tarOf({ path: "index.html", text: "hello" }).toString("latin1");
+    const headers = { "content-type": "application/x-tar" };
+    const sent = (await subject().expect(200, "PUT", path, { body: archive, headers })).body;
+    assert.deepEqual([sent.commit, sent.build.kind], [null, "static"]);
     assert.equal((await subject().expect(200, "GET", "/v1/projects/shop/builds")).body.builds.length, before);
   });
 
