@@ -129,9 +129,10 @@ function optionsOf({
 
 /** Values between two gaps: no line leads to them. */
 function alonePoints(plot: uPlot, index: number): number[] | null {
-  const values = plot.data[index] ?? [];
-  const isGap = (at: number) => values[at] === null || values[at] === undefined;
-  const found = plot.data[0].flatMap((_, at) => (!isGap(at) && isGap(at - 1) && isGap(at + 1) ? [at] : []));
+  const isMeasured = Array.from(plot.data[index] ?? [], (value) => value !== null && value !== undefined);
+  const found = Array.from(isMeasured.keys()).filter(
+    (at) => isMeasured[at] === true && isMeasured[at - 1] !== true && isMeasured[at + 1] !== true,
+  );
   return found.length === 0 ? null : found;
 }
 

@@ -173,7 +173,7 @@ function listed(value: unknown): string {
 function summaryOf(row: EntryRow): string {
   const sentence = sentences[row.action]?.(row);
   if (sentence !== undefined) return sentence;
-  const words = row.action.replace(/[._]/g, " ").replace(/^ssh/, "SSH");
+  const words = row.action.replace(/[._]/g, " ").replace(/^ssh/, "SSH").replace(/^org /, "organization ");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${row.target === null ? "" : `: ${row.target}`}`;
 }
 
