@@ -5,8 +5,9 @@ import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { start } from "../../src/kit/exec.ts";
+import { runOk, start } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
+import type { DnsRecord } from "./dns-server.ts";
 import { freePort } from "./free-port.ts";
 import { guardMs } from "./eventually.ts";
 
@@ -19,13 +20,15 @@ export const withoutKnot = [program, nsupdateBin].every((file) => existsSync(fil
   ? false
   : "SKIPPED: Debian's packages knot and bind9-dnsutils are not installed";
 
-/** An authoritative server of one zone, on loopback, that takes updates signed with a key. */
+/** An authoritative server of one zone, which may be the root ".", on loopback. It takes updates signed with a key. */
 export interface Knot {
   readonly port: number;
   readonly zone: string;
   readonly keyFile: string;
   /** A key of the same name that the server does not have. */
   readonly wrongKeyFile: string;
+  /** Puts these records in the place of all that a name of the zone had; none: the name does not exist. */
+  set(hostname: string, ...records: readonly DnsRecord[]): Promise<void>;
   texts(name: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -39,7 +42,7 @@ export async function startKnot(zone: string): Promise<Knot> {
   await writeFile(file("wrong-key"), keyText(randomBytes(32).toString("base64")));
   await writeFile(
     file("zone"),
-    `$ORIGIN ${zone}.\n@ 60 SOA ns hostmaster 1 60 60 60 60\n@ 60 NS ns\nns 60 A 127.0.0.1\n`,
+    `$ORIGIN ${zone === "." ? "" : zone}.\n@ 60 SOA ns hostmaster 1 60 60 60 60\n@ 60 NS ns\nns 60 A 127.0.0.1\n`,
   );
   const config = `server:
   listen: 127.0.0.1@${port}
@@ -70,6 +73,11 @@ zone:
   if ((await until(answers, { timeoutMs: guardMs })) === undefined) throw new Error(`knotd did not start: ${output}`);
   return {
     ...{ port, zone, keyFile: file("key"), wrongKeyFile: file("wrong-key") },
+    async set(hostname, ...records) {
+      const lines = [`delete ${hostname}.`, ...records.map((record) => `add ${hostname}. 0 ${recordText(record)}`)];
+      const text = `server 127.0.0.1 ${port}\nzone ${zone}\n${lines.map((line) => `update ${line}\n`).join("")}send\n`;
+      await runOk({ file: nsupdateBin, args: ["-v", "-k", file("key")] }, { stdin: text, timeoutMs: guardMs });
+    },
     async texts(name) {
       const records = await resolver.resolveTxt(name).catch((error: NodeJS.ErrnoException) => {
         if (error.code === "ENOTFOUND" || error.code === "ENODATA") return [];
@@ -83,4 +91,14 @@ zone:
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** A record as a zone file has it. */
+function recordText({ type, value }: DnsRecord): string {
+  if (type === "CNAME") return `CNAME ${value}.`;
+  if (type === "CAA") return `CAA 0 issue "${value}"`;
+  return `${type} ${[value]
+    .flat()
+    .map((part) => (type === "TXT" ? `"${part}"` : part))
+    .join(" ")}`;
 }
