@@ -2,41 +2,44 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { runsAll } from "../support/draw-cases.ts";
-import { drawEdges, edgeLacks } from "../support/edges.ts";
+import { edgeLacks } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { liveApp } from "./apps.ts";
-import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { createApp, type TestApp } from "./platform.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, failures, openTalk, startSlowRequests, startTraffic } from "./traffic.ts";
+import { drawWays, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 
 const perSecond = runsAll ? 200 : 100;
 const slowMs = 10_000;
 const deploys = runsAll ? 20 : 9;
 
-let platform: TestPlatform;
+let platform: VisitedPlatform;
 const apps = new Map<string, TestApp>();
 const onTerm = { calm: "finish", hasty: "exit", still: "finish" } as const;
 type Slug = keyof typeof onTerm;
 let version = 0;
 
-for (const edge of drawEdges(seededRandom())) {
-  describe(`on the edge ${edge}`, { skip: edgeLacks(edge) }, () => {
+// Over HTTPS the usual run sends its load in https.test.ts.
+for (const way of drawWays(seededRandom(), ({ over }) => over === "http")) {
+  describe(`on the edge ${way.edge} over ${way.over}`, { skip: edgeLacks(way.edge) }, () => {
     before(async () => {
       // A replaced deployment keeps its WebSocket this long and no longer: on a busy machine half of the deploys take more than the usual 30 s.
-      platform = await startPlatform({ BERTH_EDGE: edge, BERTH_DRAIN_SECONDS: "600" });
+      platform = await startVisitedPlatform(way, Object.keys(onTerm), { BERTH_DRAIN_SECONDS: "600" });
       for (const slug of Object.keys(onTerm) as Slug[]) {
         apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
         const pushed = await apps.get(slug)?.push();
         assert.equal(pushed?.exitCode, 0, pushed?.stderr);
+        await eventually(async () => (await ask(platform.entrance, slug, "/")).status === 200, `${slug} answers`);
       }
     });
     after(() => platform?.destroy());
 
     test(`${perSecond} requests a second see no failure during ${deploys} deploys`, async (t) => {
-      const traffic = startTraffic(platform.edgePort, ["calm", "hasty", "still"], perSecond);
-      const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.edgePort, slug, slowMs));
-      const neighbour = await openTalk(platform.edgePort, "still");
-      const deployed = await openTalk(platform.edgePort, "calm");
+      const traffic = startTraffic(platform.entrance, ["calm", "hasty", "still"], perSecond);
+      const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.entrance, slug, slowMs));
+      const neighbour = await openTalk(platform.entrance, "still");
+      const deployed = await openTalk(platform.entrance, "calm");
       const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
       await firstHalf();
       // It talked to a deployment that has been replaced, and ends as its owner wishes.
@@ -60,7 +63,7 @@ for (const edge of drawEdges(seededRandom())) {
     });
 
     test("a build that leaves a file of 12 TiB says so, and no request of its neighbours fails", async (t) => {
-      const traffic = startTraffic(platform.edgePort, ["calm", "still"], 50);
+      const traffic = startTraffic(platform.entrance, ["calm", "still"], 50);
       await apps.get("hasty")?.commit({
         "package.json": JSON.stringify({ name: "huge", private: true, scripts: { build: "truncate -s 12T big" } }),
       });
@@ -123,7 +126,7 @@ async function push(slug: Slug): Promise<void> {
   await apps.get(slug)?.commit(liveApp({ version: `${slug} ${version}`, onTerm: onTerm[slug] }));
   const pushed = await apps.get(slug)?.push();
   assert.equal(pushed?.exitCode, 0, pushed?.stderr);
-  assert.ok((await platform.visit(slug)).body.startsWith(`${slug} ${version}`), "exit code 0 means live");
+  assert.ok((await ask(platform.entrance, slug, "/")).body.startsWith(`${slug} ${version}`), "exit code 0 means live");
 }
 
 async function rollBack(slug: Slug): Promise<void> {
@@ -133,7 +136,10 @@ async function rollBack(slug: Slug): Promise<void> {
 
 async function greet(slug: Slug, greeting: string): Promise<void> {
   assert.equal((await platform.call("PUT", `/v1/projects/${slug}/env/GREETING`, { value: greeting })).status, 204);
-  await eventually(async () => (await platform.visit(slug)).body.endsWith(` ${greeting}`), "the variable is seen");
+  await eventually(
+    async () => (await ask(platform.entrance, slug, "/")).body.endsWith(` ${greeting}`),
+    "the variable is seen",
+  );
 }
 
 async function put(slug: Slug, replicas: number): Promise<void> {
@@ -143,7 +149,7 @@ async function put(slug: Slug, replicas: number): Promise<void> {
 async function scale(slug: Slug, replicas: number): Promise<void> {
   await put(slug, replicas);
   const seen = async () => {
-    const answers = await Promise.all(Array.from({ length: 12 }, () => ask(platform.edgePort, slug, "/replica")));
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask(platform.entrance, slug, "/replica")));
     return new Set(answers.map((answer) => answer.body)).size;
   };
   await eventually(async () => (await seen()) === replicas, `${replicas} replicas of ${slug} answer`);

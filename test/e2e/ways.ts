@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { Edge } from "../../src/ports/edge.ts";
-import { drawCases } from "../support/draw-cases.ts";
+import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { freePort } from "../support/free-port.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
@@ -19,13 +19,14 @@ export interface VisitedPlatform extends TestPlatform {
   readonly entrance: EdgeAddress;
 }
 
-/** The ways that a file's tests go: a drawn one, and with `npm test -- --all` every one. */
-export function drawWays(random: () => number): readonly Way[] {
-  const ways = (["builtin", "haproxy"] as const).flatMap((edge) => [
-    { edge, over: "http" as const },
-    { edge, over: "https" as const },
-  ]);
-  return drawCases(ways, 1, random);
+const allWays: readonly Way[] = (["builtin", "haproxy"] as const).flatMap((edge) => [
+  { edge, over: "http" },
+  { edge, over: "https" },
+]);
+
+/** The ways that a file's tests go: one of those `usual`, and with `npm test -- --all` every one. */
+export function drawWays(random: () => number, usual: (way: Way) => boolean = () => true): readonly Way[] {
+  return runsAll ? allWays : drawCases(allWays.filter(usual), 1, random);
 }
 
 /** Starts a platform that serves these projects (or whole hostnames) in this way; over HTTPS with a certificate of the operator's own. */
