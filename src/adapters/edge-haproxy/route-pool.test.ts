@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain } from "../../ports/edge-stage.suite.ts";
 import type { Route, RouteTable } from "../../ports/edge.ts";
-import { backendsToGrow, changePool, emptyPool, versionOf, type RoutePool } from "./route-pool.ts";
+import { backendsToGrow, changePool, emptyPool, poolOf, versionOf, type RoutePool } from "./route-pool.ts";
 
 const route = (hostname: string, ports: number[], more: Partial<Route> = {}): Route => ({
   hostname,
@@ -73,6 +73,21 @@ test("the host map says what is not served, and how HTTPS is", () => {
       "b3/RH//prj_c.test",
     ],
   );
+});
+
+test("a worker's host map says which backend a project has, whatever answers for it, also in the form of earlier versions", () => {
+  const { next } = change(
+    emptyPool(9),
+    table(
+      1,
+      route("a.test", [], { state: "maintenance", notice: "Back / soon" }),
+      route("b.test", [], { state: "deleted" }),
+      route("c.test", [81]),
+    ),
+  );
+  assert.deepEqual(poolOf(9, next.hosts, next.servers).backends, next.backends);
+  const earlier = new Map([["a.test", "b4/-/maintenance/prj_a/PGI-/e30/YQ"]]);
+  assert.deepEqual([...poolOf(9, earlier, new Map()).backends], [["prj_a", "b4"]]);
 });
 
 test("hosts of one project share a backend; more projects than backends ask for a larger pool", () => {
