@@ -61,6 +61,7 @@ for (const way of drawWays(random)) {
     for (const instant of drawCases(instants, 3, random)) {
       test(`killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`, async (t) => {
         const traffic = startTraffic(platform.entrance, ["survivor"], 50);
+        t.after(() => traffic.stop());
         await app.commit(appWith(instant.traits ?? {}));
         await remember();
         const pushed = await pushAndKill(instant);

@@ -95,8 +95,9 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.ok(!platform.output().includes(password));
   });
 
-  test("a project moves to the other runtime and back without a lost request", async () => {
+  test("a project moves to the other runtime and back without a lost request", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 5);
+    t.after(() => traffic.stop());
     const runtime = async () => (await platform.call<Moved>("GET", "/v1/orgs/main/projects/live/runtime")).body;
     assert.equal((await runtime()).runtime, "docker");
     const to = { runtime: "process" };
@@ -114,8 +115,9 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.deepEqual(failures(answers, versions).slice(0, 3), []);
   });
 
-  test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async () => {
+  test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);
+    t.after(() => traffic.stop());
     await live.commit(liveApp({ version: "v2" }));
     const pushed = await live.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);

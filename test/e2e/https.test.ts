@@ -67,6 +67,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
     { timeout: 1_800_000 },
     async (t) => {
       const traffic = startTraffic(edge, projects, perSecond);
+      t.after(() => traffic.stop());
       const open = await openTalk(edge, "still");
       const worker = servingPid("haproxy", join(platform.dataDir, "haproxy"));
       const names = Array.from({ length: hostnames }, (_, i) => `name-${i}.shop.test`);
@@ -92,6 +93,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
     { timeout: (outageSeconds + 600) * 1000 },
     async (t) => {
       const traffic = startTraffic(edge, projects, perSecond);
+      t.after(() => traffic.stop());
       const open = await openTalk(edge, "still");
       await platform.end("SIGKILL");
       const database = processesNaming(join(platform.dataDir, "control-database"));

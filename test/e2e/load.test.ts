@@ -37,7 +37,9 @@ for (const way of drawWays(seededRandom(), ({ over }) => over === "http")) {
 
     test(`${perSecond} requests a second see no failure during ${deploys} deploys`, async (t) => {
       const traffic = startTraffic(platform.entrance, ["calm", "hasty", "still"], perSecond);
+      t.after(() => traffic.stop());
       const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.entrance, slug, slowMs));
+      t.after(() => Promise.all(slow.map((each) => each.stop())));
       const neighbour = await openTalk(platform.entrance, "still");
       const deployed = await openTalk(platform.entrance, "calm");
       const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
@@ -64,6 +66,7 @@ for (const way of drawWays(seededRandom(), ({ over }) => over === "http")) {
 
     test("a build that leaves a file of 12 TiB says so, and no request of its neighbours fails", async (t) => {
       const traffic = startTraffic(platform.entrance, ["calm", "still"], 50);
+      t.after(() => traffic.stop());
       await apps.get("hasty")?.commit({
         "package.json": JSON.stringify({ name: "huge", private: true, scripts: { build: "truncate -s 12T big" } }),
       });
