@@ -231,3 +231,27 @@ test("berth run -it passes what is typed and ends with the command's exit code",
   assert.equal(exitCode, 7, stderr);
   assert.match(stdout, /80x24/);
 });
+
+test("berth db psql on a machine without psql runs the application's own, with its arguments and exit code", async () => {
+  const project = await running.servingProject();
+  const seen: string[] = [];
+  let code = 3;
+  running.apps.runOnce = async (_, { command, onOutput }) => {
+    seen.push(command);
+    await onOutput(Buffer.from("42\n"));
+    return { outcome: "exited", code, out_of_memory: false };
+  };
+  await using user = await cliUser({ url: running.api.baseUrl, token: project.org.owner });
+  const psql = (...args: string[]) =>
+    user.berth(["db", "psql", "-p", project.slug, ...args], { env: { PATH: user.home } });
+  const asked = await psql("--database", "restored_1", "--", "-c", "select 6 * 7");
+  assert.deepEqual([asked.exitCode, asked.stdout], [3, "42\n"], asked.stderr);
+  assert.deepEqual(seen, ["env PGDATABASE=restored_1 psql -c 'select 6 * 7'"]);
+  code = 127;
+  const missing = await psql("--", "-c", "select 1");
+  assert.equal(missing.exitCode, 1);
+  assert.match(missing.stderr, /psql is not installed on this machine or in the application's image/);
+  const silent = await psql();
+  assert.match(silent.stderr, /psql is not installed on this machine\./);
+  assert.equal(seen.length, 2);
+});

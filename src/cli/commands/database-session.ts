@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { runAttached } from "../../kit/exec.ts";
+import { psqlInSandbox } from "../psql-in-sandbox.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { inDatabaseSession, sessionEnvironment, type DatabaseSession } from "../database-session.ts";
-import { ApplicationExit, CliError } from "../failures.ts";
+import { ApplicationExit } from "../failures.ts";
+import { hasProgram } from "../has-program.ts";
 import { wholeNumber } from "../input.ts";
 import { facts } from "../render/table.ts";
 
@@ -27,11 +29,12 @@ const otherDatabase = ["--database <name>", "another database of the project, su
 function addPsql(database: Command, ctx: CliContext): void {
   addCommand(database, {
     usage: "psql [arguments...]",
-    summary: "Open psql on the project's database; the role it uses ends with it (owners only)",
+    summary: "Open psql on the project's database; without a local psql, the one beside the application (owners only)",
     examples: ["berth db psql", "berth db psql -- -c 'select now()'", "berth db psql -- -f migrate.sql"],
   })
     .option(...otherDatabase)
     .action(async (args: string[], options: SessionOptions) => {
+      if (!(await hasProgram(ctx.environment, "psql"))) return psqlInSandbox(ctx, args, options);
       const ended = await inSession(ctx, options, (session) => {
         const env = { ...ctx.environment.childEnvironment, ...sessionEnvironment(session) };
         return runAttached({ file: "psql", args }, { env, cwd: ctx.environment.cwd });
@@ -60,15 +63,7 @@ async function inSession<T>(
   const wanted = port === undefined ? {} : { port: wholeNumber(port, "--port", { least: 1, most: 65_535 }) };
   const body = database === undefined ? {} : { database };
   const { id } = await (await ctx.client()).call("database.connect", { params: { slug }, body, signal: ctx.signal });
-  return inDatabaseSession(ctx, { slug, id, ...wanted }, work).catch(explainMissing);
-}
-
-function explainMissing(fault: unknown): never {
-  if ((fault as NodeJS.ErrnoException).code !== "ENOENT") throw fault;
-  throw new CliError("refused", "psql_missing", {
-    message: "psql is not installed on this machine.",
-    hint: "Install PostgreSQL's client (`apt install postgresql-client`, `brew install libpq`), use `berth db tunnel` with another client, or `berth db query`.",
-  });
+  return inDatabaseSession(ctx, { slug, id, ...wanted }, work);
 }
 
 /** Says how to log in, with the password in a file that only this user reads and that goes with the tunnel. */

@@ -1,12 +1,12 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Option, type Command } from "commander";
-import type { Answer, Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { ApplicationExit, CliError, usageError } from "../failures.ts";
+import { usageError } from "../failures.ts";
+import { followRun, printRun } from "../follow-run.ts";
 import { wholeNumber } from "../input.ts";
 import { runInTerminal } from "../run-in-terminal.ts";
+import { shellLine } from "../shell-line.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
@@ -18,8 +18,6 @@ export function addRuns(program: Command, ctx: CliContext): void {
   addLog(runs, ctx);
   addCancel(runs, ctx);
 }
-
-type Found = Answer<"runs.get">;
 
 interface RunOptions {
   interactive?: boolean;
@@ -57,70 +55,13 @@ function addRun(program: Command, ctx: CliContext): void {
         options.deployment === undefined
           ? {}
           : { deployment: wholeNumber(options.deployment, "--deployment", { least: 1, most: 999_999_999 }) };
-      const body = { command: commandLine(words), timeout_seconds, wait_seconds: 0, terminal, ...deployment };
+      const body = { command: shellLine(words), timeout_seconds, wait_seconds: 0, terminal, ...deployment };
       const begun = await client.call("runs.create", { params: { slug }, body });
       if (terminal) return runInTerminal(ctx, slug, begun.run.number);
       if (options.detach === true)
         return ctx.output.result(begun, () => `Running in the background: \`berth runs log ${begun.run.number} -f\``);
-      return await followToTheEnd(ctx, client, { slug, begun });
+      return await followRun(ctx, client, { slug, begun });
     });
-}
-
-/** One argument is a line for the shell; several are words, whose blanks and marks stay theirs. */
-function commandLine(words: readonly string[]): string {
-  if (words.length === 1) return words[0] as string;
-  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
-}
-
-interface Begun {
-  readonly slug: string;
-  readonly begun: Found;
-}
-
-/** Prints what it writes and ends as it ends; Ctrl-C ends it. */
-async function followToTheEnd(ctx: CliContext, client: Client, { slug, begun }: Begun): Promise<void> {
-  const { number } = begun.run;
-  try {
-    const ended = await printToTheEnd(ctx, client, { slug, number, follow: true });
-    if (ctx.options.json === true) ctx.output.result(ended, () => "");
-    throw endOf(ended);
-  } catch (fault) {
-    if (!ctx.signal.aborted) throw fault;
-    ctx.goesOn = `\`berth runs log ${number}\` shows what it wrote.`;
-    await client.call("runs.cancel", { params: { slug, number: String(number) } });
-    throw fault;
-  }
-}
-
-function endOf({ run }: Found): Error {
-  if (run.exit_code !== null) return new ApplicationExit(run.exit_code);
-  const words = { timed_out: `did not end within ${run.timeout_seconds} s`, cancelled: "was cancelled" } as const;
-  const how =
-    run.status in words ? words[run.status as keyof typeof words] : "was interrupted by a stop of the platform";
-  return new CliError("refused", run.status, { message: `The command ${how}.` });
-}
-
-const pauseMs = 300;
-
-async function printToTheEnd(
-  ctx: CliContext,
-  client: Client,
-  { slug, number, follow }: { slug: string; number: number; follow: boolean },
-): Promise<Found> {
-  let offset = 0;
-  for (;;) {
-    const query = { offset };
-    const found = await client.call("runs.get", {
-      params: { slug, number: String(number) },
-      query,
-      signal: ctx.signal,
-    });
-    if (ctx.options.json !== true) ctx.output.application(found.output);
-    const hasMore = found.next_offset !== offset;
-    offset = found.next_offset;
-    if (found.complete || (!follow && !hasMore)) return found;
-    if (!hasMore) await sleep(pauseMs, undefined, { signal: ctx.signal });
-  }
 }
 
 function addList(runs: Command, ctx: CliContext): void {
@@ -152,7 +93,7 @@ function addLog(runs: Command, ctx: CliContext): void {
     .option("-f, --follow", "go on until it ends")
     .action(async (given: string, { follow = false }: { follow?: boolean }) => {
       const slug = await currentProject(ctx);
-      const found = await printToTheEnd(ctx, await ctx.client(), { slug, number: runNumber(given), follow });
+      const found = await printRun(ctx, await ctx.client(), { slug, number: runNumber(given), follow });
       if (ctx.options.json === true) ctx.output.result(found, () => "");
     });
 }

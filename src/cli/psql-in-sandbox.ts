@@ -1,0 +1,46 @@
+import type { CliContext } from "./context.ts";
+import { currentProject } from "./current-project.ts";
+import { ApplicationExit, CliError } from "./failures.ts";
+import { followRun } from "./follow-run.ts";
+import { runInTerminal } from "./run-in-terminal.ts";
+import { shellLine } from "./shell-line.ts";
+
+/** What a shell says of a program that is not there. */
+const notFoundCode = 127;
+const sessionSeconds = 14_400;
+
+/**
+ * psql as a one-off command beside the application, with the application's own login: for machines without psql. With a person at a terminal
+ * it is interactive; otherwise it can only run what its arguments say, because such a command has no input.
+ */
+export async function psqlInSandbox(
+  ctx: CliContext,
+  args: readonly string[],
+  { database }: { readonly database?: string },
+): Promise<void> {
+  const terminal = ctx.environment.stdin.isTTY === true;
+  if (!terminal && !args.some((word) => /^(?:-c|--command|-l|--list|-V|--version)/.test(word)))
+    throw missing("this machine");
+  const slug = await currentProject(ctx);
+  const client = await ctx.client();
+  ctx.output.note(() => "psql is not installed here; the application's sandbox runs it.");
+  const other = database === undefined ? [] : ["env", `PGDATABASE=${database}`];
+  const command = shellLine([...other, "psql", ...args]);
+  const body = { command, timeout_seconds: sessionSeconds, wait_seconds: 0, terminal };
+  const begun = await client.call("runs.create", { params: { slug }, body, signal: ctx.signal });
+  try {
+    if (terminal) return await runInTerminal(ctx, slug, begun.run.number);
+    return await followRun(ctx, client, { slug, begun });
+  } catch (fault) {
+    if (fault instanceof ApplicationExit && fault.exitCode === notFoundCode)
+      throw missing("this machine or in the application's image");
+    throw fault;
+  }
+}
+
+function missing(place: string): CliError {
+  return new CliError("refused", "psql_missing", {
+    message: `psql is not installed on ${place}.`,
+    hint: "Install PostgreSQL's client (`apt install postgresql-client`, `brew install libpq`), use `berth db tunnel` with another client, or `berth db query`.",
+  });
+}
