@@ -75,6 +75,11 @@ const sayings: readonly (readonly [Tool, string, BuilderFailureCode])[] = [
     "registry_unreachable",
   ],
   ["cargo", "error: linker `cc` not found", "native_build_failed"],
+  [
+    "pip",
+    "pyproject.toml changed significantly since poetry.lock was last generated. Run `poetry lock` to fix the lock file.",
+    "lock_out_of_sync",
+  ],
   ["bun", "error: lockfile had changes, but lockfile is frozen", "lock_out_of_sync"],
   ["bun", "error: GET https://example.org/nope - 404", "dependency_not_found"],
   ["bun", 'error: No version matching "99" found for specifier "hono" (but package exists)', "dependency_not_found"],

@@ -83,7 +83,10 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
       pattern: /do not match the hashes|THESE PACKAGES DO NOT MATCH|Hash mismatch for/,
       code: "lock_integrity_mismatch",
     },
-    { pattern: /[Ll]ockfile at `[^`]*` needs to be updated/, code: "lock_out_of_sync" },
+    {
+      pattern: /[Ll]ockfile at `[^`]*` needs to be updated|pyproject\.toml changed significantly since poetry\.lock/,
+      code: "lock_out_of_sync",
+    },
     { pattern: /No matching distribution found|Could not find a version/, code: "dependency_not_found" },
     { pattern: /ensurepip is not available|No module named (?:venv|ensurepip|pip)/, code: "python_missing" },
     {

@@ -147,7 +147,7 @@ export const builderFailures = {
   lock_out_of_sync: {
     stage: "install",
     summary: "The lock file does not fit the dependencies that are declared.",
-    hint: "Run the install on your machine (`npm install`, `pnpm install`, `yarn`, `bun install`, `deno install`, `uv lock`, `go mod tidy`, `cargo update --workspace`), commit the lock file and push again.",
+    hint: "Run the install on your machine (`npm install`, `pnpm install`, `yarn`, `bun install`, `deno install`, `uv lock`, `poetry lock`, `go mod tidy`, `cargo update --workspace`), commit the lock file and push again.",
   },
   lock_integrity_mismatch: {
     stage: "install",

@@ -45,7 +45,7 @@ const pom = (text = "") => ({ "pom.xml": `<project>${text}</project>` });
 
 test("Maven packages without tests, by the wrapper of the source or the machine's own", () => {
   assert.match(commandsOf(pom())[0] ?? "", /^mvn --batch-mode .* -DskipTests package$/);
-  assert.match(commandsOf({ ...pom(), mvnw: "" })[0] ?? "", /^sh mvnw .* package$/);
+  assert.match(commandsOf({ ...pom(), mvnw: "" })[0] ?? "", /^sh \.\/mvnw .* package$/);
   assert.equal(planOf({ ...pom(), mvnw: "" }).build[0]?.instead?.step.args[0], "mvn");
   const bare = { jdks, tools: { maven: false, gradle: false } };
   assert.equal(planOf({ ...pom(), mvnw: "" }, bare).build[0]?.instead, undefined);

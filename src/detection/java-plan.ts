@@ -72,8 +72,8 @@ function buildStep(tree: SourceTree, { tool, jdk, hasWrapper, hasOwn }: Building
   });
   const own = step([programs[tool], ...task]);
   if (!hasWrapper) return own;
-  // Checkouts of other systems may have lost the file's mode.
-  const wrapped = step(["sh", wrappers[tool], ...task]);
+  // By a path, from which it finds its settings; by the shell, as checkouts of other systems lose the mode.
+  const wrapped = step(["sh", `./${wrappers[tool]}`, ...task]);
   const remark = `The wrapper could not fetch its ${programs[tool]}. The machine's own is used, whatever version it has.`;
   return hasOwn ? { ...wrapped, instead: { fits: lacksDistribution, remark, step: own } } : wrapped;
 }

@@ -1,5 +1,5 @@
-import { parse } from "smol-toml";
-import { BuildRefused, type BuilderFailureCode } from "./failures.ts";
+import { asTable, parseToml } from "./parse-toml.ts";
+import { hasPoetryRoot, isPoetryFromRegistries, type PoetryProject } from "./python-poetry.ts";
 import { isFromRegistries, type UvProject } from "./python-uv.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -14,6 +14,8 @@ export interface Dependencies {
   readonly isReusable: boolean;
   /** uv installs instead of pip. */
   readonly uv?: UvProject;
+  /** Poetry does. */
+  readonly poetry?: PoetryProject;
 }
 
 /** The packages that are named by the application itself; what those need in turn is not among them. */
@@ -32,6 +34,7 @@ function normalizeName(name: string): string {
 export function findDependencies(tree: SourceTree): Dependencies {
   const pyproject = tree.text("pyproject.toml");
   if (pyproject !== null && tree.has("uv.lock")) return fromUv(pyproject, tree.text("uv.lock"));
+  if (pyproject !== null && tree.has("poetry.lock")) return fromPoetry(pyproject, tree);
   if (tree.has("requirements.txt")) return fromRequirements(tree);
   if (pyproject !== null) return fromPyproject(pyproject);
   if (tree.has("setup.py"))
@@ -72,6 +75,14 @@ function fromUv(pyproject: string, lock: string | null): Dependencies {
   return { args: [], from: "uv.lock", texts, isReusable, uv: { uv, lock: lock ?? "" } };
 }
 
+function fromPoetry(pyproject: string, tree: SourceTree): Dependencies {
+  const manifest = parseToml(pyproject, "pyproject.toml");
+  const lock = tree.text("poetry.lock");
+  const poetry = { lock: lock ?? "", hasRoot: hasPoetryRoot(manifest, tree.paths) };
+  const isReusable = lock !== null && isPoetryFromRegistries(lock);
+  return { args: [], from: "poetry.lock", texts: [JSON.stringify(manifest)], isReusable, poetry };
+}
+
 function fromPipfile(text: string): Dependencies {
   const packages = Object.entries(asTable(parseToml(text, "Pipfile")["packages"]));
   const args = packages.map(([name, wish]) => {
@@ -82,21 +93,4 @@ function fromPipfile(text: string): Dependencies {
     return `${name}${suffix}${version === "*" ? "" : version}`;
   });
   return { args, from: "Pipfile", texts: args, isReusable: true };
-}
-
-export function parseToml(
-  text: string,
-  file: string,
-  code: BuilderFailureCode = "pyproject_invalid",
-): Record<string, unknown> {
-  try {
-    return parse(text);
-  } catch (error) {
-    const reason = (error as Error).message.split("\n")[0];
-    throw new BuildRefused(code, { summary: `${file} is not valid TOML: ${reason}` });
-  }
-}
-
-export function asTable(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }

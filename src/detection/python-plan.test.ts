@@ -123,3 +123,16 @@ for (const [name, files, command] of [
 ] as const) {
   test(`starting ${name}`, () => assert.equal(start(files), command));
 }
+
+test("poetry.lock is installed by Poetry, the project itself only where it is a package", () => {
+  const poetry = `[tool.poetry]\nname = "shop"\npackage-mode = false\n[tool.poetry.dependencies]\npython = "^3.9"\nflask = "3"\n`;
+  const files = { "pyproject.toml": poetry, "poetry.lock": "", "requirements.txt": "other", "app.py": "" };
+  const of = (changed: Record<string, string> = {}) => plan({ ...files, ...changed });
+  const command = (changed?: Record<string, string>) => of(changed).install?.steps.at(-2)?.args.join(" ");
+  assert.match(command() ?? "", /\/bin\/poetry install --only main .* --no-root$/);
+  const packaged = { "pyproject.toml": poetry.replace("package-mode = false\n", ""), "src/shop/__init__.py": "" };
+  assert.doesNotMatch(command(packaged) ?? "", /--no-root/);
+  assert.notDeepEqual(of().install?.inputs, of({ "poetry.lock": "changed" }).install?.inputs);
+  assert.equal(of({ "poetry.lock": `[package.source]\ntype = "directory"\n` }).install?.inputs, null);
+  assert.throws(() => of({ "pyproject.toml": poetry.replace("^3.9", "^2.7") }), { code: "python_version_unavailable" });
+});

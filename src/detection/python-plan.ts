@@ -3,8 +3,10 @@ import { BuildRefused } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
 import type { BuildPlan, Start, Step } from "./plan.ts";
 import { pythonStart } from "./python-start.ts";
+import { poetrySteps } from "./python-poetry.ts";
 import { uvSteps } from "./python-uv.ts";
-import { asTable, declaredPackages, findDependencies, parseToml, type Dependencies } from "./python-dependencies.ts";
+import { asTable, parseToml } from "./parse-toml.ts";
+import { declaredPackages, findDependencies, type Dependencies } from "./python-dependencies.ts";
 
 export interface PythonFacts extends PythonOfMachine {
   readonly tree: SourceTree;
@@ -55,7 +57,8 @@ function start(tree: SourceTree): Start {
 
 /** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
 export function isPython(tree: SourceTree): boolean {
-  if (["requirements.txt", "Pipfile", "setup.py", "manage.py", "uv.lock"].some((file) => tree.has(file))) return true;
+  if (["requirements.txt", "Pipfile", "setup.py", "manage.py", "uv.lock", "poetry.lock"].some((file) => tree.has(file)))
+    return true;
   if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
     return true;
   return (
@@ -67,10 +70,15 @@ export function isPython(tree: SourceTree): boolean {
 
 function checkVersion({ tree, version }: PythonFacts): void {
   const text = tree.text("pyproject.toml");
-  const wish = text === null ? undefined : asTable(parseToml(text, "pyproject.toml")["project"])["requires-python"];
+  const wish = text === null ? undefined : wishIn(parseToml(text, "pyproject.toml"));
   if (typeof wish !== "string" || fitsPython(version, wish)) return;
   const summary = `pyproject.toml asks for Python ${wish}; this machine has ${version}.`;
   throw new BuildRefused("python_version_unavailable", { summary });
+}
+
+function wishIn(manifest: Record<string, unknown>): unknown {
+  const poetry = asTable(asTable(asTable(manifest["tool"])["poetry"])["dependencies"]);
+  return asTable(manifest["project"])["requires-python"] ?? poetry["python"];
 }
 
 // Reading a range takes time with its square.
@@ -94,8 +102,17 @@ function compatible(version: string): string {
 
 function installInputs(facts: PythonFacts, dependencies: Dependencies): readonly unknown[] | null {
   if (!dependencies.isReusable) return null;
-  const { args, texts, uv } = dependencies;
-  return [facts.interpreter, facts.version, facts.home, facts.settings, args, texts, ...(uv === undefined ? [] : [uv])];
+  const { args, texts, uv, poetry } = dependencies;
+  return [
+    facts.interpreter,
+    facts.version,
+    facts.home,
+    facts.settings,
+    args,
+    texts,
+    ...(uv === undefined ? [] : [uv]),
+    ...(poetry === undefined ? [] : [poetry]),
+  ];
 }
 
 function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependencies): Step[] {
@@ -144,6 +161,8 @@ function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependen
     otherwise: "install_failed",
     quiet: true,
   };
+  if (dependencies.poetry !== undefined)
+    return [create, ...poetrySteps(dependencies.poetry, interpreter, home), compile];
   if (dependencies.uv !== undefined) return [create, ...uvSteps(dependencies.uv, home), compile];
   return dependencies.args.length === 0 ? [create, compile] : [create, install, compile];
 }

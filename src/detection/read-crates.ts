@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { asTable, parseToml } from "./python-dependencies.ts";
+import { asTable, parseToml } from "./parse-toml.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** A package of a Rust source that may have programs. */

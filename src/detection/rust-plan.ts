@@ -4,7 +4,7 @@ import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Step } from "./plan.ts";
 import { fileOf, wordsOf, type Procfile } from "./procfile.ts";
 import { readCrates, type Crate } from "./read-crates.ts";
-import { asTable, parseToml } from "./python-dependencies.ts";
+import { asTable, parseToml } from "./parse-toml.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** What building a Rust program takes. Refuses another Rust than the machine has, and sources without a program. */

@@ -22,7 +22,7 @@ const manifests =
   /^(?:package\.json|Procfile|Pipfile|go\.mod|\.nvmrc|\.node-version|pyproject\.toml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
 const locks =
   /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock)$/;
-const requirements = /^(?:requirements[^/]*\.txt|uv\.lock)$/;
+const requirements = /^(?:requirements[^/]*\.txt|(?:uv|poetry)\.lock)$/;
 const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
 /** How detection reads a file: its text, only its digest and beginning (`lock`), or not at all (null). */

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { run, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
-import { drawCases } from "../support/draw-cases.ts";
+import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "../e2e/platform.ts";
+import { workerApp } from "./worker-app.ts";
 import { guardMs } from "../support/eventually.ts";
 
 /** An application that a framework's own scaffolder makes, and how to tell its versions apart. */
@@ -76,6 +80,53 @@ describe("applications that their frameworks' own scaffolders make", { concurren
     for (const { dir } of made) rmSync(dir, { recursive: true, force: true });
   });
 
+  const deploys = runsAll ? 20 : 2;
+  it(`pg-boss: ${deploys} deploys lose no job that was acknowledged, and do none twice`, async (t) => {
+    if (withoutNpm !== null) return t.skip(withoutNpm);
+    const slug = "queue";
+    const app = await createApp(platform, slug, workerApp);
+    made.push(app);
+    await platform.call("POST", `/v1/projects/${slug}/database`);
+    const lock = await run(
+      { file: "npm", args: ["install", "--package-lock-only", "--no-audit", "--no-fund"] },
+      { cwd: app.dir, env: npmEnv, timeoutMs: guardMs },
+    );
+    assert.equal(lock.exitCode, 0, lock.stderr);
+    await app.commit({});
+    await push(app);
+    const jobs = sendJobs(platform, slug);
+    let sent: Awaited<ReturnType<typeof jobs.stop>>;
+    try {
+      for (let number = 1; number <= deploys; number += 1) {
+        await app.commit({ "version.txt": `${number}` });
+        await push(app);
+      }
+    } finally {
+      sent = await jobs.stop();
+    }
+    assert.deepEqual(sent.failures, []);
+    let seen = await worked(platform, slug);
+    const isDone = async () => {
+      seen = await worked(platform, slug);
+      return seen.done.length >= sent.acknowledged.length || undefined;
+    };
+    await until(isDone, { timeoutMs: guardMs });
+    const done = new Set(seen.done.map(({ job }) => job));
+    t.diagnostic(`${sent.acknowledged.length} jobs, done by ${seen.workers} deployments`);
+    assert.deepEqual(
+      sent.acknowledged.filter((job) => !done.has(job)),
+      [],
+      "lost",
+    );
+    assert.deepEqual(
+      seen.done.filter(({ times }) => times > 1),
+      [],
+      "done twice",
+    );
+    assert.equal(seen.overlaps, 0, "two versions of the worker ran at a time");
+    assert.ok(seen.workers > 1, "the jobs were done by one deployment alone");
+  });
+
   for (const scaffold of drawCases([...scaffolds, flask], 1)) {
     const isPython = scaffold === flask;
     it(`${scaffold.slug} (${scaffold.command?.[0] ?? "its quickstart, from PyPI"})`, async (t) => {
@@ -84,6 +135,55 @@ describe("applications that their frameworks' own scaffolders make", { concurren
     });
   }
 });
+
+/** Sends jobs until it is stopped; answers with those that were acknowledged, and with what else came back. */
+function sendJobs(platform: TestPlatform, slug: string) {
+  const acknowledged: string[] = [];
+  const failures: string[] = [];
+  let isOver = false;
+  const sending = (async () => {
+    while (!isOver) {
+      const { status, body } = await post(platform, `${slug}.localhost`, "/jobs");
+      if (status === 200) acknowledged.push((JSON.parse(body) as { job: string }).job);
+      else failures.push(`${status} ${body}`);
+      await pause(50);
+    }
+  })();
+  return {
+    stop: async () => {
+      isOver = true;
+      await sending;
+      return { acknowledged, failures };
+    },
+  };
+}
+
+/** Never refused: what went wrong is the body then. */
+function post({ edgePort: port }: TestPlatform, host: string, path: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve) => {
+    const asked = request(
+      { host: "127.0.0.1", port, path, method: "POST", headers: { host }, agent: false },
+      (response) =>
+        text(response).then(
+          (body) => resolve({ status: response.statusCode ?? 0, body }),
+          (error: Error) => resolve({ status: 0, body: error.message }),
+        ),
+    );
+    asked.on("error", (error) => resolve({ status: 0, body: error.message })).end();
+  });
+}
+
+interface Worked {
+  readonly done: readonly { readonly job: string; readonly times: number }[];
+  readonly workers: number;
+  readonly overlaps: number;
+}
+
+async function worked(platform: TestPlatform, slug: string): Promise<Worked> {
+  const { status, body } = await platform.visit(slug, "/done");
+  assert.equal(status, 200, body);
+  return JSON.parse(body) as Worked;
+}
 
 /** The whole life of an application: live, changed, rolled back, started anew with a variable. */
 async function live(platform: TestPlatform, scaffold: Scaffold, made: TestApp[]): Promise<void> {

@@ -305,6 +305,7 @@ public class Main {
 `;
   // Stands for Maven, whose plugins would have to be fetched.
   const mvnw = `set -e
+test -f "\${0%/*}/pom.xml"
 echo "repository $*"
 mkdir -p target/classes
 javac -d target/classes Main.java

@@ -1,0 +1,52 @@
+import type { Step } from "./plan.ts";
+import { asTable } from "./parse-toml.ts";
+
+/** How a project that is locked by Poetry is installed. */
+export interface PoetryProject {
+  readonly lock: string;
+  /** Whether the project itself is a package that is installed, too. */
+  readonly hasRoot: boolean;
+}
+
+/** Poetry lives in an environment of its own for the build alone: the image has only what the lock file names. */
+export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, home: string): Step[] {
+  const place = "/tmp/poetry";
+  const pip = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"];
+  const shared = { stage: "install", tool: "pip" } as const;
+  const args = ["install", "--only", "main", "--no-interaction", "--no-ansi", ...(hasRoot ? [] : ["--no-root"])];
+  return [
+    {
+      ...{ ...shared, title: "Making room for Poetry", quiet: true, env: {}, otherwise: "python_missing" },
+      args: [interpreter, "-m", "venv", place],
+    },
+    {
+      ...{ ...shared, title: "Fetching Poetry", quiet: true, env: {}, otherwise: "install_failed" },
+      args: [`${place}/bin/python`, ...pip, "poetry"],
+    },
+    {
+      ...{ ...shared, title: `Installing dependencies from poetry.lock: poetry ${args.join(" ")}` },
+      args: [`${place}/bin/poetry`, ...args],
+      env: {
+        ...{ PYTHONDONTWRITEBYTECODE: "1", POETRY_CACHE_DIR: "/cache/poetry", POETRY_VIRTUALENVS_CREATE: "false" },
+        ...{ VIRTUAL_ENV: `${home}/.venv`, POETRY_INSTALLER_RE_RESOLVE: "false" },
+      },
+      otherwise: "install_failed",
+    },
+  ];
+}
+
+/** A project with scripts or packages of its own is installed as one; others are run from their folder. */
+export function hasPoetryRoot(manifest: Record<string, unknown>, paths: readonly string[]): boolean {
+  const poetry = asTable(asTable(manifest["tool"])["poetry"]);
+  if (poetry["package-mode"] === false) return false;
+  const project = asTable(manifest["project"]);
+  const named = [poetry["packages"], poetry["scripts"], project["scripts"]].some((value) => value !== undefined);
+  const name = [project["name"], poetry["name"]].find((value) => typeof value === "string") ?? "";
+  const folder = `src/${(name as string).toLowerCase().replace(/[-.]+/g, "_")}/`;
+  return named || paths.some((path) => path.startsWith(folder));
+}
+
+/** Whether everything that the lock file names comes from a registry. */
+export function isPoetryFromRegistries(lock: string): boolean {
+  return !/^type = "(?:directory|file|git|url)"/m.test(lock);
+}
