@@ -35,6 +35,8 @@ const lockHints: Partial<Record<Tool, string>> = {
   yarn: "Run `yarn install` on your machine, commit yarn.lock and push again.",
   bun: "Run `bun install` on your machine, commit bun.lock and push again.",
   deno: "Run `deno install` on your machine, commit deno.lock and push again.",
+  bundler: "Run `bundle lock` on your machine, commit Gemfile.lock and push again.",
+  composer: "Run `composer update --lock` on your machine, commit composer.lock and push again.",
   cargo: "Run `cargo update --workspace` on your machine, commit Cargo.lock and push again.",
   go: "Run `go mod tidy` on your machine, commit go.mod and go.sum, and push again.",
 };

@@ -57,6 +57,15 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
   return { builder, runtime, leave };
 }
 
-function parentsOf({ nodeImage, pythonImage, goImage, rustImage, javaImage, plainImage }: Config) {
-  return { node: nodeImage, python: pythonImage, go: goImage, rust: rustImage, java: javaImage, plain: plainImage };
+function parentsOf({ nodeImage, pythonImage, goImage, rustImage, javaImage, rubyImage, phpImage, plainImage }: Config) {
+  return {
+    node: nodeImage,
+    python: pythonImage,
+    go: goImage,
+    rust: rustImage,
+    java: javaImage,
+    ruby: rubyImage,
+    php: phpImage,
+    plain: plainImage,
+  };
 }

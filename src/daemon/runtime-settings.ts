@@ -17,6 +17,8 @@ export const runtimeSettings = {
   goImage: text("BERTH_GO_IMAGE", "golang:1.25-bookworm", "The same for builds of Go."),
   rustImage: text("BERTH_RUST_IMAGE", "rust:1-slim-bookworm", "The same for builds of Rust."),
   javaImage: text("BERTH_JAVA_IMAGE", "maven:3-eclipse-temurin-21", "The same for Java; it brings Maven."),
+  rubyImage: text("BERTH_RUBY_IMAGE", "ruby:3.4-bookworm", "The same for Ruby; it brings Bundler."),
+  phpImage: text("BERTH_PHP_IMAGE", "composer:2", "The same for PHP; it brings Composer."),
   plainImage: text("BERTH_PLAIN_IMAGE", "debian:bookworm-slim", "The same for static binaries."),
   sharedImages: list(
     "BERTH_SHARED_IMAGES",

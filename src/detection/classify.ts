@@ -111,6 +111,29 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
       code: "dependency_not_found",
     },
   ],
+  bundler: [
+    {
+      pattern: /Could not reach host|Network error|getaddrinfo|SocketError|Net::OpenTimeout/,
+      code: "registry_unreachable",
+    },
+    { pattern: /frozen mode|the lockfile|deployment mode/, code: "lock_out_of_sync" },
+    {
+      pattern: /Could not find (?:gem|compatible versions)|in any of the sources|locally installed gems/,
+      code: "dependency_not_found",
+    },
+    { pattern: /Failed to build gem native extension/, code: "native_build_failed" },
+  ],
+  composer: [
+    {
+      pattern: /curl error (?:6|7|28|35)|could not be downloaded|Could not resolve host/,
+      code: "registry_unreachable",
+    },
+    {
+      pattern: /lock file is not up to date|lock file does not contain|not present in the lock file/,
+      code: "lock_out_of_sync",
+    },
+    { pattern: /could not be found|Your requirements could not be resolved/, code: "dependency_not_found" },
+  ],
   cargo: [
     {
       pattern:

@@ -7,7 +7,7 @@ import { detect } from "./detect.ts";
 const kind = (...paths: string[]) =>
   detect(testTree(Object.fromEntries(paths.map((path) => [path, path === "Procfile" ? "web: x" : ""])))).kind;
 test("Go comes before Python before Node before static files", () => {
-  assert.equal(kind("Cargo.toml", "requirements.txt", "package.json"), "rust");
+  assert.equal(kind("Cargo.toml", "src/main.rs", "requirements.txt", "package.json"), "rust");
   assert.deepEqual(
     ["pom.xml", "build.gradle.kts"].map((file) => kind(file, "package.json")),
     ["java", "java"],
@@ -17,6 +17,17 @@ test("Go comes before Python before Node before static files", () => {
   assert.equal(kind("package.json", "index.html"), "node");
   assert.equal(kind("index.html"), "static");
   assert.equal(kind("public/index.html"), "static");
+});
+
+test("Ruby and PHP are known by their manifests and entry files", () => {
+  assert.deepEqual([kind("Gemfile"), kind("config.ru", "package.json")], ["ruby", "ruby"]);
+  assert.deepEqual([kind("composer.json"), kind("public/index.php", "package.json")], ["php", "php"]);
+});
+
+test("an extension or a tool in another language changes nothing", () => {
+  assert.equal(kind("Cargo.toml", "src/lib.rs", "package.json"), "node");
+  assert.equal(kind("Cargo.toml", "src/lib.rs", "pyproject.toml", "requirements.txt"), "python");
+  assert.deepEqual([kind("Gemfile", "package.json"), kind("composer.json", "package.json")], ["node", "node"]);
 });
 
 test("a Procfile changes commands, not the language", () => {

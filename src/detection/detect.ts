@@ -4,9 +4,11 @@ import type { SourceTree } from "./source-tree.ts";
 import { isDeno } from "./deno-plan.ts";
 import { isGo } from "./go-plan.ts";
 import { isJava } from "./java-plan.ts";
+import { isPhp } from "./php-plan.ts";
 import type { Kind } from "./plan.ts";
 import { parseProcfile, type Procfile } from "./procfile.ts";
 import { isPython } from "./python-plan.ts";
+import { isRuby } from "./ruby-plan.ts";
 import { isRust } from "./rust-plan.ts";
 
 export interface Detected {
@@ -20,7 +22,7 @@ export interface Detected {
 }
 
 /**
- * Says what the source is: Go, Rust, Java, Python, Deno, Node, static files, or only what a Procfile runs.
+ * Says what the source is: Go, Rust, Java, Ruby, PHP, Python, Deno, Node, static files, or only what a Procfile runs.
  * A Procfile's commands take the place of the language's own; the language's install still happens.
  */
 export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected {
@@ -38,6 +40,8 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
   if (isGo(tree)) return "go";
   if (isRust(tree)) return "rust";
   if (isJava(tree)) return "java";
+  if (isRuby(tree)) return "ruby";
+  if (isPhp(tree)) return "php";
   if (isPython(tree)) return "python";
   if (isDeno(tree)) return "deno";
   if (tree.has("package.json")) return "node";
@@ -63,6 +67,8 @@ const deciding = [
   "build.gradle",
   "build.gradle.kts",
   "deno.json",
+  "Gemfile",
+  "composer.json",
   "Procfile",
   "index.html",
 ];

@@ -124,6 +124,26 @@ export const builderFailures = {
     summary: "The application asks for another Java than this machine has.",
     hint: "Change the version in pom.xml, build.gradle or system.properties, or ask the operator for that JDK below /usr/lib/jvm.",
   },
+  ruby_missing: {
+    stage: "detect",
+    summary: "This machine has no Ruby.",
+    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install ruby bundler`.",
+  },
+  ruby_version_unavailable: {
+    stage: "detect",
+    summary: "This machine's Ruby does not fit the version that the application asks for.",
+    hint: "Change the version in the Gemfile or .ruby-version, or ask the operator for that Ruby.",
+  },
+  php_missing: {
+    stage: "detect",
+    summary: "This machine has no PHP.",
+    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install php-cli composer`.",
+  },
+  php_version_unavailable: {
+    stage: "detect",
+    summary: "This machine's PHP does not fit the version that the application asks for.",
+    hint: "Change `require.php` in composer.json, or ask the operator for that PHP.",
+  },
   build_tool_missing: {
     stage: "detect",
     summary: "This machine does not have the build tool that the application uses.",

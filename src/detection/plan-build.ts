@@ -8,7 +8,9 @@ import { makesFiles, nodePlan } from "./node-plan.ts";
 import { readPackageJson } from "./package-json.ts";
 import type { BuildPlan, Start, Step } from "./plan.ts";
 import { requireCommands } from "./procfile.ts";
+import { phpPlan } from "./php-plan.ts";
 import { pythonPlan, type PythonOfMachine } from "./python-plan.ts";
+import { rubyPlan } from "./ruby-plan.ts";
 import { rustPlan } from "./rust-plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -22,7 +24,7 @@ export interface Machine {
   readonly home: string;
 }
 
-export type Program = "go" | "rust";
+export type Program = "go" | "rust" | "ruby" | "php" | "composer";
 
 /** Makes a detected application's plan. Refuses what cannot be built here, and Procfile commands that could never start. */
 export function planBuild(detected: Detected, tree: SourceTree, machine: Machine): BuildPlan {
@@ -56,6 +58,12 @@ function languagePlan(detected: Detected, tree: SourceTree, { python, java, vers
       return rustPlan(tree, versions.rust, detected.procfile);
     case "deno":
       return denoPlan(tree);
+    case "ruby":
+      if (versions.ruby === undefined) throw new BuildRefused("ruby_missing");
+      return rubyPlan(tree, versions.ruby);
+    case "php":
+      if (versions.php === undefined) throw new BuildRefused("php_missing");
+      return phpPlan(tree, versions.php, versions.composer !== undefined);
     case "java":
       return javaPlan(tree, java);
     case "static":

@@ -6,7 +6,7 @@ import type { NodeWish } from "./node-version.ts";
 import type { PackageManager } from "./package-manager.ts";
 
 /** What kind of application it is; also the image's `kind`. */
-export type Kind = "node" | "python" | "go" | "rust" | "java" | "deno" | "static" | "procfile";
+export type Kind = "node" | "python" | "go" | "rust" | "java" | "deno" | "ruby" | "php" | "static" | "procfile";
 
 /** Everything that is decided about a build before anything runs. */
 export interface BuildPlan {
@@ -61,7 +61,19 @@ export interface Instead {
   readonly step: Step;
 }
 
-export type Tool = "npm" | "pnpm" | "yarn" | "bun" | "deno" | "pip" | "go" | "cargo" | "java" | "script";
+export type Tool =
+  | "npm"
+  | "pnpm"
+  | "yarn"
+  | "bun"
+  | "deno"
+  | "pip"
+  | "go"
+  | "cargo"
+  | "java"
+  | "bundler"
+  | "composer"
+  | "script";
 
 /** Installing, with what makes its result reusable. */
 export interface Install {

@@ -29,9 +29,11 @@ export function rustPlan(tree: SourceTree, version: string, procfile: Procfile):
   };
 }
 
-/** Whether this is a Rust application: a package, or a workspace of packages. */
+/** Whether this is a Rust application: a package, or a workspace of packages. Without a program it may be an extension of another language. */
 export function isRust(tree: SourceTree): boolean {
-  return tree.has("Cargo.toml");
+  if (!tree.has("Cargo.toml")) return false;
+  const isExtension = ["package.json", "pyproject.toml", "setup.py"].some((file) => tree.has(file));
+  return !isExtension || tree.paths.some((path) => /(?:^|\/)src\/(?:main|bin\/[^/]+(?:\/main)?)\.rs$/.test(path));
 }
 
 function notesOn(tree: SourceTree): string[] {

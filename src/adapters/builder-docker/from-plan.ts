@@ -53,9 +53,19 @@ interface Planned {
 export function machineOf({ parents }: DockerBuilderOptions) {
   const version = (name: string) => /:v?(\d+(?:\.\d+)*)/.exec(name)?.[1];
   const python = { interpreter: "python3", version: semverLike(version(parents.python) ?? "3.11"), settings: "" };
-  const versions = { go: version(parents.go) ?? "of the image", rust: version(parents.rust) ?? "of the image" };
+  const versions = {
+    go: version(parents.go) ?? "of the image",
+    rust: version(parents.rust) ?? "of the image",
+    ...ofImages(parents),
+  };
   const jdks = [{ version: version(parents.java) ?? "21", folder: "", home: null }];
   return { python, versions, java: { jdks, tools: { maven: true, gradle: false } }, home: "/app" };
+}
+
+/** Composer's images are named by its own version, so the PHP in them is not known before. */
+function ofImages(parents: DockerBuilderOptions["parents"]) {
+  const [, ruby = "3.4"] = /:(\d+\.\d+)/.exec(parents.ruby) ?? [];
+  return { ruby, php: "8.4", composer: "2" };
 }
 
 const semverLike = (version: string): string => [...version.split("."), "0", "0"].slice(0, 3).join(".");

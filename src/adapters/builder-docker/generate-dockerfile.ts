@@ -10,6 +10,10 @@ export interface ParentImages {
   readonly python: string;
   readonly go: string;
   readonly rust: string;
+  /** With Bundler. */
+  readonly ruby: string;
+  /** With Composer. */
+  readonly php: string;
   /** With Maven. */
   readonly java: string;
   /** For programs that need nothing beside themselves. */

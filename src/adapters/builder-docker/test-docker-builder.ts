@@ -53,7 +53,7 @@ export async function makeTestDockerBuilder({
     parents: {
       ...{ node: images.node, plain: images.debian },
       ...{ python: made.get("python") ?? "python:3.11", go: made.get("golang") ?? "golang:1.19" },
-      ...{ rust: "rust:1", java: "maven:3" },
+      ...{ rust: "rust:1", java: "maven:3", ruby: "ruby:3", php: "composer:2" },
     },
     ...{ sharedImages: [], privateRegistries: [], packageEnv: {}, certificates: null },
     diskFloorBytes: 1024 ** 2,

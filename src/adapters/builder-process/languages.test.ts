@@ -379,6 +379,25 @@ describe(
   },
 );
 
+describe("Ruby and PHP applications", () => {
+  it("a Rack application is served by puma, with the machine's gems where they fit", async (t) => {
+    const { ruby } = test.options.languages;
+    if (ruby === null || !(await has("/usr/bin/puma"))) return t.skip("SKIPPED: no ruby with puma");
+    const rack = `run ->(env) { [200, {"content-type" => "text/plain"}, [RUBY_ENGINE]] }\n`;
+    const files = { "config.ru": rack, Procfile: "web: puma -b tcp://0.0.0.0:$PORT" };
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.deepEqual(await visit(test, image), { status: 200, text: "ruby" });
+  });
+
+  it("PHP's own server serves public/, and index.php for paths without a file", async (t) => {
+    if (test.options.languages.php === null) return t.skip("SKIPPED: no php");
+    const files = { "public/index.php": `<?php echo $_SERVER["REQUEST_URI"];`, "secret.txt": "" };
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.deepEqual(await visit(test, image, "/some/page"), { status: 200, text: "/some/page" });
+    assert.equal((await visit(test, image, "/secret.txt")).status, 404);
+  });
+});
+
 describe("Static files", () => {
   it("are served as they are", async () => {
     const image = imageOf(

@@ -137,4 +137,12 @@ export const withoutRegistry: string | false = (await isRegistryReachable())
   : "SKIPPED: the npm registry cannot be reached";
 
 /** A machine with none of the further languages. */
-export const noLanguages: MachineLanguages = { rustRoot: null, jdks: [], maven: null, gradle: null };
+export const noLanguages: MachineLanguages = {
+  rustRoot: null,
+  jdks: [],
+  maven: null,
+  gradle: null,
+  ruby: null,
+  php: null,
+  composer: null,
+};

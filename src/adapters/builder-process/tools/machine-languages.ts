@@ -11,6 +11,10 @@ export interface MachineLanguages {
   /** The folders with `bin/mvn` and `bin/gradle`. */
   readonly maven: string | null;
   readonly gradle: string | null;
+  /** Programs below /usr, which sandboxes see. */
+  readonly ruby: string | null;
+  readonly php: string | null;
+  readonly composer: string | null;
 }
 
 const timeoutMs = 10_000;
@@ -22,6 +26,7 @@ export async function findLanguages(env: Readonly<Record<string, string>>): Prom
     jdks: findJdks(env),
     maven: folderOf(env, "mvn"),
     gradle: folderOf(env, "gradle"),
+    ...{ ruby: systemProgram("ruby"), php: systemProgram("php"), composer: systemProgram("composer") },
   };
 }
 
@@ -53,6 +58,10 @@ function versionOf(folder: string): string | undefined {
   const file = join(folder, "release");
   if (!existsSync(file)) return undefined;
   return /^JAVA_VERSION="([\d.]+)/m.exec(readFileSync(file, "utf8"))?.[1];
+}
+
+function systemProgram(name: string): string | null {
+  return [`/usr/bin/${name}`, `/usr/local/bin/${name}`].find((path) => existsSync(path)) ?? null;
 }
 
 /** The folder whose `bin` has this program, wherever links of PATH lead. */

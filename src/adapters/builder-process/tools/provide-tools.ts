@@ -91,6 +91,12 @@ async function versionsFor({ goRoot, languages }: ProcessBuilderOptions, kind: K
       return ask("go", inFolder(goRoot, "go"), ["version"], /go(\d+\.\d+(?:\.\d+)?)/);
     case "rust":
       return ask("rust", inFolder(languages.rustRoot, "rustc"), ["--version"], /rustc (\d+\.\d+\.\d+)/);
+    case "ruby":
+      return ask("ruby", languages.ruby, ["--version"], /ruby (\d+\.\d+\.\d+)/);
+    case "php": {
+      const composer = languages.composer === null ? {} : { composer: "of the machine" };
+      return { ...(await ask("php", languages.php, ["--version"], /PHP (\d+\.\d+\.\d+)/)), ...composer };
+    }
     default:
       return {};
   }
