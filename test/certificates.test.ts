@@ -20,6 +20,7 @@ import {
 } from "../src/features/certificates/certificates.ts";
 import acme from "acme-client";
 import { checkDueDomains } from "../src/features/domains/domains.ts";
+import { troubledDomains } from "../src/features/status/evidence.ts";
 import { answerChallenge, challengePrefix } from "../src/http/acme-challenges.ts";
 import { silentLog } from "../src/kit/log.ts";
 import type { Challenge } from "../src/ports/certificate-issuer.ts";
@@ -439,6 +440,17 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(ssl_status, "failed");
     assert.match(ssl_detail, /^The certificate ended at 2001-09-09T.*served over HTTP\. No certificate is ordered: /);
     await assert.rejects(visit("ended.example.com"), /handshake failure/);
+  });
+
+  test("a certificate is in trouble from 14 days before its end", async () => {
+    await attach("late.example.com", here);
+    const kindWith = async (days: number) => {
+      const [not_before, not_after] = [days - 90, days].map((each) => new Date(Date.now() + each * 86_400_000));
+      const late = platform.db.updateTable("certificate").set({ not_before, not_after });
+      await late.where("hostname", "=", "late.example.com").execute();
+      return (await troubledDomains(platform.db)).find(({ subject }) => subject === "late.example.com")?.kind;
+    };
+    assert.deepEqual([await kindWith(15), await kindWith(13)], [undefined, "ending"]);
   });
 
   test("one process at a time orders for a name", async () => {

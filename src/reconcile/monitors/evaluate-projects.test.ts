@@ -153,8 +153,8 @@ describe("builds and deployments", () => {
 });
 
 describe("hostnames", () => {
-  const troubled = (kind: "lost" | "late" | "certificate") => [
-    { subject: "www.example.com", kind, seconds: 900, detail: null },
+  const troubled = (kind: "lost" | "late" | "certificate" | "ending", seconds = 900) => [
+    { subject: "www.example.com", kind, seconds, detail: null },
   ];
   const table = [
     { name: "that all lead here are ok", findings: evaluateDomains([], 4), status: "ok" },
@@ -168,6 +168,16 @@ describe("hostnames", () => {
     {
       name: "without a certificate fail there",
       findings: evaluateCertificates(troubled("certificate"), 0),
+      status: "fail",
+    },
+    {
+      name: "whose certificate ends in ten days are a warning",
+      findings: evaluateCertificates(troubled("ending", 240 * hour), 1),
+      status: "warn",
+    },
+    {
+      name: "whose certificate ends in two days fail",
+      findings: evaluateCertificates(troubled("ending", 48 * hour), 1),
       status: "fail",
     },
     { name: "are not asked for certificates that nobody issues", findings: evaluateCertificates([], 0), status: "ok" },
