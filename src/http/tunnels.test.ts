@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { after, before, test } from "node:test";
+import { WebSocket } from "ws";
+import { testBuild, testDeployment, testProject } from "../../test/support/fixtures.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import { tunnelProtocol } from "../contract/table.ts";
+
+let api: TestApi;
+let org: TestOrganization;
+
+before(async () => {
+  api = await testApi({ http: { tunnels: { heartbeatMs: 500, idleMs: 0 } } });
+  org = await testOrganization(api.database.db, "acme");
+});
+after(() => api.close());
+
+/** How the platform ends the tunnel of a terminal through which nothing passes. */
+async function endOf(client: { readonly autoPong: boolean }): Promise<[code: number, reason: string]> {
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  const path = `/v1/projects/${slug}/runs`;
+  const { status, body, text } = await api.call("POST", path, {
+    token: org.owner,
+    body: { command: "bash", terminal: true },
+  });
+  assert.equal(status, 201, text);
+  const url = `${api.baseUrl.replace("http", "ws")}${path}/${(body["run"] as { number: number }).number}/terminal`;
+  const headers = { authorization: `Bearer ${org.owner}` };
+  const socket = new WebSocket(url, tunnelProtocol, { headers, ...client });
+  const [code, reason] = (await once(socket, "close")) as [number, Buffer];
+  return [code, reason.toString()];
+}
+
+test("a tunnel through which nothing passes for too long ends, although its client answers", async () => {
+  assert.deepEqual(await endOf({ autoPong: true }), [4000, "Nothing passed for too long."]);
+});
+
+test("a tunnel whose client no longer answers ends", async () => {
+  assert.deepEqual(await endOf({ autoPong: false }), [4000, "The client no longer answers."]);
+});
