@@ -4,7 +4,10 @@ import type { BuiltFiles, Start } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 // The heap may take this much of the replica's memory: threads, code and buffers need the rest. JAVA_OPTS comes later and wins.
-const options = "-XX:MaxRAMPercentage=70 $JAVA_OPTS";
+// On cgroup v1 the JVM finds that memory only where it sees all hierarchies; elsewhere it takes the machine's for its own.
+const limitFiles = "/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes";
+const limit = `$(sed -nE 's/^[0-9]{1,13}$/-XX:MaxRAM=&/p' ${limitFiles} 2>/dev/null)`;
+const options = `${limit} -XX:MaxRAMPercentage=70 $JAVA_OPTS`;
 const ports = "-Dserver.port=$PORT -Dquarkus.http.port=$PORT -Dquarkus.http.host=0.0.0.0 -Dmicronaut.server.port=$PORT";
 
 /** How what Maven or Gradle made is started. Refuses when they made nothing that runs. */

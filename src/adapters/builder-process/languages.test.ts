@@ -318,7 +318,7 @@ jar --create --file target/hello-1.0.jar --main-class Main -C target/classes .
     if (jdk === undefined) return t.skip("SKIPPED: no JDK");
     const { outcome, lines } = await attempt(test.builder, files);
     const image = imageOf(outcome);
-    assert.match(image.web_command ?? "", /-jar target\/hello-1\.0\.jar$/);
+    assert.match(image.web_command ?? "", /MaxRAM=.*-jar target\/hello-1\.0\.jar$/);
     assert.ok(
       lines.some((line) => line.includes("-Dmaven.repo.local=/cache/m2/repository")),
       lines.join("\n"),
