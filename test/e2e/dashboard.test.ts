@@ -369,6 +369,37 @@ test("what a token in approval mode wants to delete waits for a person, and the 
 });
 
 test(
+  "an organization that the operator makes sees that it is suspended, and goes on when it is enabled",
+  { skip },
+  async () => {
+    await page.goto(at("/operator/organizations"));
+    await press("New organization");
+    await page.getByLabel("Slug").fill("harbour");
+    await page.getByLabel("Name").fill(script);
+    await press("Create");
+    const token = await page.getByRole("dialog").locator("code").innerText();
+    await press("I have it");
+    const visitor = await (await chromium.browser.newContext({ viewport: screens.usual })).newPage();
+    visitor.setDefaultTimeout(guardMs);
+    await visitor.goto(at("/"));
+    await visitor.getByLabel("API token").fill(token);
+    await visitor.getByRole("button", { name: "Sign in" }).click();
+    await visitor.getByText("Deploy your first application").waitFor();
+    await press("Suspend");
+    await page.getByLabel("Type harbour to confirm").fill("harbour");
+    await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
+    await page.getByRole("cell", { name: "Suspended" }).waitFor();
+    await visitor.getByRole("link", { name: "Activity" }).click();
+    await visitor.getByRole("heading", { name: "This organization is suspended" }).waitFor();
+    await press("Enable");
+    await page.getByRole("cell", { name: "Suspended" }).waitFor({ state: "detached" });
+    await visitor.goto(at("/"));
+    await visitor.getByText("Deploy your first application").waitFor();
+    await visitor.context().close();
+  },
+);
+
+test(
   "every other page is accessible, fits and stands still on a wide screen and a phone, light and dark",
   { skip },
   async () => {
