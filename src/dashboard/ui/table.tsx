@@ -20,9 +20,8 @@ interface TableProps<T> {
 
 /** Dense rows of 36 px; on a phone the less important columns go. */
 export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
-  // Heights of fractions of a pixel would bring a vertical scrollbar, and that one a horizontal.
   return (
-    <div className="relative overflow-x-auto overflow-y-hidden rounded-md border border-line">
+    <div className="relative overflow-x-auto rounded-md border border-line">
       <table className="w-full border-collapse text-sm">
         <caption className="sr-only">{caption}</caption>
         <thead>
