@@ -117,8 +117,6 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   "config edit": "berth env set --from-file .env",
   "config show": "berth env",
   "config export": "berth env",
-  "keys add": "berth ssh-keys add <file>",
-  keys: "berth ssh-keys",
   buildpacks: "The language is found in the source; `berth plan` tells what is found.",
   builder: "The language is found in the source; `berth plan` tells what is found.",
   registry: "berth registries",
