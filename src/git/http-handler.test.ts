@@ -104,10 +104,15 @@ test("only branches and tags can be pushed, and the deploy branch cannot be dele
   assert.notEqual(await refOf(host), "");
 });
 
-test("a force push is accepted, and push options change nothing", async () => {
+test("a force push is accepted, one with an unknown push option is not", async () => {
   await git(host.root, ["-C", work, "commit", "-q", "--amend", "-m", "Rewritten"]);
   assert.notEqual((await push()).exitCode, 0);
-  const pushed = await tryGit(host.root, ["-C", work, "push", "-f", "-o", "note=a b", host.httpUrl(), "main"]);
+  const force = (...options: string[]) =>
+    tryGit(host.root, ["-C", work, "push", "-f", ...options, host.httpUrl(), "main"]);
+  const refused = await force("-o", "note=a b");
+  assert.notEqual(refused.exitCode, 0);
+  assert.match(refused.stderr, /The one push option is `-o plan`/);
+  const pushed = await force();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
 });
 
