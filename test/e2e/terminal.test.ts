@@ -123,10 +123,10 @@ test("a command leaves no process behind when the control plane is killed", { sk
   await window.sees(/^ended=1$/m);
   await isGone("716255");
   await platform.restart();
-  const { body } = await platform.call<{ runs: { command: string; status: string }[] }>(
-    "GET",
-    "/v1/projects/shell/runs",
-  );
-  const stopped = body.runs.find(({ command }) => command === "sleep 716255");
-  assert.equal(stopped?.status, "interrupted");
+  const statusOfRun = async () => {
+    type Runs = { runs?: { command: string; status: string }[] };
+    const { body } = await platform.call<Runs>("GET", "/v1/projects/shell/runs");
+    return body.runs?.find(({ command }) => command === "sleep 716255")?.status;
+  };
+  await eventually(async () => (await statusOfRun()) === "interrupted", "the run is interrupted");
 });
