@@ -10,7 +10,7 @@ let api: TestApi;
 let org: TestOrganization;
 
 before(async () => {
-  api = await testApi({ http: { tunnels: { heartbeatMs: 500, idleMs: 0 } } });
+  api = await testApi({ http: { tunnels: { heartbeatMs: 3000, idleMs: 0 } } });
   org = await testOrganization(api.database.db, "acme");
 });
 after(() => api.close());
