@@ -12,6 +12,7 @@ export async function measureHugeBuild(): Promise<BenchRow[]> {
   try {
     const neighbour = await createApp(platform, "neighbour", nodeApp("fine"));
     const huge = await createApp(platform, "huge", {
+      ...nodeApp("huge"),
       "package.json": JSON.stringify({ name: "huge", private: true, scripts: { build: "truncate -s 12T big" } }),
     });
     const served = await neighbour.push();
