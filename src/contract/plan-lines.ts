@@ -67,11 +67,7 @@ function runLines({ release_command, processes, processes_ended, port, health_pa
     ...section("Processes", [...shown, ...processes_ended.map((type) => `${type} ends: the source no longer has it`)]),
     ...(hasWeb ? [detail(`requests go to ${port === null ? "the port in $PORT" : `port ${port}`}`)] : []),
     ...(hasWeb
-      ? [
-          detail(
-            `healthy when ${health_path === null ? "the port accepts connections" : `${health_path} answers 200 to 399`}`,
-          ),
-        ]
+      ? [detail(`healthy when ${health_path === null ? "/ answers below 500" : `${health_path} answers 200 to 399`}`)]
       : []),
   ];
 }
