@@ -12,12 +12,7 @@ import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts"
 import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
 import { createRfc2136DnsProvider } from "../src/adapters/dns-provider-rfc2136/rfc2136-dns-provider.ts";
 import { createAcmeIssuer } from "../src/adapters/issuer-acme/acme-issuer.ts";
-import {
-  deleteChallenge,
-  HttpsNames,
-  insertChallenge,
-  openAccount,
-} from "../src/features/certificates/certificates.ts";
+import { deleteChallenge, insertChallenge, openAccount } from "../src/features/certificates/certificates.ts";
 import acme from "acme-client";
 import { checkDueDomains } from "../src/features/domains/domains.ts";
 import { troubledDomains } from "../src/features/status/evidence.ts";
@@ -37,6 +32,7 @@ import { nsupdateBin, startKnot, withoutKnot, type Knot } from "./support/knot.t
 import { startPebble, withoutPebble, type Pebble } from "./support/pebble.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
+import { platformBeside } from "./support/platform-double.ts";
 
 describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
   let dns: Knot;
@@ -107,12 +103,9 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       ...{ directory, httpPort: ports.plain, probe: true, hsts: false, own: () => [] },
       ...{ control: { host: "127.0.0.1", port: api.port }, controlHost: null, appsDomain: null },
     };
-    return {
-      ...{ ...api.platform, log: silentLog, machine: "test", owner: formatIdentity(ownIdentity()) },
-      ports: { ...api.platform.ports, edge, certificateIssuer, dnsProvider: null },
-      domains: { ...api.platform.domains, publicAddresses: ["127.0.0.1"] },
-      ...{ certificates, httpsNames: new HttpsNames() },
-    } as unknown as Platform;
+    const domains = { ...api.platform.domains, publicAddresses: ["127.0.0.1"] };
+    const owner = formatIdentity(ownIdentity());
+    return platformBeside(api, { owner, ports: { edge, certificateIssuer }, domains, certificates });
   }
 
   /** A project whose one replica is the application above. */

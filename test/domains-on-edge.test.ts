@@ -15,8 +15,8 @@ import type { Task } from "../src/reconcile/driver.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type TestDnsServer } from "./support/dns-server.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
-import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+import { platformBeside } from "./support/platform-double.ts";
 
 let dns: TestDnsServer;
 let api: TestApi;
@@ -38,8 +38,7 @@ before(async () => {
   app = createServer((incoming, response) => response.end(`the shop, for ${incoming.headers.host}`));
   await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
   await deployedProject();
-  const ports = { ...api.platform.ports, edge };
-  platform = { ...api.platform, ...withoutCertificates(), machine: "test", ports } as unknown as Platform;
+  platform = platformBeside(api, { ports: { edge } });
   edges = edgeTask(platform);
 });
 after(async () => {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { platformDouble } from "./support/platform-double.ts";
+import { instanceDouble, runtimeDouble } from "./support/port-doubles.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,11 +8,9 @@ import { after, before, mock, test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../src/kit/ids.ts";
 import { redactor } from "../src/kit/redact.ts";
-import { systemClock } from "../src/ports/clock.ts";
 import { readLineBytes } from "../src/kit/log-lines.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
-import type { Instance } from "../src/ports/runtime.ts";
-import type { Platform } from "../src/reconcile/platform.ts";
+import type { Runtime } from "../src/ports/runtime.ts";
 import type { LineRate } from "../src/reconcile/logs/line-budget.ts";
 import { createIngest } from "../src/reconcile/logs/ingest.ts";
 
@@ -29,21 +29,20 @@ after(() => rm(folder, { recursive: true, force: true }));
 /** An application that has written these lines, which come in chunks of a hundred. */
 function application(lines: readonly string[], state: "running" | "exited", logLines: LineRate) {
   const workload_id = newId("dep");
-  const readOutput = async (_: unknown, cursor: string | null) => {
+  const readOutput: Runtime["readOutput"] = async (_, cursor) => {
     const from = Number(cursor ?? 0);
     const chunk = lines.slice(from, from + 100);
     return { lines: chunk, cursor: String(from + chunk.length), dropped_bytes: 0 };
   };
-  const runtime = { readOutput, discardOutput: async () => {} };
-  const settings = { logLines };
-  const platform = { clock: systemClock, ports: { runtime, logStore }, settings } as unknown as Platform;
+  const runtime = runtimeDouble({ readOutput });
+  const platform = platformDouble({ ports: { runtime, logStore }, settings: { logLines } });
   const ingestOutput = createIngest(platform);
   const source = {
     workload_id,
     project_id: newId("prj"),
     deployment: 3,
     process: "web",
-    instances: [{ workload_id, ordinal: 0, attempt: 1, state } as Instance],
+    instances: [instanceDouble({ workload_id, state })],
     redactor: async () => redactor(["hunter2-hunter2"]),
   };
   const read = async () =>

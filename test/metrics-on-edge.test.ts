@@ -18,9 +18,10 @@ import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts
 import type { Platform } from "../src/reconcile/platform.ts";
 import { makeCertificate } from "../src/ports/edge-stage.suite.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
-import { withoutCertificates } from "./support/without-certificates.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 import { guardMs } from "./support/eventually.ts";
+import { platformBeside } from "./support/platform-double.ts";
+import { instanceDouble, runtimeDouble } from "./support/port-doubles.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -44,18 +45,10 @@ before(async () => {
   });
   await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
   const deployment = await deployedProject();
-  const instance = { workload_id: deployment, ordinal: 0, attempt: 1, state: "running" };
+  const instance = instanceDouble({ workload_id: deployment });
   const used = { workload_id: deployment, ordinal: 0, attempt: 1, cpu_seconds: 1, memory_bytes: 2e6, processes: 2 };
-  const runtime = { observe: async () => [instance], measure: async () => [used] };
-  const retention = { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 };
-  const metrics = { retention, pageLooks: { everySeconds: 60, timeoutMs: 10_000 } };
-  platform = {
-    ...{ ...api.platform, ...withoutCertificates() },
-    log: silentLog,
-    machine: "test",
-    settings: { metrics },
-    ports: { ...api.platform.ports, edge, runtime },
-  } as unknown as Platform;
+  const runtime = runtimeDouble({ observe: async () => [instance], measure: async () => [used] });
+  platform = platformBeside(api, { ports: { edge, runtime } });
   await edgeTask(platform).run(running);
 });
 after(async () => {

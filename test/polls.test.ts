@@ -12,7 +12,6 @@ import { changedRoutes } from "../src/features/deployments/routes.ts";
 import { pushedDeployments } from "../src/features/deployments/serving.ts";
 import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
 import { crashes, openWork } from "../src/features/status/evidence.ts";
-import type { HandlerPlatform } from "../src/features/context.ts";
 import type { Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault } from "../src/store/vault.ts";
@@ -36,7 +35,7 @@ before(async () => {
   const { db } = database;
   const made = await testOrganization(db, "acme", { maxProjects: projects });
   org = made;
-  const platform = { db, vault: openVault({ keyFile: join(folder, "key") }) } as unknown as HandlerPlatform;
+  const platform = { db, vault: openVault({ keyFile: join(folder, "key") }) };
   for (let count = 0; count < projects; count += 1) {
     const owner = { org_id: org.id, project_id: (await testProject(platform, made)).id };
     build = await testBuild(platform, owner, { status: "succeeded" });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Builder, BuildRequest } from "../ports/builder.ts";
-import type { Instance, Runtime, Workload } from "../ports/runtime.ts";
+import { builderDouble, instanceDouble, runtimeDouble } from "../../test/support/port-doubles.ts";
+import type { BuildRequest } from "../ports/builder.ts";
+import type { Workload } from "../ports/runtime.ts";
 import { joinBuilders } from "./join-builders.ts";
 import { joinRuntimes } from "./join-runtimes.ts";
 
@@ -10,23 +11,24 @@ function noted(name: string) {
   const calls: string[] = [];
   const running: string[] = [];
   let isDown = false;
-  const runtime = {
-    start: async ({ id }: Workload) => (running.push(id), { workload_id: id }),
+  const runtime = runtimeDouble({
+    start: async ({ id }) => (running.push(id), instanceDouble({ workload_id: id })),
     observe: async () => {
       if (isDown) throw new Error(`${name} does not answer`);
-      return running.map((workload_id) => ({ workload_id }) as Instance);
+      return running.map((workload_id) => instanceDouble({ workload_id }));
     },
-    stop: async (id: string) => void calls.push(`stop ${id}`),
-    checkHealth: async ({ workload_id }: Instance) => (calls.push(`check ${workload_id}`), { outcome: "healthy" }),
+    stop: async (id) => void calls.push(`stop ${id}`),
+    checkHealth: async ({ workload_id }) => (calls.push(`check ${workload_id}`), { outcome: "healthy" }),
     describe: async () => ({ name, network: "veth", isolation: ["seccomp", name], missing: [] }),
-  };
-  const builder = {
-    build: async () => ({ outcome: "built", image: { image_ref: `sha256:${name}` } }),
-    images: async () => [`sha256:${name}`],
+  });
+  const image = { kind: "static", web_command: "", release_command: null, size_bytes: 0, image_ref: `sha256:${name}` };
+  const builder = builderDouble({
+    build: async () => ({ outcome: "built", image }),
+    images: async () => [image.image_ref],
     isShortOfSpace: async () => name === "docker",
-  };
+  });
   const end = () => (isDown = true);
-  return { name, calls, end, runtime: runtime as unknown as Runtime, builder: builder as unknown as Builder };
+  return { name, calls, end, runtime, builder };
 }
 
 const replica = { ordinal: 0, attempt: 1 };

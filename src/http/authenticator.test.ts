@@ -13,9 +13,9 @@ import {
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 import type { Authenticated } from "../features/tokens/tokens.ts";
 import { silentLog } from "../kit/log.ts";
-import type { Wakeups } from "../store/wakeups.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { allWakeupsArrived } from "../../test/support/wakeups.ts";
+import { wakeupsDouble } from "../../test/support/port-doubles.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -33,13 +33,13 @@ function remembering(given: { expiresAtMs?: number } = {}) {
   const world = { nowMs: 1_000_000, isListening: true, lookUps: 0, wake: () => {} };
   const expires_at = given.expiresAtMs === undefined ? null : new Date(given.expiresAtMs).toISOString();
   const found = { caller: { token_id: "tok_1" }, expires_at, last_used_at: null } as unknown as Authenticated;
-  const wakeups = {
-    on: (_: string, listener: () => void) => {
-      world.wake = listener;
+  const wakeups = wakeupsDouble({
+    on: (_, listener) => {
+      world.wake = () => listener("");
       return () => {};
     },
     isListening: () => world.isListening,
-  } as unknown as Wakeups;
+  });
   const find = async () => {
     world.lookUps += 1;
     return found;

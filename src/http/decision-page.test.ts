@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
-import { emptyTables } from "../../test/support/empty-tables.ts";
+import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
 import { testDomain, testThings, type Things } from "../../test/support/fixtures.ts";
 import {
   testApi,
@@ -28,7 +28,7 @@ before(async () => {
   } as const;
   const listTables = async () => ({ outcome: "done", found: { tables: [table], total: 1 } }) as const;
   api = await testApi({
-    ports: { notifiers: [quietNotifier], tenantDatabase: { ...emptyTables, listTables } },
+    ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ listTables }) },
     clock: { now: () => new Date(Date.now() + aheadMs) },
   });
   const { db } = api.database;

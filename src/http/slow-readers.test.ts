@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { testProject } from "../../test/support/fixtures.ts";
+import { logStoreDouble } from "../../test/support/port-doubles.ts";
 import {
   testApi,
   testOrganization,
@@ -11,13 +12,12 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../../test/support/test-platform.ts";
-import type { LogStore } from "../ports/log-store.ts";
 
 // More than the buffers of both ends take, so that the server has to wait for its client.
 const line = { at: new Date(0).toISOString(), deployment: 1, process: "web", replica: 0, text: "x".repeat(10_000) };
-const logStore = {
+const logStore = logStoreDouble({
   readRuntime: async () => ({ lines: Array.from({ length: 3000 }, () => line), cursor: "0:0" }),
-} as unknown as LogStore;
+});
 
 let api: TestApi;
 let org: TestOrganization;

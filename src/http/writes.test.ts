@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { Refused } from "../features/context.ts";
 import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
-import { emptyTables } from "../../test/support/empty-tables.ts";
+import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
 import { testProject, testThings, type Things } from "../../test/support/fixtures.ts";
 import {
   testApi,
@@ -27,7 +27,7 @@ before(async () => {
     return { outcome: "done", found: { row: { id: inserts }, cut: [] } } as const;
   };
   api = await testApi({
-    ports: { notifiers: [quietNotifier], tenantDatabase: { ...emptyTables, insertRow } },
+    ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ insertRow }) },
     clock: { now: () => new Date(Date.now() + aheadMs) },
   });
   org = await testOrganization(api.database.db, "acme", { maxProjects: 1000 });

@@ -9,6 +9,7 @@ import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
 import { eventually } from "../support/eventually.ts";
 import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
 import { testBuild, testDeployment } from "../support/fixtures.ts";
+import { builderDouble, logStoreDouble, repositoriesDouble, runtimeDouble } from "../support/port-doubles.ts";
 
 // What an audit needs stays, beside the final backup, and the marks by which edges and followers of changes learn that the project is gone.
 const keptTables = ["activity", "approval", "backup", "change", "project_purge", "route_change"];
@@ -25,15 +26,14 @@ function recordingPorts() {
     deleted.push(`${name} ${typeof subject === "string" ? subject : JSON.stringify(subject)}`);
   };
   const ports = {
-    runtime: {
-      observe: async () => [],
+    runtime: runtimeDouble({
       remove: step("workload"),
       removeImage: step("image"),
       removeStorage: step("storage"),
-    },
-    builder: { images: async () => ["sha256:1"], clearCaches: step("caches") },
-    repositories: { remove: step("repository") },
-    logStore: { remove: step("logs") },
+    }),
+    builder: builderDouble({ images: async () => ["sha256:1"], clearCaches: step("caches") }),
+    repositories: repositoriesDouble({ remove: step("repository") }),
+    logStore: logStoreDouble({ remove: step("logs") }),
   };
   return { deleted, state, ports };
 }
@@ -45,11 +45,7 @@ describe("a purge", { skip: missingPart }, () => {
 
   before(async () => {
     running = await startBackupPlatform();
-    platform = {
-      ...running.platform,
-      ports: { ...running.platform.ports, ...ports },
-      settings: { ...running.platform.settings, purgeDays: 0 },
-    } as unknown as Platform;
+    platform = { ...running.platform, ports: { ...running.platform.ports, ...ports } };
     await running.startTask((wake) => purgesTask(platform, wake));
   });
   after(() => running?.close());

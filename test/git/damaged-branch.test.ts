@@ -5,13 +5,12 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { systemClock } from "../../src/ports/clock.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
 import { repositoriesTask } from "../../src/reconcile/repositories/repositories-task.ts";
-import type { Platform } from "../../src/reconcile/platform.ts";
 import { commitFile, git, makeWorkTree } from "../support/git-servers.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../support/test-platform.ts";
+import { platformBeside } from "../support/platform-double.ts";
 
 let api: TestApi;
 let root: string;
@@ -47,8 +46,7 @@ async function servingSecondPush(slug: string) {
 }
 
 const mend = async () => {
-  const platform = { db: api.database.db, clock: systemClock, log: silentLog, ports: { repositories } };
-  const task = repositoriesTask(platform as unknown as Platform);
+  const task = repositoriesTask(platformBeside(api, { ports: { repositories } }));
   await task.run(new AbortController().signal);
   await task.settle?.();
 };

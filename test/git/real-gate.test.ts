@@ -20,14 +20,9 @@ import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
-import {
-  planningBuilder,
-  testApi,
-  testOrganization,
-  type TestApi,
-  type TestOrganization,
-} from "../support/test-platform.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
 import { guardMs } from "../support/eventually.ts";
+import { builderDouble } from "../support/port-doubles.ts";
 
 let api: TestApi;
 let root: string;
@@ -64,17 +59,16 @@ after(async () => {
 });
 
 /** A builder that reads the source and finds static files in it. */
-const readingBuilder = {
-  ...planningBuilder,
+const readingBuilder = builderDouble({
   async plan(request: PlanRequest) {
     const paths: string[] = [];
     const reader = list({ onReadEntry: ({ path, type }) => void (type === "File" && paths.push(path)) });
     await pipeline(request.source(), reader);
-    const planned = await planningBuilder.plan(request);
+    const planned = await builderDouble().plan(request);
     assert.ok(planned.outcome === "planned");
     return { ...planned, plan: { ...planned.plan, notes: [`files: ${paths.toSorted().join(" ")}`] } };
   },
-};
+});
 
 /** A project whose branch main deploys, and a work tree to push from. */
 async function projectOf(name: string) {

@@ -7,14 +7,12 @@ import {
 } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
-import { systemClock } from "../../src/ports/clock.ts";
 import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { createDriver } from "../../src/reconcile/driver.ts";
-import type { Platform } from "../../src/reconcile/platform.ts";
 import { openDatabase } from "../../src/store/database.ts";
-import type { Wakeups } from "../../src/store/wakeups.ts";
-import { backupTestSettings } from "./backups.ts";
 import { warningsLog } from "./warnings-log.ts";
+import { platformDouble } from "./platform-double.ts";
+import { wakeupsDouble } from "./port-doubles.ts";
 
 /** What stands on the process's standard input. */
 export interface ControlPlaneInput {
@@ -102,15 +100,13 @@ function stalling(step: Step, content: Readable): Readable {
 }
 
 const { db } = openDatabase({ connection: input.connection, log: warningsLog });
-const wakeups = { send: async () => {}, on: () => () => {} } as unknown as Wakeups;
-const platform = {
+const wakeups = wakeupsDouble();
+const platform = platformDouble({
   db,
-  vault: { open: () => input.password },
+  vault: { seal: (_, _name, text) => Buffer.from(text), open: () => input.password, currentKey: () => 1 },
   wakeups,
-  clock: systemClock,
   log: warningsLog,
   owner: formatIdentity(ownIdentity()),
   ports: { postgresHost: host(), storages: { standard: "disk", named: { disk: storage() } } },
-  settings: { backups: backupTestSettings },
-} as unknown as Platform;
+});
 await createDriver({ tasks: [backupsTask(platform, () => {})], wakeups, log: warningsLog }).start();

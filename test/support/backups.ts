@@ -18,16 +18,9 @@ import { backupsTask } from "../../src/reconcile/backups/backups-task.ts";
 import { databasesTask } from "../../src/reconcile/databases/databases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testProject } from "./fixtures.ts";
-import {
-  emptyDisk,
-  testApi,
-  testDiskLimits,
-  testOrganization,
-  type Called,
-  type TestApi,
-  type TestOrganization,
-} from "./test-platform.ts";
+import { testApi, testOrganization, type Called, type TestApi, type TestOrganization } from "./test-platform.ts";
 import { eventually } from "./eventually.ts";
+import { platformBeside } from "./platform-double.ts";
 
 /** The API, the reconcilers of databases and backups, a real PostgreSQL and a folder for files. */
 export interface BackupPlatform {
@@ -141,29 +134,9 @@ export async function startBackupPlatform({
 
 /** What the reconcilers of databases and backups use of the world. */
 function worldOf(api: TestApi, host: PostgresHost, storages: Storages): Platform {
-  const { db, vault, wakeups, clock } = api.platform;
-  const ports = { postgresHost: host, dataDisk: emptyDisk, storages };
   const owner = formatIdentity(ownIdentity());
-  return {
-    db,
-    vault,
-    wakeups,
-    clock,
-    log: silentLog,
-    owner,
-    ports,
-    settings: { backups: backupTestSettings, disk: testDiskLimits },
-  } as unknown as Platform;
+  return platformBeside(api, { owner, ports: { postgresHost: host, storages } });
 }
-
-/** As configured by default, but without daily backups. */
-export const backupTestSettings = {
-  daily: false,
-  window: { startHour: 0, hours: 24 },
-  retention: { daily: 7, weekly: 4, manual: 20 },
-  concurrent: 2,
-  timeoutMs: 120_000,
-};
 
 async function makeProject(api: TestApi, org: TestOrganization): Promise<TestProject> {
   const { db, vault, wakeups } = api.platform;

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { HandlerPlatform } from "../../src/features/context.ts";
 import { newId } from "../../src/kit/ids.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { InstanceAddress } from "../../src/ports/runtime.ts";
 import type { CronSettings, Platform } from "../../src/reconcile/platform.ts";
@@ -11,6 +9,7 @@ import type { Db } from "../../src/store/database.ts";
 import type { Vault } from "../../src/store/vault.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./fixtures.ts";
 import { testOrganization } from "./test-platform.ts";
+import { platformDouble, testSettings } from "./platform-double.ts";
 
 /** What the cron task needs of a platform: a store and a clock. */
 export interface CronWorldOptions {
@@ -26,14 +25,7 @@ export interface CronWorldOptions {
 /** A world for the cron task alone; whatever else it reaches for is missing. */
 export function cronWorld(options: CronWorldOptions): Platform {
   const { settings, ...given } = options;
-  const cron = { timeoutMs: 60_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000, ...settings };
-  const platform = {
-    appUrl: (hostname: string) => `http://${hostname}`,
-    ...given,
-    log: silentLog,
-    settings: { cron, appPort: 3000, workloadLimits: { memoryBytes: 1, processes: 1, cpus: 1 } },
-  };
-  return platform as unknown as Platform;
+  return platformDouble({ ...given, settings: { cron: { ...testSettings.cron, ...settings } } });
 }
 
 export interface CronProject {
@@ -48,12 +40,11 @@ export async function deployedProject(
   store: { db: Db; vault: Vault },
   address: InstanceAddress | null = null,
 ): Promise<CronProject> {
-  const platform = store as unknown as HandlerPlatform;
   const org = await testOrganization(store.db, `o-${randomBytes(5).toString("hex")}`);
-  const project = await testProject(platform, org);
+  const project = await testProject(store, org);
   const owner = { org_id: org.id, project_id: project.id };
-  const build_id = await testBuild(platform, owner, { status: "succeeded" });
-  const deployment_id = await testDeployment(platform, owner, { build_id, number: 1, status: "active" });
+  const build_id = await testBuild(store, owner, { status: "succeeded" });
+  const deployment_id = await testDeployment(store, owner, { build_id, number: 1, status: "active" });
   if (address !== null) await readyReplica(store.db, { org_id: org.id, deployment_id, address });
   return { ...owner, slug: project.slug, deployment_id };
 }

@@ -11,6 +11,9 @@ import { testToken } from "./test-platform.ts";
 import { markReady, markRunning } from "../../src/features/deployments/deployments.ts";
 import type { Db } from "../../src/store/database.ts";
 
+/** Where fixtures are made. */
+type Store = Pick<HandlerPlatform, "db" | "vault">;
+
 /** What an organization may own, one of each. */
 export interface Things {
   readonly project: { readonly id: string; readonly slug: string };
@@ -43,7 +46,7 @@ const image: Image = {
 };
 
 /** Makes a project with a failed build, a variable and a ready database, and a key and a token beside it. */
-export async function testThings(platform: HandlerPlatform, org: TestOrganization): Promise<Things> {
+export async function testThings(platform: Store, org: TestOrganization): Promise<Things> {
   const project = await testProject(platform, org);
   const owner = { org_id: org.id, project_id: project.id };
   const build = await testBuild(platform, owner, { status: "failed" });
@@ -145,7 +148,7 @@ export async function testThings(platform: HandlerPlatform, org: TestOrganizatio
 
 /** Makes a project directly in the database. */
 export async function testProject(
-  { db, vault }: HandlerPlatform,
+  { db, vault }: Store,
   org: TestOrganization,
   slug = `p-${randomBytes(5).toString("hex")}`,
 ) {
@@ -165,7 +168,7 @@ interface Owner {
 
 /** Makes a build directly in the database and returns its id. */
 export async function testBuild(
-  { db }: HandlerPlatform,
+  { db }: Pick<Store, "db">,
   owner: Owner,
   build: { status: "queued" | "running" | "succeeded" | "failed" },
 ): Promise<string> {
@@ -193,7 +196,7 @@ export async function testBuild(
 
 /** Makes a deployment of a build directly in the database and returns its id. */
 export async function testDeployment(
-  { db, vault }: HandlerPlatform,
+  { db, vault }: Store,
   owner: Owner,
   deployment: { build_id: string; number: number; status: "pending" | "starting" | "active" | "retired" | "failed" },
 ): Promise<string> {
@@ -219,10 +222,7 @@ export async function readyReplica(
 }
 
 /** Makes an approval that was denied an hour ago directly in the database and returns its id. */
-async function testApproval(
-  { db }: Pick<HandlerPlatform, "db">,
-  owner: { org_id: string; token_id: string },
-): Promise<string> {
+async function testApproval({ db }: Pick<Store, "db">, owner: { org_id: string; token_id: string }): Promise<string> {
   const id = newId("apr");
   const asked = {
     route: "projects.delete",
@@ -242,7 +242,7 @@ async function testApproval(
 }
 
 /** Attaches a hostname directly in the database, not looked up for the next hour, and returns it. */
-export async function testDomain({ db }: Pick<HandlerPlatform, "db">, owner: Owner, hostname: string): Promise<string> {
+export async function testDomain({ db }: Pick<Store, "db">, owner: Owner, hostname: string): Promise<string> {
   const zone = hostname.split(".").slice(-2).join(".");
   const later = new Date(Date.now() + 3_600_000);
   const row = { ...owner, id: newId("dom"), hostname, zone, dns_detail: "", next_check_at: later };

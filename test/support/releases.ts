@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,7 +13,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
 import type { Edge, RouteState, RouteTable } from "../../src/ports/edge.ts";
-import type { Instance, OneOffCommand, ReplicaStart, Runtime, Workload } from "../../src/ports/runtime.ts";
+import type { Instance, Runtime, Workload } from "../../src/ports/runtime.ts";
 import { createDriver, type Driver, type Task } from "../../src/reconcile/driver.ts";
 import { appsTask } from "../../src/reconcile/apps/apps-task.ts";
 import { buildsTask } from "../../src/reconcile/builds/builds-task.ts";
@@ -22,9 +23,10 @@ import { runsTask } from "../../src/reconcile/runs/runs-task.ts";
 import { releasesTask } from "../../src/reconcile/releases/releases-task.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./fixtures.ts";
-import { withoutCertificates } from "./without-certificates.ts";
-import { testApi, testDiskLimits, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
 import { guardMs } from "./eventually.ts";
+import { platformBeside, testSettings } from "./platform-double.ts";
+import { builderDouble, edgeDouble, postgresHostDouble, repositoriesDouble, runtimeDouble } from "./port-doubles.ts";
 
 /** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
 export interface ReleasePlatform {
@@ -106,34 +108,28 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
   const { apps, runtime, stop } = createApps();
   const api = await testApi({ ports: { runtime, logStore } });
   let table: RouteTable = { version: 0, routes: [], challenge: null };
-  const edge = options.edge ?? {
-    kind: "builtin",
-    apply: async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table),
-    applyCertificates: async () => {},
-    openRequests: async () => new Map(),
-    measure: async () => [],
-  };
-  const postgresHost = {
-    ensure: async () => ({ port: 5432, socket_path: "/nowhere/.s.PGSQL.5432", engine_version: "17" }),
-    observe: async () => ({ state: "running", size_bytes: 0, compacting: false, intact: true }),
-  };
-  const { dataDisk } = api.platform.ports;
-  const repositories = { unpin: async () => {}, read: async () => null, archive: () => undefined };
+  const apply = async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table);
+  const edge = options.edge ?? edgeDouble({ apply });
+  const endpoint = { host: "127.0.0.1", port: 5432, socket_path: "/nowhere/.s.PGSQL.5432", engine_version: "17" };
+  const used = { size_bytes: 0, connections: 0, compacting: false, intact: true };
+  const postgresHost = postgresHostDouble({
+    ensure: async () => endpoint,
+    observe: async () => ({ state: "running", endpoint, ...used }),
+  });
+  const repositories = repositoriesDouble({ archive: () => Readable.from([]) });
   const built = () => ({
     ...image,
     web_command: apps.web,
     processes: apps.processes,
     ...(apps.builds === "broken" ? { image_ref: broken } : {}),
   });
-  const builder = { build: async () => ({ outcome: "built", image: built() }), isShortOfSpace: async () => false };
-  const { db, vault, wakeups, clock, terminals } = api.platform;
-  const rows = {
-    ...{ db, vault, wakeups, clock, terminals, log: silentLog, owner: formatIdentity(ownIdentity()), machine: "test" },
-    ports: { runtime, logStore, edge, repositories, builder, postgresHost, dataDisk },
-    settings: { ...releaseTestSettings, edgeConfirmMs: options.edgeConfirmMs ?? 60_000 },
-    ...withoutCertificates(),
-    appUrl: api.platform.addresses.appUrl,
-  } as unknown as Platform;
+  const builder = builderDouble({ build: async () => ({ outcome: "built", image: built() }) });
+  const { db, wakeups } = api.platform;
+  const rows = platformBeside(api, {
+    owner: formatIdentity(ownIdentity()),
+    ports: { edge, repositories, builder, postgresHost },
+    settings: { edgeConfirmMs: options.edgeConfirmMs ?? testSettings.edgeConfirmMs },
+  });
   const platform = { ...rows, ingestOutput: createIngest(rows) };
   let drivers: Driver[] = [];
   const startTask = async (task: (wake: () => void) => Task) => {
@@ -180,22 +176,6 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
     },
   };
 }
-
-const releaseTestSettings = {
-  concurrentBuilds: 4,
-  concurrentReleases: 4,
-  buildLimits: {},
-  workloadLimits: {},
-  health: { everyMs: 50, timeoutMs: 5000, budgetMs: 60_000 },
-  steadyMs: 0,
-  releaseTimeoutMs: 60_000,
-  drainMs: 0,
-  stopGraceMs: 0,
-  appPort: 3000,
-  purgeDays: 0,
-  logLines: { burst: 20_000, perSecond: 1000 },
-  disk: testDiskLimits,
-};
 
 async function makeProject({ api, platform, apps }: Pick<ReleasePlatform, "api" | "platform" | "apps">) {
   const org = await testOrganization(api.database.db, `o-${randomUUID().slice(0, 8)}`);
@@ -304,20 +284,15 @@ function createApps() {
     running.get(id)?.server.closeAllConnections();
     if (running.delete(id)) events.push(`-${id}`);
   };
-  const runtime = {
-    async start(workload: Workload, { attempt }: ReplicaStart) {
+  const runtime = runtimeDouble({
+    async start(workload, { attempt }) {
       await end(workload.id);
       return start(workload, attempt);
     },
     observe: async () => [...running.values()].map(({ instance }) => instance),
-    stop: async () => {},
-    remove: (id: string) => end(id),
-    readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
-    discardOutput: async () => {},
-    runOnce: (workload: Workload, task: OneOffCommand) => apps.runOnce(workload, task),
-    checkHealth: async () => ({ outcome: "none" }),
-    listening: async () => [],
-  } as unknown as Runtime;
+    remove: (id) => end(id),
+    runOnce: (workload, task) => apps.runOnce(workload, task),
+  });
   return { apps, runtime, stop: () => Promise.all([...running.keys()].map(end)) };
 }
 

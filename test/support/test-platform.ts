@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import type { Scope } from "../../src/contract/access.ts";
 import { scopes } from "../../src/contract/access.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
@@ -9,10 +8,7 @@ import { createTerminals } from "../../src/features/runs/runs.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { DomainSettings } from "../../src/features/domains/domains.ts";
-import type { NewCommit, Repositories } from "../../src/ports/repositories.ts";
 import type { DataDisk } from "../../src/ports/data-disk.ts";
-import type { Dns } from "../../src/ports/dns.ts";
-import type { LogStore } from "../../src/ports/log-store.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { Db } from "../../src/store/database.ts";
 import { openVault } from "../../src/store/vault.ts";
@@ -20,8 +16,16 @@ import { openWakeups } from "../../src/store/wakeups.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { emptyTables } from "./empty-tables.ts";
 import { testDatabase, type TestDatabase } from "./database.ts";
+import {
+  builderDouble,
+  dnsDouble,
+  logStoreDouble,
+  postgresHostDouble,
+  repositoriesDouble,
+  runtimeDouble,
+  tenantDatabaseDouble,
+} from "./port-doubles.ts";
 
 /** The API on a real database and a real port. What lies behind the ports is absent unless given. */
 export interface TestApi {
@@ -97,14 +101,14 @@ async function makeWorld(
     wakeups: await openWakeups({ connection: database.connection, log: silentLog }),
     clock: systemClock,
     ports: {
-      runtime: describing(),
+      runtime: runtimeDouble(),
       dataDisk: emptyDisk,
-      postgresHost: absent("postgresHost"),
-      repositories: emptyRepositories,
-      builder: planningBuilder,
-      logStore: emptyLogs,
-      tenantDatabase: emptyTables,
-      dns: emptyDns,
+      postgresHost: postgresHostDouble(),
+      repositories: repositoriesDouble(),
+      builder: builderDouble(),
+      logStore: logStoreDouble(),
+      tenantDatabase: tenantDatabaseDouble(),
+      dns: dnsDouble(),
       notifiers: [],
       storages: { standard: "disk", named: {} },
       ...ports,
@@ -135,38 +139,8 @@ export const emptyDisk: DataDisk = {
   probeWrite: async () => {},
 };
 
-/** A port whose every use fails the test that reaches it. */
-function absent<T extends object>(name: string): T {
-  return new Proxy({} as T, {
-    get: (_, method) => () => {
-      throw new Error(`the test reached ${name}.${String(method)}, which it did not provide`);
-    },
-  });
-}
-
-/** A runtime that describes itself and keeps no files. */
-export function describing(): HandlerPlatform["ports"]["runtime"] {
-  const describe = async () => ({
-    name: "process",
-    network: "shared" as const,
-    isolation: ["namespaces"],
-    missing: [],
-  });
-  const known = { describe, removeStored: async () => true, storageBytes: async () => 0 };
-  return new Proxy(absent<HandlerPlatform["ports"]["runtime"]>("runtime"), {
-    get: (target, method) => (Object.hasOwn(known, method) ? Reflect.get(known, method) : Reflect.get(target, method)),
-  });
-}
-
-const emptyDns: Dns = {
-  addresses: async () => ({ outcome: "none" }),
-  texts: async () => ({ outcome: "none" }),
-  alias: async () => ({ outcome: "none" }),
-  authorities: async () => ({ outcome: "none" }),
-};
-
 /** What users' hostnames must lead to in tests. */
-const testDomains: DomainSettings = {
+export const testDomains: DomainSettings = {
   appsDomain: "apps.test",
   controlHost: "berth.test",
   publicAddresses: ["192.0.2.1", "2001:db8::1"],
@@ -175,41 +149,6 @@ const testDomains: DomainSettings = {
   ordersCertificates: false,
   servesHttps: () => false,
 };
-
-/** Takes every source, and keeps nothing of it. */
-const emptyRepositories = {
-  ensure: async () => "",
-  resolve: async () => null,
-  pinned: async () => null,
-  parentOf: async () => null,
-  write: async (_: string, { content }: NewCommit) => {
-    if ("archive" in content) for await (const part of content.archive) assert.ok(part.length > 0);
-    return { outcome: "written", commit: "c".repeat(40), quarantine: {} };
-  },
-  inspect: async () => ({ outcome: "fine", message: "", author: "" }),
-  read: async () => null,
-  pin: async () => {},
-  discard: async () => {},
-  makeDeployKey: async (comment: string) => ({ publicKey: `ssh-ed25519 AAAA ${comment}`, privateKey: "private" }),
-} as unknown as Repositories;
-
-/** A builder that finds static files everywhere. */
-export const planningBuilder: HandlerPlatform["ports"]["builder"] = {
-  plan: async () => ({
-    outcome: "planned",
-    plan: {
-      ...{ kind: "static", name: "Static files", uses_dockerfile: false, tools: [], notes: [], steps: [] },
-      ...{ web: { command: "static files", because: "index.html" }, processes: {}, release_command: null },
-    },
-  }),
-  images: async () => [],
-  isShortOfSpace: async () => false,
-};
-
-const emptyLogs = {
-  readBuild: async (_: string, offset: number) => ({ text: "", next_offset: offset }),
-  readRuntime: async () => ({ lines: [], cursor: "0" }),
-} as unknown as LogStore;
 
 async function call(url: string, method: string, { token, body, headers }: CallOptions): Promise<Called> {
   const response = await fetch(url, {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../../test/support/approvals.ts";
-import { emptyTables } from "../../../test/support/empty-tables.ts";
+import { tenantDatabaseDouble } from "../../../test/support/port-doubles.ts";
 import { testThings } from "../../../test/support/fixtures.ts";
 import {
   testApi,
@@ -25,7 +25,7 @@ before(async () => {
     return { outcome: "done", found: null } as const;
   };
   api = await testApi({
-    ports: { notifiers: [quietNotifier], tenantDatabase: { ...emptyTables, deleteRow } },
+    ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ deleteRow }) },
     clock: { now: () => new Date(Date.now() + aheadMs) },
     http: { log: recordingLog() },
   });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
+import { repositoriesDouble } from "../../../test/support/port-doubles.ts";
 import {
   emptyDisk,
   testApi,
@@ -14,7 +15,6 @@ import {
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../../kit/until.ts";
 import type { LogStore } from "../../ports/log-store.ts";
-import type { Repositories } from "../../ports/repositories.ts";
 import { receivePush } from "./receive.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
@@ -32,11 +32,9 @@ after(async () => {
   await rm(dir, { recursive: true });
 });
 
-const repositories = {
-  inspect: async () => ({ outcome: "fine", message: "Change", notes: ["Submodules are not fetched."] }),
-  pin: async () => {},
-  unpin: async () => {},
-} as unknown as Repositories;
+const repositories = repositoriesDouble({
+  inspect: async () => ({ outcome: "fine", message: "Change", author: "", notes: ["Submodules are not fetched."] }),
+});
 
 const ref = (name: string) => ({ name: `refs/heads/${name}`, old: null, new: "a".repeat(40) });
 const shown = [

@@ -3,15 +3,10 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { builderDouble } from "../../../test/support/port-doubles.ts";
 import { tarOf } from "../../../test/support/tar.ts";
 import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import {
-  planningBuilder,
-  testApi,
-  testOrganization,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Repositories } from "../../ports/repositories.ts";
@@ -25,7 +20,7 @@ let images: readonly string[] = [];
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), "berth-source-"));
   repositories = await createLocalRepositories({ dir, log: silentLog });
-  const builder = { ...planningBuilder, images: async () => images };
+  const builder = builderDouble({ images: async () => images });
   api = await testApi({ ports: { repositories, builder } });
   org = await testOrganization(api.database.db, "acme");
 });

@@ -4,13 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import {
-  describing,
-  testApi,
-  testOrganization,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Repositories } from "../../ports/repositories.ts";
@@ -26,10 +21,9 @@ let runtime: string;
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), "berth-registries-"));
   repositories = await createLocalRepositories({ dir, log: silentLog });
-  const described = await describing().describe();
-  api = await testApi({
-    ports: { repositories, runtime: { ...describing(), describe: async () => ({ ...described, name: runtime }) } },
-  });
+  const described = await runtimeDouble().describe();
+  const describe = async () => ({ ...described, name: runtime });
+  api = await testApi({ ports: { repositories, runtime: runtimeDouble({ describe }) } });
   org = await testOrganization(api.database.db, "acme");
   other = await testOrganization(api.database.db, "other");
 });

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { decisionPath, quietNotifier } from "../../../test/support/approvals.ts";
 import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
-import { silentLog } from "../../kit/log.ts";
+import { platformBeside } from "../../../test/support/platform-double.ts";
 import { rotateVault } from "../../store/rotate-vault.ts";
-import type { Platform } from "../platform.ts";
 import { approvalsTask } from "./approvals-task.ts";
 
 let api: TestApi;
@@ -27,8 +26,7 @@ after(() => api.close());
 const ask = (name: string) => api.call("POST", "/v1/api-tokens", { token: agent, body: { name } });
 const create = (slug: string) =>
   api.call("POST", "/v1/projects", { token: agent, body: { slug, name: slug }, headers: { "idempotency-key": slug } });
-const runTask = () =>
-  approvalsTask({ ...api.platform, log: silentLog } as unknown as Platform).run(new AbortController().signal);
+const runTask = () => approvalsTask(platformBeside(api)).run(new AbortController().signal);
 
 test("requests whose time is over become expired, and kept answers are forgotten after a day", async () => {
   await ask("one");

@@ -6,11 +6,11 @@ import { after, before, test } from "node:test";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
+import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
-import { silentLog } from "../../kit/log.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { openVault } from "../../store/vault.ts";
-import type { Platform } from "../platform.ts";
 import { createIngest } from "../logs/ingest.ts";
 import { appsTask } from "./apps-task.ts";
 
@@ -37,7 +37,7 @@ test("what ends is forgotten with the positions of its output, and with its numb
   const instances = new Map(
     [failed, deleted].map(({ deployment_id }) => [
       deployment_id,
-      { workload_id: deployment_id, ordinal: 0, attempt: 1, state: "exited", address: null, output_mark: "" },
+      instanceDouble({ workload_id: deployment_id, state: "exited" }),
     ]),
   );
   for (const { org_id, deployment_id } of [failed, deleted])
@@ -48,17 +48,12 @@ test("what ends is forgotten with the positions of its output, and with its numb
       instance: { workload_id, ordinal: 0, attempt: 1 },
       cursor: "1",
     });
-  const runtime = {
+  const runtime = runtimeDouble({
     observe: async () => [...instances.values()],
-    stop: async () => {},
     readOutput: async () => ({ lines: [], cursor: "1", dropped_bytes: 0 }),
-    remove: async (id: string) => void instances.delete(id),
-  };
-  const edge = { measure: async () => [] };
-  const machine = "test";
-  const settings = { logLines: { burst: 20_000, perSecond: 1000 }, drainMs: 0, stopGraceMs: 0 };
-  const given = { db, vault, machine, clock: systemClock, log: silentLog, settings };
-  const platform = { ...given, ports: { runtime, logStore, edge } } as unknown as Platform;
+    remove: async (id) => void instances.delete(id),
+  });
+  const platform = platformDouble({ db, vault, ports: { runtime, logStore } });
   const task = appsTask({ ...platform, ingestOutput: createIngest(platform) }, () => {});
   const positionOf = ({ deployment_id: workload_id }: { deployment_id: string }) =>
     logStore.readPosition({ workload_id, ordinal: 0, attempt: 1 });

@@ -6,10 +6,10 @@ import { after, before, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
 import { testOrganization } from "../../../test/support/test-platform.ts";
-import type { HandlerPlatform } from "../../features/context.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
+import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import type { DatabaseObservation, DatabaseSpec } from "../../ports/postgres-host.ts";
 import { openVault } from "../../store/vault.ts";
-import type { Platform } from "../platform.ts";
 import { createDatabasesComingUp } from "./databases-coming-up.ts";
 
 let database: TestDatabase;
@@ -28,9 +28,8 @@ test("an application waits for its own database after a start of the control pla
   const { db } = database;
   const vault = openVault({ keyFile: join(folder, "key") });
   const org = await testOrganization(db, "acme", { maxProjects: 10 });
-  const given = { db, vault } as unknown as HandlerPlatform;
   const [down, up, made, without] = await Promise.all(
-    ["down", "up", "made", "without"].map((slug) => testProject(given, org, slug)),
+    ["down", "up", "made", "without"].map((slug) => testProject({ db, vault }, org, slug)),
   );
   for (const [project, status] of [
     [down, "ready"],
@@ -53,7 +52,7 @@ test("an application waits for its own database after a start of the control pla
   };
   const clock = { now: () => new Date(Date.now() + passedMs) };
   let passedMs = 0;
-  const platform = { db, vault, clock, ports: { postgresHost: { observe } } } as unknown as Platform;
+  const platform = platformDouble({ db, vault, clock, ports: { postgresHost: postgresHostDouble({ observe }) } });
   const comingUp = createDatabasesComingUp(platform);
   const all = new Set([down, up, made, without].map((project) => project?.id ?? ""));
   assert.deepEqual(await comingUp(all), new Set([down?.id]));

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
+import { platformBeside } from "../../../test/support/platform-double.ts";
+import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { insertOperation } from "../../features/backups/operations.ts";
 import { takeOperation } from "../../features/backups/backups.ts";
 import { newId } from "../../kit/ids.ts";
-import { silentLog } from "../../kit/log.ts";
 import { performBackupWork } from "./backup-work.ts";
-import type { Platform } from "../platform.ts";
 
 let api: TestApi;
 
@@ -15,7 +15,7 @@ before(async () => void (api = await testApi()));
 after(() => api.close());
 
 test("whoever lost an operation drops nothing: the database of this name is another's now", async () => {
-  const { db, vault } = api.platform;
+  const { db } = api.platform;
   const org = await testOrganization(db, "acme");
   const { project, backup } = await testThings(api.platform, org);
   const asked = { id: newId("bop"), org_id: org.id, project_id: project.id, backup_id: backup };
@@ -29,8 +29,8 @@ test("whoever lost an operation drops nothing: the database of this name is anot
   assert.equal(await takeOperation(db, "here", [operation.id]), undefined, "it is under way here");
   assert.ok(await takeOperation(db, "there", []));
   const dropped: string[] = [];
-  const postgresHost = { dropDatabase: async (_: unknown, name: string) => void dropped.push(name) };
-  const platform = { db, vault, log: silentLog, ports: { postgresHost } } as unknown as Platform;
+  const postgresHost = postgresHostDouble({ dropDatabase: async (_, name) => void dropped.push(name) });
+  const platform = platformBeside(api, { ports: { postgresHost } });
   const lease = { table: "backup_operation", id: operation.id, owner: "here", fence: operation.fence } as const;
   const work = performBackupWork(platform, operation, lease, new AbortController().signal);
   await assert.rejects(work, /lease was lost/);

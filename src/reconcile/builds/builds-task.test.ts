@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
 import { testBuild, testProject, testThings } from "../../../test/support/fixtures.ts";
-import {
-  emptyDisk,
-  testDiskLimits,
-  testApi,
-  testOrganization,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
-import { silentLog } from "../../kit/log.ts";
-import type { BuildOutcome, Builder, BuildRequest } from "../../ports/builder.ts";
-import type { FileToRead, PartOfCommit } from "../../ports/repositories.ts";
-import type { Platform } from "../platform.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { platformBeside } from "../../../test/support/platform-double.ts";
+import { builderDouble, logStoreDouble, repositoriesDouble } from "../../../test/support/port-doubles.ts";
+import type { BuildOutcome, BuildRequest } from "../../ports/builder.ts";
 import { buildsTask } from "./builds-task.ts";
 
 let api: TestApi;
@@ -40,32 +33,24 @@ function taskWith(
   files: Readonly<Record<string, string>> = {},
   isShortOfSpace = async () => false,
 ) {
-  const { db, vault, wakeups, clock } = api.platform;
-  const { appUrl } = api.platform.addresses;
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
-  const builder: Pick<Builder, "build" | "isShortOfSpace"> = {
+  const builder = builderDouble({
     isShortOfSpace,
     build: (request) => {
       request.onLine("-----> Building");
       return build(request);
     },
-  };
-  const ports = {
-    builder,
-    dataDisk: emptyDisk,
-    logStore: { appendBuild },
-    repositories: {
-      unpin: async () => {},
-      read: async (_: string, _commit: string, { path }: FileToRead) =>
-        path in files ? Buffer.from(files[path] ?? "") : null,
-      files: async (_: string, _commit: string, _limit: number, { folder = "" }: PartOfCommit) =>
-        Object.keys(files).filter((path) => path.startsWith(folder)),
-      archive: (_: string, _commit: string, { folder }: PartOfCommit) => folder,
-    },
-  };
-  const settings = { concurrentBuilds: 4, buildLimits: {}, disk: testDiskLimits };
-  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
-  return buildsTask(platform as unknown as Platform, () => {});
+  });
+  const repositories = repositoriesDouble({
+    read: async (_, _commit, { path }) => (path in files ? Buffer.from(files[path] ?? "") : null),
+    files: async (_, _commit, _limit, { folder = "" } = {}) =>
+      Object.keys(files)
+        .filter((path) => path.startsWith(folder))
+        .map((path) => ({ path, size_bytes: 0, executable: false })),
+    archive: (_, _commit, { folder = "" } = {}) => Readable.from([folder]),
+  });
+  const ports = { builder, logStore: logStoreDouble({ appendBuild }), repositories };
+  return buildsTask(platformBeside(api, { owner: "here", ports }), () => {});
 }
 
 async function queued(row: { origin: "push" | "redeploy"; status?: "running"; lease_owner?: string; fence?: number }) {
@@ -189,7 +174,7 @@ test("berth.json gives the build its folder and commands, and the deployment por
   });
   await task.run(never);
   await task.settle?.();
-  assert.equal(requests[0]?.source(), "web");
+  assert.deepEqual(await requests[0]?.source().toArray(), ["web"]);
   assert.deepEqual([requests[0]?.commands?.build, requests[0]?.commands?.processes], ["make", { worker: "work" }]);
   const build = await db.selectFrom("build").select("settings").where("id", "=", id).executeTakeFirstOrThrow();
   assert.deepEqual(build.settings, { port: 4000, health_path: "/up", crons });

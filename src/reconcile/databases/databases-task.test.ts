@@ -5,13 +5,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
-import {
-  emptyDisk,
-  testDiskLimits,
-  testOrganization,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
-import type { HandlerPlatform } from "../../features/context.ts";
+import { testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { requestDatabase } from "../../features/database/database.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -20,10 +14,11 @@ import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../ports/p
 import type { Db } from "../../store/database.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
-import type { Platform } from "../platform.ts";
 import { databasesTask } from "./databases-task.ts";
 import { createResting, type Resting } from "./resting.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
+import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -59,26 +54,17 @@ function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe" | "ha
       ? { state: "running", endpoint, size_bytes: 0, connections: 0, intact: true, compacting: false }
       : { state: "stopped" };
   };
-  return { ensure, observe, hasProcess: (id: string) => running.has(id), ...trouble };
+  return postgresHostDouble({ ensure, observe, hasProcess: (id) => running.has(id), ...trouble });
 }
 
 function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db, resting?: Resting) {
-  const platform = {
-    db,
-    vault,
-    wakeups,
-    log: silentLog,
-    owner: "test",
-    ports: { postgresHost: host, dataDisk: emptyDisk },
-    settings: { disk: testDiskLimits },
-  };
-  return databasesTask(platform as unknown as Platform, resting);
+  return databasesTask(platformDouble({ db, vault, wakeups, ports: { postgresHost: host } }), resting);
 }
 
 /** Databases in the order in which they are looked at. */
 async function askFor(count: number): Promise<string[]> {
   for (let made = 0; made < count; made += 1) {
-    const project = await testProject({ db: database.db, vault } as unknown as HandlerPlatform, org);
+    const project = await testProject({ db: database.db, vault }, org);
     await database.db
       .transaction()
       .execute((tx) => requestDatabase(tx, vault, { org_id: org.id, project_id: project.id }));

@@ -9,12 +9,12 @@ import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { makeRemote, serveHttps, type RemoteFolder } from "../../../test/support/git-remotes.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { platformBeside } from "../../../test/support/platform-double.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { openFollow } from "../../features/follow/follow.ts";
 import { silentLog } from "../../kit/log.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
-import type { Platform } from "../platform.ts";
 import { commitStatusesTask } from "./commit-statuses-task.ts";
 import { followTask } from "./follow-task.ts";
 
@@ -47,13 +47,7 @@ const taken: OutgoingOutcome = { outcome: "answered", status: 201, excerpt: "" }
 function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken) {
   const sent: OutgoingRequest[] = [];
   const post = async (request: OutgoingRequest) => (sent.push(request), answer(request));
-  const treeLimits = { entries: 1000, bytes: 1024 ** 2 };
-  const follow = { pollMs: 3_600_000, packBytes: 64 * 1024 ** 2, treeLimits };
-  const { platform } = api;
-  const parts = { log: silentLog, owner: "boot/1/1", controlUrl: () => "http://berth.test" };
-  const settings = { ...platform.settings, follow };
-  const ports = { ...platform.ports, outgoingHttp: { post } };
-  const all = { ...platform, ...parts, settings, ports } as unknown as Platform;
+  const all = platformBeside(api, { owner: "boot/1/1", ports: { outgoingHttp: { post } } });
   const tasks = [followTask(all, () => {}), commitStatusesTask(all)] as const;
   const runOnce = async (task: (typeof tasks)[number]) => {
     await task.run(new AbortController().signal);

@@ -6,13 +6,11 @@ import { after, before, test } from "node:test";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
+import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../../kit/ids.ts";
-import { silentLog } from "../../kit/log.ts";
-import { systemClock } from "../../ports/clock.ts";
-import type { InstanceKey } from "../../ports/runtime.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
-import type { Platform } from "../platform.ts";
 import { createIngest } from "./ingest.ts";
 import { logsTask } from "./logs-task.ts";
 
@@ -38,13 +36,12 @@ function machine() {
   let next = async () => {};
   let touched = 0;
   let reads = 0;
-  const runtime = {
+  const runtime = runtimeDouble({
     observe: async () =>
       [...written].map(([workload_id, lines]) => {
-        const output_mark = `${touched}:${lines.length}`;
-        return { workload_id, ordinal: 0, attempt: 1, state: "running", output_mark };
+        return instanceDouble({ workload_id, output_mark: `${touched}:${lines.length}` });
       }),
-    async readOutput({ workload_id }: InstanceKey, cursor: string | null) {
+    async readOutput({ workload_id }, cursor) {
       reads += 1;
       const work = next;
       next = async () => {};
@@ -53,8 +50,7 @@ function machine() {
       const lines = written.get(workload_id) ?? [];
       return { lines: lines.slice(Number(cursor ?? 0)), cursor: String(lines.length), dropped_bytes: 0 };
     },
-    discardOutput: async () => {},
-  };
+  });
   const logStore = createDiskLogStore({ dir: folder });
   const watched: Vault = {
     ...vault,
@@ -63,9 +59,7 @@ function machine() {
       return vault.open(projectId, name, sealed);
     },
   };
-  const settings = { logLines: { burst: 20_000, perSecond: 1000 } };
-  const platform = { db: database.db, vault: watched, clock: systemClock, log: silentLog, settings };
-  const whole = { ...platform, ports: { runtime, logStore } } as unknown as Platform;
+  const whole = platformDouble({ db: database.db, vault: watched, ports: { runtime, logStore } });
   const task = logsTask({ ...whole, ingestOutput: createIngest(whole) });
   return {
     broken,

@@ -7,18 +7,19 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
-import { testDiskLimits } from "../../../test/support/test-platform.ts";
 import { readyReplica } from "../../../test/support/fixtures.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { platformDouble, testSettings } from "../../../test/support/platform-double.ts";
+import { edgeDouble, postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
-import { systemClock } from "../../ports/clock.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import type { Task } from "../driver.ts";
-import type { MonitorSettings, Platform } from "../platform.ts";
+import type { EdgeStatus } from "../../ports/edge.ts";
+import type { MonitorSettings } from "../platform.ts";
 import { monitorsTask } from "./monitors-task.ts";
 
 let database: TestDatabase;
@@ -52,49 +53,28 @@ beforeEach(async () => {
 interface Trouble {
   readonly machine?: string;
   readonly settings?: Partial<MonitorSettings>;
-  readonly edge?: () => Promise<{ running: boolean; route_version: number; listen: string | null; detail: string }>;
+  readonly edge?: () => Promise<Partial<EdgeStatus>>;
   readonly git?: { host: string; port: number } | null;
 }
 
-const nothingIsFull = { warnPercent: 100, failPercent: 101 };
-
 function monitor(trouble: Trouble = {}): Task {
-  const description = async () => ({ name: "process", network: "shared", isolation: [], missing: [] });
-  const fine = async () => ({ running: true, route_version: 1_000_000, listen: "127.0.0.1:1", detail: "" });
-  const platform = {
-    db: database.db,
-    vault,
-    wakeups,
-    clock: systemClock,
-    log: silentLog,
+  const fine = { running: true, route_version: 1_000_000, listen: "127.0.0.1:1", detail: "" };
+  const edge = { ...fine, listen_tls: null, certificate_version: 0 };
+  const { backups, monitors } = testSettings;
+  const machine = trouble.machine ?? "host";
+  const platform = platformDouble({
+    ...{ db: database.db, vault, wakeups },
     ports: {
-      runtime: { describe: description },
-      edge: { observe: trouble.edge ?? fine },
-      postgresHost: { observe: async () => ({ state: "stopped" }) },
+      edge: edgeDouble({ observe: async () => ({ ...edge, ...(await trouble.edge?.()) }) }),
+      postgresHost: postgresHostDouble({ observe: async () => ({ state: "stopped" }) }),
       notifiers: [{ name: "test", deliver: async () => ({ outcome: "delivered" }) }],
     },
     settings: {
-      disk: testDiskLimits,
-      buildLimits: { timeoutMs: 900_000 },
       releaseTimeoutMs: 600_000,
-      health: { budgetMs: 60_000 },
-      backups: { daily: true },
-      workloadLimits: { memoryBytes: 1, cpus: 1, processes: 1 },
-      monitors: {
-        everyMs: 15_000,
-        coolDownMs: 900_000,
-        machine: trouble.machine ?? "host",
-        version: "0.0.0-test",
-        dataDir: folder,
-        folders: {},
-        disk: nothingIsFull,
-        memory: nothingIsFull,
-        loadWarn: 1e9,
-        backupAgeMs: 3_600_000,
-        ...trouble.settings,
-      },
+      backups: { ...backups, daily: true },
+      monitors: { ...monitors, machine, dataDir: folder, ...trouble.settings },
     },
-  };
+  });
   const cron = {
     name: "cron",
     period_ms: 1000,
@@ -103,7 +83,7 @@ function monitor(trouble: Trouble = {}): Task {
     detail: "",
     failing: false,
   };
-  return monitorsTask(platform as unknown as Platform, {
+  return monitorsTask(platform, {
     tasks: () => [cron],
     git: () => (trouble.git === undefined ? git : trouble.git),
   });

@@ -14,6 +14,7 @@ import { createDriver } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { notificationsTask } from "./notifications-task.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -48,7 +49,7 @@ function scripted(name: string, script: (Delivery | Error)[] = []) {
 
 function worldWith(notifiers: readonly Notifier[], owner = "boot/1/1"): Platform {
   const vault = openVault({ keyFile: join(folder, "key") });
-  return { db: database.db, vault, wakeups, log: silentLog, owner, ports: { notifiers } } as unknown as Platform;
+  return platformDouble({ db: database.db, vault, wakeups, owner, ports: { notifiers } });
 }
 
 async function send(platform: Platform, subject: string, lifeMs = 3_600_000): Promise<void> {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { silentLog } from "../../kit/log.ts";
+import { platformBeside } from "../../../test/support/platform-double.ts";
+import { logStoreDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import type { LogStore } from "../../ports/log-store.ts";
-import type { OneOffResult, Runtime } from "../../ports/runtime.ts";
-import type { Platform } from "../platform.ts";
+import type { OneOffResult } from "../../ports/runtime.ts";
 import { releasesTask } from "./releases-task.ts";
 
 let api: TestApi;
@@ -27,13 +27,8 @@ const full: LogStore["appendBuild"] = async () => {
 
 /** The task of a control plane; its applications have a release command and nothing else. */
 function taskWith(runOnce: () => Promise<OneOffResult>, appendBuild = stored) {
-  const { db, vault, wakeups, clock } = api.platform;
-  const runtime = { runOnce } as unknown as Runtime;
-  const ports = { runtime, logStore: { appendBuild }, repositories: { unpin: async () => {} } };
-  const settings = { concurrentReleases: 4, releaseTimeoutMs: 1000, buildLimits: { silenceMs: 1000 }, appPort: 3000 };
-  const appUrl = (hostname: string) => `http://${hostname}`;
-  const platform = { db, vault, wakeups, clock, log: silentLog, owner: "here", ports, settings, appUrl };
-  return releasesTask(platform as unknown as Platform, () => {});
+  const ports = { runtime: runtimeDouble({ runOnce }), logStore: logStoreDouble({ appendBuild }) };
+  return releasesTask(platformBeside(api, { owner: "here", ports }), () => {});
 }
 
 async function deployment(row: {

@@ -7,15 +7,14 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testOrganization } from "../../../test/support/test-platform.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
 import { givenUpWebhooks, sealSecret, sealUrl } from "../../features/webhooks/webhooks.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
 import { newWebhookSecret, webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
-import { systemClock } from "../../ports/clock.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
-import type { Platform } from "../platform.ts";
 import { evaluateWebhooks } from "../monitors/evaluate-projects.ts";
 import { webhooksTask } from "./webhooks-task.ts";
 
@@ -49,8 +48,10 @@ function planeWith(answer: Answer, owner = "boot/1/1") {
       return answer(request, signal);
     },
   };
-  const parts = { db: database.db, vault, wakeups, log: silentLog, owner, clock: systemClock };
-  const task = webhooksTask({ ...parts, ports: { outgoingHttp } } as unknown as Platform, () => {});
+  const task = webhooksTask(
+    platformDouble({ db: database.db, vault, wakeups, owner, ports: { outgoingHttp } }),
+    () => {},
+  );
   const runOnce = async () => {
     const report = await task.run(new AbortController().signal);
     await task.settle?.();

@@ -1,0 +1,130 @@
+import { HttpsNames } from "../../src/features/certificates/certificates.ts";
+import { createTerminals } from "../../src/features/runs/runs.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import type { Platform, ReconcileSettings } from "../../src/reconcile/platform.ts";
+import type { Vault } from "../../src/store/vault.ts";
+import {
+  builderDouble,
+  dnsDouble,
+  edgeDouble,
+  logStoreDouble,
+  postgresHostDouble,
+  repositoriesDouble,
+  runtimeDouble,
+  tenantDatabaseDouble,
+  wakeupsDouble,
+} from "./port-doubles.ts";
+import { emptyDisk, testDiskLimits, testDomains, type TestApi } from "./test-platform.ts";
+
+/** What a test gives of a platform; the rest is there and does nothing. */
+export interface PlatformParts extends Partial<Omit<Platform, "ports" | "settings">> {
+  readonly ports?: Partial<Platform["ports"]>;
+  readonly settings?: Partial<ReconcileSettings>;
+}
+
+/** The platform that a task gets. What a platform gains is a type error here, and only here. */
+export function platformDouble({ ports, settings, ...given }: PlatformParts): Platform {
+  return {
+    db: missing("db"),
+    vault: missing<Vault>("vault"),
+    wakeups: wakeupsDouble(),
+    clock: systemClock,
+    log: silentLog,
+    owner: "test/1/1",
+    machine: "test",
+    ports: {
+      runtime: runtimeDouble(),
+      builder: builderDouble(),
+      dataDisk: emptyDisk,
+      edge: edgeDouble(),
+      certificateIssuer: null,
+      dnsProvider: null,
+      postgresHost: postgresHostDouble(),
+      repositories: repositoriesDouble(),
+      logStore: logStoreDouble(),
+      storages: { standard: "disk", named: {} },
+      tenantDatabase: tenantDatabaseDouble(),
+      dns: dnsDouble(),
+      notifiers: [],
+      outgoingHttp: { post: async () => ({ outcome: "failed", reason: "not in this test" }) },
+      ...ports,
+    },
+    ingestOutput: async () => {},
+    terminals: createTerminals(),
+    settings: { ...testSettings, ...settings },
+    domains: testDomains,
+    certificates: {
+      ...{ directory: null, control: null, controlHost: null, appsDomain: null },
+      ...{ httpPort: 80, probe: true, hsts: false, own: () => [] },
+    },
+    httpsNames: new HttpsNames(),
+    appUrl: (hostname) => `http://${hostname}`,
+    controlUrl: () => "http://berth.test",
+    ...given,
+  };
+}
+
+/** The platform of tasks that work on the database of a test's API, behind the same ports. */
+export function platformBeside(api: TestApi, { ports, ...given }: PlatformParts = {}): Platform {
+  const { db, vault, wakeups, clock, terminals, domains, addresses } = api.platform;
+  const { builder, ...same } = api.platform.ports;
+  return platformDouble({
+    ...{ db, vault, wakeups, clock, terminals, domains, appUrl: addresses.appUrl },
+    ports: { ...same, builder: builderDouble(builder), ...ports },
+    ...given,
+  });
+}
+
+/** A part that a test has to give when its task needs it. */
+function missing<T extends object>(name: string): T {
+  return new Proxy({} as T, {
+    get: (_, member) => {
+      throw new Error(`the test reached platform.${name}.${String(member)}, which it did not provide`);
+    },
+  });
+}
+
+const anySize = { memoryBytes: 2 ** 30, processes: 100 };
+const neverFull = { warnPercent: 101, failPercent: 101 };
+
+/** Settings with which nothing ends for time and nothing waits for long. */
+export const testSettings: ReconcileSettings = {
+  buildLimits: { ...anySize, timeoutMs: 900_000, silenceMs: 300_000 },
+  privateRegistries: [],
+  concurrentBuilds: 4,
+  concurrentReleases: 4,
+  workloadLimits: { ...anySize, cpus: 1 },
+  health: { everyMs: 50, timeoutMs: 5000, budgetMs: 60_000 },
+  steadyMs: 0,
+  backups: {
+    ...{ daily: false, window: { startHour: 0, hours: 24 }, retention: { daily: 7, weekly: 4, manual: 20 } },
+    ...{ concurrent: 2, timeoutMs: 120_000 },
+  },
+  releaseTimeoutMs: 60_000,
+  edgeConfirmMs: 60_000,
+  drainMs: 0,
+  stopGraceMs: 0,
+  appPort: 3000,
+  cron: { timeoutMs: 60_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000 },
+  follow: { pollMs: 3_600_000, packBytes: 64 * 1024 ** 2, treeLimits: { entries: 1000, bytes: 1024 ** 2 } },
+  monitors: {
+    ...{
+      everyMs: 15_000,
+      coolDownMs: 900_000,
+      machine: "test",
+      version: "0.0.0-test",
+      dataDir: "/nowhere",
+      folders: {},
+    },
+    ...{ disk: neverFull, memory: neverFull, loadWarn: 1e9, backupAgeMs: 3_600_000 },
+  },
+  metrics: {
+    retention: { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 },
+    pageLooks: { everySeconds: 60, timeoutMs: 10_000 },
+  },
+  purgeDays: 0,
+  logLines: { burst: 20_000, perSecond: 1000 },
+  disk: testDiskLimits,
+  history: { days: 400, perProject: 100 },
+};

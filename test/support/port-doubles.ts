@@ -1,0 +1,200 @@
+import type { Builder } from "../../src/ports/builder.ts";
+import type { Dns } from "../../src/ports/dns.ts";
+import type { Edge } from "../../src/ports/edge.ts";
+import type { LogStore } from "../../src/ports/log-store.ts";
+import type { PostgresHost } from "../../src/ports/postgres-host.ts";
+import type { Repositories } from "../../src/ports/repositories.ts";
+import type { Instance, Runtime } from "../../src/ports/runtime.ts";
+import type { TenantDatabase } from "../../src/ports/tenant-database.ts";
+import type { Wakeups } from "../../src/store/wakeups.ts";
+
+// A double of each port, of which a test gives the members that matter to it. Every member stands here, so that one which a port gains is a
+// type error in this file alone. A member without a neutral answer throws in the test that reaches it.
+
+function unexpected(member: string): (...given: unknown[]) => never {
+  return () => {
+    throw new Error(`the test reached ${member}, which it did not provide`);
+  };
+}
+
+const done = async (): Promise<void> => {};
+
+/** A runtime in which nothing runs. */
+export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
+  return {
+    describe: async () => ({ name: "process", network: "shared", isolation: ["namespaces"], missing: [] }),
+    start: unexpected("runtime.start"),
+    observe: async () => [],
+    stop: done,
+    remove: done,
+    runOnce: unexpected("runtime.runOnce"),
+    readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
+    discardOutput: done,
+    onChange: () => () => {},
+    removeImage: done,
+    listening: async () => [],
+    checkHealth: async () => ({ outcome: "none" }),
+    measure: async () => [],
+    storageBytes: async () => 0,
+    limitStorage: async () => 0,
+    changedBytes: async () => 0,
+    removeStorage: done,
+    removeStored: async () => true,
+    ...given,
+  };
+}
+
+/** An instance that runs; its workload is the one that a test names. */
+export function instanceDouble(given: Partial<Instance> & Pick<Instance, "workload_id">): Instance {
+  return {
+    ordinal: 0,
+    attempt: 1,
+    project_id: "prj_test",
+    image_ref: "sha256:0",
+    state: "running",
+    address: null,
+    started_at: new Date(0),
+    output_mark: "",
+    exit: null,
+    ...given,
+  };
+}
+
+/** A builder that finds static files everywhere and has built nothing. */
+export function builderDouble(given: Partial<Builder> = {}): Builder {
+  return {
+    build: unexpected("builder.build"),
+    plan: async () => ({
+      outcome: "planned",
+      plan: {
+        ...{ kind: "static", name: "Static files", uses_dockerfile: false, tools: [], notes: [], steps: [] },
+        ...{ web: { command: "static files", because: "index.html" }, processes: {}, release_command: null },
+      },
+    }),
+    images: async () => [],
+    diskBytes: async () => 0,
+    isShortOfSpace: async () => false,
+    clearCaches: done,
+    ...given,
+  };
+}
+
+/** An edge that takes every table and sees no traffic. */
+export function edgeDouble(given: Partial<Edge> = {}): Edge {
+  return {
+    kind: "builtin",
+    apply: done,
+    applyCertificates: done,
+    openRequests: async () => new Map(),
+    measure: async () => [],
+    entrance: async () => null,
+    observe: async () => ({
+      ...{ running: true, listen: "127.0.0.1:1", listen_tls: null, detail: "" },
+      ...{ route_version: 0, certificate_version: 0 },
+    }),
+    stop: done,
+    ...given,
+  };
+}
+
+/** A host of databases; what a test does not give fails it. */
+export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresHost {
+  return {
+    ensure: unexpected("postgresHost.ensure"),
+    observe: unexpected("postgresHost.observe"),
+    hasProcess: unexpected("postgresHost.hasProcess"),
+    stop: unexpected("postgresHost.stop"),
+    destroy: unexpected("postgresHost.destroy"),
+    list: unexpected("postgresHost.list"),
+    createDatabase: unexpected("postgresHost.createDatabase"),
+    dropDatabase: unexpected("postgresHost.dropDatabase"),
+    endSession: unexpected("postgresHost.endSession"),
+    readerLogin: unexpected("postgresHost.readerLogin"),
+    openSessionRole: unexpected("postgresHost.openSessionRole"),
+    dropSessionRole: unexpected("postgresHost.dropSessionRole"),
+    listDatabases: unexpected("postgresHost.listDatabases"),
+    dump: unexpected("postgresHost.dump"),
+    restore: unexpected("postgresHost.restore"),
+    archiveAsText: unexpected("postgresHost.archiveAsText"),
+    countRows: unexpected("postgresHost.countRows"),
+    ...given,
+  };
+}
+
+/** Repositories that take every source and keep nothing of it. */
+export function repositoriesDouble(given: Partial<Repositories> = {}): Repositories {
+  return {
+    ensure: async () => "",
+    inspect: async () => ({ outcome: "fine", message: "", author: "" }),
+    peel: async () => null,
+    pin: done,
+    unpin: done,
+    write: async (_, { content }) => {
+      if ("archive" in content)
+        for await (const part of content.archive) if (part.length === 0) throw new Error("empty");
+      return { outcome: "written", commit: "c".repeat(40), quarantine: noQuarantine };
+    },
+    fetch: unexpected("repositories.fetch"),
+    makeDeployKey: async (comment) => ({ publicKey: `ssh-ed25519 AAAA ${comment}`, privateKey: "private" }),
+    discard: done,
+    pinned: async () => null,
+    parentOf: async () => null,
+    files: async () => [],
+    read: async () => null,
+    changedPaths: async () => null,
+    archive: unexpected("repositories.archive"),
+    resolve: async () => null,
+    moveRef: unexpected("repositories.moveRef"),
+    repairRef: unexpected("repositories.repairRef"),
+    setHead: done,
+    remove: done,
+    sweep: done,
+    ...given,
+  };
+}
+
+const noQuarantine = { GIT_OBJECT_DIRECTORY: "", GIT_ALTERNATE_OBJECT_DIRECTORIES: "", GIT_QUARANTINE_PATH: "" };
+
+/** A store of logs that is empty and keeps nothing. */
+export function logStoreDouble(given: Partial<LogStore> = {}): LogStore {
+  return {
+    appendBuild: done,
+    readBuild: async (_, offset) => ({ text: "", next_offset: offset }),
+    appendRuntime: done,
+    readRuntime: async () => ({ lines: [], cursor: "0" }),
+    readPosition: async () => null,
+    forgetPositions: done,
+    remove: done,
+    removeBuilds: done,
+    ...given,
+  };
+}
+
+/** A DNS that has no records. */
+export function dnsDouble(given: Partial<Dns> = {}): Dns {
+  const none = async () => ({ outcome: "none" }) as const;
+  return { addresses: none, texts: none, alias: none, authorities: none, ...given };
+}
+
+/** A project's database that has every table, all of them empty, and takes every row. */
+export function tenantDatabaseDouble(given: Partial<TenantDatabase> = {}): TenantDatabase {
+  const nothing = { row: {}, cut: [] };
+  const page = { rows: [], more: false, total: 0, estimated: false };
+  return {
+    listTables: async () => ({ outcome: "done", found: { tables: [], total: 0 } }),
+    readRows: async () => ({
+      outcome: "done",
+      found: { kind: "table", columns: [], primary_key: null, keys: [], ...page },
+    }),
+    query: async () => ({ outcome: "done", found: { columns: [], rows: [], cut: [], more: false } }),
+    insertRow: async () => ({ outcome: "done", found: nothing }),
+    findRow: async () => ({ outcome: "done", found: null }),
+    deleteRow: async () => ({ outcome: "done", found: null }),
+    ...given,
+  };
+}
+
+/** Wake-ups that go nowhere. */
+export function wakeupsDouble(given: Partial<Wakeups> = {}): Wakeups {
+  return { send: done, on: () => () => {}, isListening: () => true, close: done, ...given };
+}
