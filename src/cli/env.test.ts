@@ -110,6 +110,6 @@ test("export prints names alone, and import sets what has a value and names what
   const stdin = "API_KEY=\nGREETING=hello\nNEW=\n";
   const { exitCode, stderr } = await user.berth(["env", "import", "-", "-p", "demo"], { stdin });
   assert.equal(exitCode, 0, stderr);
-  assert.match(stderr, /Without a value, here and in the project: NEW\./);
+  assert.match(stderr, /Neither the file nor the project has a value for NEW\./);
   assert.deepEqual(written(platform.seen.filter(({ name }) => name === "env.set")), [["GREETING", "hello"]]);
 });

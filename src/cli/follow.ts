@@ -67,7 +67,7 @@ type Outcome = Pick<Build | Deployment, "status" | "failure">;
 function failed(what: string, { status, failure }: Outcome): CliError {
   if (failure === null)
     return new CliError("deploymentFailed", "deployment_failed", {
-      message: `${what} ended as ${status}.`,
+      message: `${what} was ${status} and did not go live.`,
       hint: "The deployment before it still serves.",
     });
   const message = `${what} failed in the stage ${failure.stage}: ${failure.summary} No traffic was switched.`;

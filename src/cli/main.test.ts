@@ -80,6 +80,22 @@ test("an error is told with sentence, wrong fields, hint, code and request id", 
   });
 });
 
+test("no sentence is said twice: not a wrong field that is the error itself, nor a command that the hint names", async () => {
+  const error = "slug: this name is reserved";
+  const details = [{ path: "slug", message: "this name is reserved" }];
+  const next = { route: "logs.list", method: "GET", path: "/v1/projects/demo/logs" };
+  const hint = "`berth logs` shows the last lines.";
+  await using platform = await startScriptedPlatform({
+    "projects.create": () => new Refusal("invalid_request", { error, details }),
+    "processes.restart": () => new Refusal("restart_failed", { error: "It ended.", hint, next }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const refused = await user.berth(["create", "api"]);
+  assert.equal(refused.stderr.split("this name is reserved").length, 2, refused.stderr);
+  const failed = await user.berth(["restart", "-p", "demo"]);
+  assert.equal(failed.stderr.split("berth logs").length, 2, failed.stderr);
+});
+
 test("a platform that is not there is exit code 6 and a sentence", async () => {
   const platform = await startScriptedPlatform({});
   await platform[Symbol.asyncDispose]();

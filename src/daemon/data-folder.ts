@@ -22,7 +22,9 @@ export function holdDataFolder(dataDir: string): { release(): void } {
     }
     rmSync(file, { force: true });
   }
-  throw new StartRefused(`Another Berth is just starting on ${dataDir}.`);
+  throw new StartRefused(
+    `Another Berth is just starting on ${dataDir}. Use that one, or set BERTH_DATA to another folder.`,
+  );
 }
 
 /** Whether a platform runs on the folder, or is just starting. */
@@ -70,7 +72,7 @@ function claim(file: string, me: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw new StartRefused(
-      `The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}).`,
+      `The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}). Make room on its disk and make it writable for this user.`,
     );
   }
 }

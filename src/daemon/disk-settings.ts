@@ -30,9 +30,14 @@ export const diskSettings = {
     "BERTH_DISK_WARN_PERCENT",
     85,
     [1, 100],
-    "From which use of the disk on there is a warning.",
+    "The use of the disk from which a check warns.",
   ),
-  diskFullPercent: wholeNumber("BERTH_DISK_FULL_PERCENT", 95, [1, 100], "From which use on the disk counts as full."),
+  diskFullPercent: wholeNumber(
+    "BERTH_DISK_FULL_PERCENT",
+    95,
+    [1, 100],
+    "The use of the disk from which it counts as full.",
+  ),
   historyDays: wholeNumber(
     "BERTH_HISTORY_DAYS",
     400,

@@ -11,6 +11,6 @@ export const edgeSettings = {
   trustedProxies: list(
     "BERTH_TRUSTED_PROXIES",
     (value) => (isIP(value.replace(/\/\d{1,3}$/, "")) > 0 ? undefined : "is not an IP address or network"),
-    "The addresses of proxies in front of HAProxy, such as `192.0.2.1` or `192.0.2.0/24`, whose X-Forwarded-For and X-Forwarded-Proto it believes.",
+    "The addresses of proxies in front of HAProxy, such as `192.0.2.1` or `192.0.2.0/24`, whose X-Forwarded-For and X-Forwarded-Proto HAProxy believes.",
   ),
 };

@@ -21,7 +21,7 @@ export const httpsSettings = {
     "BERTH_ACME_EAB_ID",
     "Key identifier of an external account, where the authority asks for one.",
   ),
-  acmeAccountKey: optionalText("BERTH_ACME_EAB_KEY", "HMAC key of that account, in base64url."),
+  acmeAccountKey: optionalText("BERTH_ACME_EAB_KEY", "HMAC key of the external account, in base64url."),
   acmeHttpPort: wholeNumber(
     "BERTH_ACME_HTTP_PORT",
     80,
@@ -39,13 +39,13 @@ export const httpsSettings = {
   ),
   dnsUpdateKeyFile: optionalText(
     "BERTH_DNS_UPDATE_KEY_FILE",
-    "The TSIG key of those updates, as `tsig-keygen` writes it. Only Berth's user may read the file.",
+    "The TSIG key that signs the updates to BERTH_DNS_UPDATE_SERVER, as `tsig-keygen` writes it. Only Berth's user may read the file.",
   ),
   dnsUpdateWaitSeconds: wholeNumber(
     "BERTH_DNS_UPDATE_WAIT_SECONDS",
     5,
     [0, 3600],
-    "How long the other DNS servers of that zone may take to copy a record.",
+    "How long the zone's other DNS servers may take to copy a record.",
   ),
   certificateFiles: list(
     "BERTH_CERTIFICATE_FILES",

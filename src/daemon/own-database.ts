@@ -33,7 +33,7 @@ export async function openOwnDatabase(config: Config, parts: MachineParts, log: 
   if (parts.postgresBin === null) {
     const missing = parts.missing.find((each) => each.part.toLowerCase().startsWith("postgres"));
     throw new StartRefused(
-      `PostgreSQL 15 or later was not found. ${missing?.command ?? "Install postgresql"}, or set BERTH_DATABASE_URL.`,
+      `PostgreSQL 15 or later was not found. Install it (${missing?.command ?? "postgresql"}), or set BERTH_DATABASE_URL.`,
     );
   }
   const dir = pathsIn(config.dataDir).ownPostgres;

@@ -50,7 +50,7 @@ function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null)
   if (Object.keys(procfile.others).length > 0) return "procfile";
   if (procfile.release !== null) {
     throw new BuildRefused("no_start_command", {
-      summary: "The Procfile has nothing but a `release` command, and nothing else tells what to run.",
+      summary: "The Procfile has only a `release` command, and no other file says what to run.",
     });
   }
   if (tree.has("Dockerfile")) throw new BuildRefused("dockerfile_not_supported");
@@ -78,7 +78,7 @@ function elsewhere(tree: SourceTree): FailureDetail {
   const misspelt = tree.paths.find((path) => /^procfile(?:\.\w+)?$/i.test(path));
   if (misspelt !== undefined) {
     return {
-      summary: `Nothing here tells what to run: there is ${misspelt}, but no Procfile.`,
+      summary: `No file says what to run: there is ${misspelt}, but no Procfile.`,
       hint: `Rename it: \`git mv ${misspelt} Procfile\`, commit and push again.`,
     };
   }
@@ -91,7 +91,7 @@ function elsewhere(tree: SourceTree): FailureDetail {
   if (first === undefined) return {};
   const named = found.slice(0, 3).map(({ path }) => path);
   return {
-    summary: `Nothing at the root of the repository tells what to run; there is ${named.join(", ")}.`,
+    summary: `No file at the root of the repository says what to run; there is ${named.join(", ")}.`,
     hint: `Push that folder alone with \`git subtree push --prefix ${first.folder} berth main\`, or add a Procfile at the root.`,
   };
 }

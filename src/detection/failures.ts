@@ -20,7 +20,7 @@ export const builderFailures = {
   },
   nothing_to_run: {
     stage: "detect",
-    summary: "Nothing here tells what to run.",
+    summary: "No file in the source says what to run.",
     hint: "Add a Procfile with `web: <command>`, a package.json, a deno.json, a requirements.txt or pyproject.toml, a go.mod, a Cargo.toml, a pom.xml or build.gradle, or an index.html at the root or in public/.",
   },
   procfile_invalid: {
@@ -35,8 +35,7 @@ export const builderFailures = {
   },
   dockerfile_not_supported: {
     stage: "detect",
-    summary:
-      "The repository has a Dockerfile, and nothing else tells what to run. This Berth does not build Dockerfiles.",
+    summary: "The repository has a Dockerfile, which this Berth does not build, and no other file says what to run.",
     hint: "Add a Procfile with `web: <command>`; dependencies are installed from package.json, requirements.txt, pyproject.toml or go.mod. The operator's setting BERTH_RUNTIME=docker builds Dockerfiles.",
   },
   dockerfile_invalid: {

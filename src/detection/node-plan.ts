@@ -25,7 +25,7 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
     notes: [
       ...(wish === null ? [] : [`The application asks for Node.js ${wish.from}`]),
       ...notesOn(facts),
-      ...(choosesSvelteAdapter(manifest) ? ["SvelteKit: @sveltejs/adapter-auto takes @sveltejs/adapter-node"] : []),
+      ...(choosesSvelteAdapter(manifest) ? ["SvelteKit: @sveltejs/adapter-auto uses @sveltejs/adapter-node"] : []),
     ],
     tools: [
       { tool: "node", wish, inRelease: true },

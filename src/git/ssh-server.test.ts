@@ -45,6 +45,11 @@ const ssh = (...args: string[]) => {
   return run({ file, args: [...options, ...at, ...args] }, { timeoutMs: guardMs, stdin: "" });
 };
 
+test("the host key's fingerprint is the one that a client shows when it meets the host", async () => {
+  const { stderr } = await ssh("-v");
+  assert.ok(stderr.includes(`Server host key: ssh-ed25519 ${host.servers.fingerprint}`), stderr);
+});
+
 test("an accepted push shows its lines while it is decided, and moves the branch", async () => {
   let show: (() => void) | undefined;
   const shown = new Promise<void>((done) => (show = done));

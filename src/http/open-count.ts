@@ -14,7 +14,7 @@ export function createOpenCount(most: number, what: string): OpenCount {
     open(caller) {
       const count = open.get(caller) ?? 0;
       if (count >= most) {
-        const error = `This token has ${most} ${what} open, which is as many as it may. Close one first.`;
+        const error = `This token has ${most} ${what} open, which is the most it may have. Close one first.`;
         throw new Refused("rate_limited", { error, retryAfterSeconds });
       }
       open.set(caller, count + 1);

@@ -20,7 +20,7 @@ export const pages = {
     title: "Nothing deployed yet",
     text: "This project exists but has no deployment. Commit your application and run: git push berth main",
   },
-  method_not_allowed: { status: 405, title: "Method not allowed", text: "This server is no forward proxy." },
+  method_not_allowed: { status: 405, title: "Method not allowed", text: "This server is not a forward proxy." },
   request_timeout: { status: 408, title: "Request timeout", text: "The request took too long to arrive." },
   headers_too_large: {
     status: 431,
@@ -48,7 +48,7 @@ export const pages = {
   app_busy: {
     status: 503,
     title: "Too many open requests",
-    text: "The application has as many open requests as one application may have.",
+    text: "The application has as many open requests as one application may have. Try again in a moment.",
     retryAfterS: 1,
   },
   deleted: { status: 503, title: "Not available", text: "This application was deleted.", retryAfterS: 3600 },

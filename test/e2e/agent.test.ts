@@ -8,7 +8,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { nodeEnv } from "../support/node-process.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
-import { guardMs } from "../support/eventually.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -62,7 +62,8 @@ async function push(remote: string): Promise<void> {
 test("an agent gets from nothing to live with database, cron job and verified backup in few calls", async () => {
   const slug = "shop";
   const project = await tool("projects_change", { action: "create", slug, name: "Shop" });
-  await tool("database_change", { action: "create", slug });
+  const database = await tool("database_change", { action: "create", slug });
+  assert.equal(database["status"], "ready");
   await tool("env_change", { action: "set", slug, key: "GREETING", value: "hello", wait: true });
   await push((project["git"] as { https: string }).https.replace("localhost", "127.0.0.1"));
   await tool("cron_change", { action: "set", slug, name: "tick", schedule: "* * * * *", path: "/tick" });
@@ -76,6 +77,10 @@ test("an agent gets from nothing to live with database, cron job and verified ba
   assert.deepEqual((await tool("diagnose", { slug }))["findings"], []);
   assert.equal((await platform.visit(slug)).body, "good morning with database");
   assert.ok(calls <= mostCalls, `${calls} calls`);
+  await tool("projects_change", { action: "delete", slug });
+  const back = await tool("projects_change", { action: "undelete", slug, wait: true });
+  assert.equal(back["serving"], true);
+  await eventually(async () => (await platform.visit(slug)).status === 200, "what was undeleted is served");
 });
 
 test("an agent without git gets from nothing to live with database and worker, breaks it and mends it, in few calls", async () => {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { afterEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startDetached, type Command } from "../../src/kit/exec.ts";
+import { runOk, startDetached, type Command } from "../../src/kit/exec.ts";
 import {
   askReady,
   createApp,
@@ -63,6 +63,9 @@ test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings th
   const first = await startInTerminal(ground);
   await eventually(() => first.output().includes("The example is live"), "the example is announced");
   assert.equal((await ask(ground.ports.edge, "example", "/")).status, 200);
+  const { body: me } = await asPlatform(ground).call<{ platform: { ssh_host_key: string } }>("GET", "/v1/me");
+  assert.equal(me.platform.ssh_host_key, await hostKeyOf(ground));
+  assert.match(first.output(), new RegExp(`SSH host key +${RegExp.escape(me.platform.ssh_host_key)}\n`));
   const app = await createApp(asPlatform(ground), "kept", liveApp({ version: "kept", marker: ground.dataDir }));
   const pushed = await app.push();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
@@ -215,6 +218,12 @@ function leftInKernel({ dataDir }: Ground): readonly string[] {
   const groups = tags.flatMap((tag) => [`berth-${tag}`, `berth-databases-${tag}`]);
   const roots = readdirSync("/sys/fs/cgroup").map((name) => join("/sys/fs/cgroup", name));
   return roots.flatMap((root) => groups.map((group) => join(root, group))).filter((path) => existsSync(path));
+}
+
+/** The fingerprint of the platform's SSH key, as OpenSSH says it. */
+async function hostKeyOf({ dataDir }: Ground): Promise<string | undefined> {
+  const file = join(dataDir, "ssh", "host_ed25519.pub");
+  return (await runOk({ file: "ssh-keygen", args: ["-l", "-f", file] })).stdout.split(" ")[1];
 }
 
 /** The folders of sockets outside of the data folder, by the notes in it. */

@@ -84,7 +84,7 @@ class EdgeProcess {
     flushCompileCache();
     const listens = { listen_host, listen_port, listen_tls_port, ...ports };
     writeRecord(state_dir, { identity, fingerprint, ...listens, started_at: this.#startedAt });
-    if (!dropPrivileges(uid)) writeLog(`No process may become user ${uid} on this machine, so the edge runs as root.`);
+    if (!dropPrivileges(uid)) writeLog(`This machine lets no process become user ${uid}, so the edge runs as root.`);
   }
 
   #calls() {

@@ -54,5 +54,5 @@ function mailOf({ id, kind, subject, text, url, created_at }: Message) {
 function failure(error: unknown): Delivery {
   const { code = "unknown", responseCode } = error as { code?: string; responseCode?: number };
   const said = responseCode === undefined ? code : `${code}, it answered ${responseCode}`;
-  return { outcome: "failed", reason: `The mail server did not accept it (${said}).` };
+  return { outcome: "failed", reason: `The mail server did not accept the message (${said}).` };
 }

@@ -71,7 +71,7 @@ export function describeEngine(
 function missingEngine(socketPath: string, error: Error): MissingPart {
   return {
     part: "engine",
-    effect: "The Docker engine does not answer: nothing can be built or started. Containers that run go on.",
+    effect: "The Docker engine does not answer: nothing can be built or started. Running containers go on.",
     remedy: `Start it (\`systemctl start docker\`), or name its socket with BERTH_DOCKER_SOCKET; it is ${socketPath} now (${error.message})`,
   };
 }

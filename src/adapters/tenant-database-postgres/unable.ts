@@ -33,7 +33,9 @@ export function whyNot(error: ServerError & Error): Unable | undefined {
   const { code = "" } = error;
   if (isConnectionFault(error) || /^(?:08|57P)/.test(code)) return unavailable("The connection to the database broke.");
   if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
-  return exact[code]?.(error) ?? constraintBroken(error) ?? conflict(`PostgreSQL refused it (SQLSTATE ${code}).`);
+  return (
+    exact[code]?.(error) ?? constraintBroken(error) ?? conflict(`PostgreSQL refused the statement (SQLSTATE ${code}).`)
+  );
 }
 
 // SQLSTATE codes: PostgreSQL, appendix A.
@@ -42,14 +44,14 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   "55P03": () => unavailable("Another session holds a lock on the table."),
   "40001": () => unavailable("Another session changed the same rows."),
   "40P01": () => unavailable("Another session changed the same rows."),
-  "53400": () => conflict("It needs more temporary space than a database may use."),
+  "53400": () => conflict("The statement needs more temporary space than a database may use."),
   "42P01": nameless,
   "3F000": nameless,
   "42883": nameless,
   "42704": nameless,
-  "42501": () => conflict("The database's permissions or row-level security refuse it."),
+  "42501": () => conflict("The database's permissions or row-level security forbid this."),
   "0A000": () => conflict("PostgreSQL cannot do this with a table of this kind or with such rules."),
-  "25006": () => conflict("Reading this runs a function that writes, which the browser does not let it."),
+  "25006": () => conflict("Reading this table runs a function that writes. The table browser reads only."),
   "44000": () => conflict("The row does not fit the view's check option."),
   "42809": () => conflict("Rows of this kind of table cannot be changed."),
   "55000": () => conflict("Rows of this kind of table cannot be changed."),
@@ -58,7 +60,7 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
     field: "values",
     problem: "has a value for a column that is always made by the database",
   }),
-  P0001: () => conflict("A function or trigger of the database refused it."),
+  P0001: () => conflict("A function or trigger of the database refused the change."),
 };
 
 /**
@@ -86,7 +88,7 @@ function constraintBroken({ code = "", constraint, column }: ServerError): Unabl
     case "23502":
       return conflict(column === undefined ? "A value is required." : `The column ${quoted(column)} needs a value.`);
     case "23503":
-      return conflict(`The foreign key${named} forbids it: a row refers to one that is or would be missing.`);
+      return conflict(`The foreign key${named} forbids this: a row would refer to a row that does not exist.`);
     case "23505":
       return conflict(`The unique constraint${named} forbids a second such row.`);
     case "23514":
@@ -94,7 +96,7 @@ function constraintBroken({ code = "", constraint, column }: ServerError): Unabl
     case "23P01":
       return conflict(`The exclusion constraint${named} refuses the row.`);
     default:
-      return code.startsWith("23") ? conflict(`The constraint${named} refuses it.`) : undefined;
+      return code.startsWith("23") ? conflict(`The constraint${named} refuses the row.`) : undefined;
   }
 }
 

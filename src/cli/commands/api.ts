@@ -33,11 +33,11 @@ export function addApi(program: Command, ctx: CliContext): void {
   ];
   const collect = (pair: string, before: string[] = []) => [...before, pair];
   const command = addCommand(program, {
-    usage: "api [row]",
+    usage: "api [route]",
     summary: "Call any route of the API and print its answer as JSON",
     examples,
   })
-    .option("--list", "list the rows")
+    .option("--list", "list the routes")
     .option("--param <name=value>", "a path parameter; `slug` is the current project if left out", collect)
     .option("--query <name=value>", "a query parameter", collect)
     .option("--body <json>", "the body: JSON, @file, or - for stdin")
@@ -76,7 +76,7 @@ function findRow(name: string): Row {
     routes.map((candidate) => candidate.name),
   );
   throw usageError(
-    `There is no row "${name}".`,
+    `The API has no route "${name}".`,
     meant === undefined ? "`berth api --list` lists them." : `Did you mean ${meant}?`,
   );
 }
@@ -102,7 +102,11 @@ function pairs(given: readonly string[] = [], option: string, known: readonly st
       const at = pair.indexOf("=");
       const name = pair.slice(0, Math.max(0, at));
       if (!known.includes(name))
-        throw usageError(`${option} takes name=value with ${known.length === 0 ? "no name here" : known.join(", ")}.`);
+        throw usageError(
+          known.length === 0
+            ? `This route takes no ${option}.`
+            : `${option} takes name=value, where the name is one of: ${known.join(", ")}.`,
+        );
       return [name, pair.slice(at + 1)];
     }),
   );
@@ -128,6 +132,6 @@ async function readBody(ctx: CliContext, row: Row, given: string | undefined): P
   try {
     return JSON.parse(text);
   } catch {
-    throw usageError("The body is not JSON.");
+    throw usageError("The body is not valid JSON.");
   }
 }

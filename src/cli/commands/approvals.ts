@@ -63,7 +63,7 @@ function addWait(approvals: Command, ctx: CliContext): void {
     .action(async (id: string, options: { timeout: string }) => {
       const limitMs = wholeNumber(options.timeout, "--timeout", { least: 1, most: 1440 }) * 60_000;
       const client = await ctx.client();
-      const approval = await withProgress(ctx, "Waiting for a human", () =>
+      const approval = await withProgress(ctx, "Waiting for a decision", () =>
         awaitDecision(ctx, client, { id, limitMs }),
       );
       ctx.output.result(approval, (paint) => describe(approval, paint));
@@ -94,7 +94,10 @@ function notApproved({ status }: Approval): CliError {
       message: "The request is still waiting for a decision.",
       hint: "Run the command again to go on waiting. A request expires a day after it was made.",
     });
-  return new CliError("refused", `approval_${status}`, { message: `The request is ${status}.` });
+  return new CliError("refused", `approval_${status}`, {
+    message: `The request is ${status}.`,
+    hint: "`berth approvals` lists the requests; the command that needs one makes a new one.",
+  });
 }
 
 function describe(approval: Approval, paint: Paint): string {

@@ -129,7 +129,7 @@ function addRun(cron: Command, ctx: CliContext): void {
     text: (run, _paint, { words: { name } }) =>
       run.status === "skipped"
         ? `Skipped: another run of ${name} is under way.`
-        : `${name} runs: \`berth cron runs ${name}\` shows how it ends.`,
+        : `${name} is running: \`berth cron runs ${name}\` shows how it ends.`,
   });
 }
 

@@ -39,7 +39,9 @@ function describe(paint: Paint, slug: string, { findings, log, unread }: Diagnos
     parts.push([whose, ...tail.map((line) => `  ${paint.dim("|")} ${line}`)].join("\n"));
   }
   if (unread.length > 0)
-    parts.push(`Not looked at, because your token may not: ${unread.map(({ route }) => route).join(", ")}.`);
+    parts.push(
+      `Your token may not read these, so they are not part of this: ${unread.map(({ route }) => route).join(", ")}.`,
+    );
   return parts.join("\n\n");
 }
 

@@ -54,7 +54,8 @@ function addImport(env: Command, ctx: CliContext): void {
       const { variables } = await (await ctx.client()).call("env.list", { params: { slug } });
       const known = new Set([...variables.map(({ key }) => key), ...given.map(([key]) => key)]);
       const missing = all.map(([key]) => key).filter((key) => !known.has(key));
-      if (missing.length > 0) ctx.output.note(() => `Without a value, here and in the project: ${missing.join(", ")}.`);
+      if (missing.length > 0)
+        ctx.output.note(() => `Neither the file nor the project has a value for ${missing.join(", ")}.`);
       if (given.length === 0) return ctx.output.note(() => "The file has no values, so nothing was changed.");
       const said = `Set ${given.map(([key]) => key).join(", ")}.`;
       await changeVariables(ctx, slug, { change: () => setAll(ctx, slug, given), said, wait: options.wait });

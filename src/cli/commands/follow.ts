@@ -118,7 +118,7 @@ function deliveryTable(paint: Paint, deliveries: readonly Delivery[]): string {
     each.commit?.slice(0, 8) ?? "-",
     outcomeOf(each),
   ]);
-  return table(paint, ["RECEIVED", "EVENT", "COMMIT", "OUTCOME"], rows, "There were no deliveries yet.");
+  return table(paint, ["RECEIVED", "EVENT", "COMMIT", "OUTCOME"], rows, "There are no deliveries yet.");
 }
 
 function outcomeOf({ status, reason, build }: Delivery): string {
@@ -139,7 +139,8 @@ async function fetchNow(ctx: CliContext, slug: string): Promise<void> {
   ctx.output.result(ended, () => {
     if (ended.build !== null)
       return `Fetched ${ended.commit?.slice(0, 8)}: build ${ended.build.number}. \`berth builds logs ${ended.build.id}\` shows it.`;
-    if (ended.status === "waiting") return problem === null ? "The fetch is under way." : "The fetch is tried again.";
+    if (ended.status === "waiting")
+      return problem === null ? "The fetch is under way." : "The fetch failed and is tried again.";
     return oneLine(ended.reason ?? "", 300);
   });
   if (problem !== null) throw new CliError("refused", "not_fetched", { message: oneLine(problem, 300) });
@@ -170,6 +171,6 @@ function addUnfollow(program: Command, ctx: CliContext): void {
       const text = `This forgets the deploy key, the token and the webhook's secret of ${slug}. What is live stays.`;
       await confirm(ctx, text, { name: slug, yes: options.yes });
       await (await ctx.client()).call("follow.delete", { params: { slug } });
-      ctx.output.note(() => `${slug} follows no repository.`);
+      ctx.output.note(() => `${slug} no longer follows a repository.`);
     });
 }

@@ -78,7 +78,7 @@ function replicaTable(paint: Paint, { replicas }: Metrics): string {
     paint,
     ["REPLICA", "DEPLOYMENT", "STATE", "MEMORY", "PROCESSES", "RESTARTS", "CPU"],
     rows,
-    "No replica runs.",
+    "No replica is running.",
   );
 }
 

@@ -64,7 +64,7 @@ function addCreateToken(tokens: Command, ctx: CliContext): void {
       const token = await (await ctx.client()).call("tokens.create", { body: bodyOf(name, options) });
       ctx.output.note(
         () =>
-          `Created "${oneLine(token.name)}", a ${token.role} until ${token.expires_at ?? "revoked"}. This is the only time its text is shown:`,
+          `Created the ${token.role} token "${oneLine(token.name)}", valid until ${token.expires_at ?? "it is revoked"}. Its text is shown only this once:`,
       );
       ctx.output.result(token, () => token.token ?? "");
     });

@@ -101,7 +101,11 @@ function addTest(webhooks: Command, ctx: CliContext): void {
       if (last.reason === null) return `Delivered${answer} in ${last.duration_ms} ms.`;
       return `Not delivered: ${oneLine(last.reason)} ${oneLine(last.excerpt, 200)}`.trim();
     });
-    if (ended.status === "failed") throw new CliError("refused", "not_delivered", { message: "The test failed." });
+    if (ended.status === "failed")
+      throw new CliError("refused", "not_delivered", {
+        message: "The test failed.",
+        hint: `\`berth webhooks deliveries ${id}\` shows each attempt and its answer.`,
+      });
   });
 }
 

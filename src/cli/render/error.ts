@@ -46,7 +46,9 @@ function hintFor(ctx: CliContext, fault: ApiError): string | undefined {
   const own = ownHints[fault.code]?.(ctx, fault);
   if (own !== undefined) return own;
   const command = commandFor((fault.body["next"] ?? {}) as Partial<NextCall>);
-  if (command !== undefined) return [hint, `Run \`${command}\`.`].filter((part) => part !== undefined).join(" ");
+  // A hint may name the command itself.
+  if (command !== undefined && hint?.includes(`\`${command}`) !== true)
+    return [hint, `Run \`${command}\`.`].filter((part) => part !== undefined).join(" ");
   return hint ?? (retryAfterSeconds === undefined ? undefined : `Try again in ${retryAfterSeconds} s.`);
 }
 
@@ -57,7 +59,7 @@ const ownHints: Readonly<Record<string, (ctx: CliContext, fault: ApiError) => st
   unauthorized: ({ environment }) =>
     environment.token === undefined
       ? "It expired, was revoked, or belongs to another platform. Run `berth login`."
-      : "It stands in BERTH_TOKEN: set it to a valid token, or unset it and run `berth login`.",
+      : "The token comes from BERTH_TOKEN: set that to a valid token, or unset it and run `berth login`.",
   insufficient_scope: () => `${mayWhat} An owner of the organization makes other tokens with \`berth tokens create\`.`,
   owner_only: () => `${mayWhat} Ask an owner of the organization.`,
   operator_only: () => `${mayWhat} Ask the platform's operator.`,
@@ -74,7 +76,7 @@ function inWords(ctx: CliContext, told: ToldError): string {
   const paint = ctx.output.stderrPaint();
   const lines = [`${paint.red("Error:")} ${oneLine(told.error)}`];
   const details = (told.details ?? []).map(({ path, message }) => `${oneLine(path)}: ${oneLine(message)}`);
-  lines.push(...details.filter((detail) => detail !== told.error).map((detail) => `  ${detail}`));
+  lines.push(...details.filter((detail) => detail !== oneLine(told.error)).map((detail) => `  ${detail}`));
   if (told.hint !== undefined) lines.push(`  ${paint.yellow("Hint:")} ${oneLine(told.hint)}`);
   // The CLI's own usage errors need no code to be understood or reported.
   if (told.code !== "usage")

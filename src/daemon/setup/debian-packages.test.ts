@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { silentLog } from "../../kit/log.ts";
 import { systemPath } from "../../kit/exec.ts";
 import { aptInstall, hasPackageLists } from "./debian-packages.ts";
@@ -48,3 +49,26 @@ test(
     assert.deepEqual(await calls(), ["install", "update", "install"], "lists from before the package");
   },
 );
+
+test("an apt-get that takes long is said to go on every ten seconds", { skip: notRoot }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-slow-apt-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [begun, go] = [join(folder, "begun"), join(folder, "go")];
+  const aptGet = `#!/bin/sh\ntouch ${begun}\nuntil [ -e ${go} ]; do sleep 0.05; done\n`;
+  writeFileSync(join(folder, "apt-get"), aptGet, { mode: 0o755 });
+  const said: string[] = [];
+  const log = { ...silentLog, info: (_: unknown, text: string) => void said.push(text) };
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const context = { environment: { PATH: `${folder}:${systemPath}` }, toolchain: folder, log, packageLists: folder };
+  const installed = aptInstall(context, ["socat"]);
+  await eventually(() => existsSync(begun), "apt-get runs");
+  const goesOn = "apt-get update goes on";
+  t.mock.timers.tick(9_999);
+  assert.ok(!said.includes(goesOn));
+  t.mock.timers.tick(1);
+  assert.equal(said.at(-1), goesOn);
+  t.mock.timers.tick(20_000);
+  assert.equal(said.filter((text) => text === goesOn).length, 3);
+  writeFileSync(go, "");
+  assert.equal(await installed, true);
+});

@@ -56,7 +56,10 @@ export const backups: Handlers<"backups"> = {
     const backup = await selectBackup(ctx.tx, org_id, params.id);
     if (backup === undefined) return ctx.fail("not_found");
     if (backup.status !== "completed")
-      return ctx.fail("conflict", { error: "Only a completed backup can be verified." });
+      return ctx.fail("conflict", {
+        error: "Only a completed backup can be verified.",
+        hint: "Wait until it is completed, or verify another one.",
+      });
     const owner = { org_id, project_id: backup.project_id };
     if ((await databaseOf(ctx.tx, org_id, backup.project_id)) === undefined) return ctx.fail("no_database");
     const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {

@@ -28,7 +28,10 @@ export const builds: Handlers<"builds"> = {
     const found = await selectBuild(ctx.tx, org_id, id);
     if (found === undefined) return ctx.fail("not_found");
     if (!(await cancelWork(ctx.tx, ctx.platform.wakeups, { org_id, id }, cancelled)))
-      return ctx.fail("conflict", { error: `Build #${found.number} has ended; there is nothing to cancel.` });
+      return ctx.fail("conflict", {
+        error: `Build #${found.number} has ended; there is nothing to cancel.`,
+        hint: "What it made stays; a rollback goes back to the deployment before it.",
+      });
     ctx.note({ project_id: found.project_id, target: id, detail: { number: found.number } });
     const build = (await selectBuild(ctx.tx, org_id, id)) ?? found;
     return { ...build, deployment: (await selectOutcome(ctx.tx, org_id, id)) ?? null };

@@ -1,7 +1,7 @@
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import type { Context, Handlers } from "../context.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import { importCrons, put } from "./import-crons.ts";
 import * as queries from "./queries.ts";
 import { formatCursor, parseCursor } from "./rules.ts";
@@ -92,8 +92,11 @@ export const cron: Handlers<"cron"> = {
   },
 };
 
-function tooMany(ctx: { readonly fail: (code: "conflict", more: { error: string }) => never }): never {
-  return ctx.fail("conflict", { error: `A project may have ${limits.cron_jobs_per_project} cron jobs.` });
+function tooMany(ctx: { readonly fail: (code: "conflict", more: RefusalText) => never }): never {
+  return ctx.fail("conflict", {
+    error: `A project may have ${limits.cron_jobs_per_project} cron jobs.`,
+    hint: "Remove a job that is no longer needed first.",
+  });
 }
 
 function wrongCursor(ctx: Context<"cron.runs">): never {

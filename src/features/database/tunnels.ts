@@ -64,7 +64,10 @@ export async function requestDownload(ctx: Context<"database.dump">, { backup_id
   const backup = await restorableBackup(ctx.tx, ctx.project.key, backup_id);
   if (backup === undefined) return ctx.fail("not_found");
   if (backup.status !== "completed")
-    return ctx.fail("conflict", { error: "Only a completed backup can be downloaded." });
+    return ctx.fail("conflict", {
+      error: "Only a completed backup can be downloaded.",
+      hint: "Wait until it is completed, or download another one.",
+    });
   return requestTunnel(ctx, { purpose: "dump", format, database_name: null, backup_id });
 }
 

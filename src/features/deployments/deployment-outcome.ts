@@ -35,7 +35,11 @@ export function deploymentOutcome<Code extends "previous_unhealthy" | "restart_f
     if (isServed || deployment?.status === "retired") return deployment;
     if (deployment?.status === "failed" && deployment.failure !== null)
       return refuse(fail, deployment.failure, unhealthy);
-    if (deployment?.status === "superseded") return fail("unavailable", { error: "Another change came first." });
+    if (deployment?.status === "superseded")
+      return fail("unavailable", {
+        error: "A newer deployment took this one's place before it was live.",
+        hint: "The list of deployments shows the newer one.",
+      });
     return undefined;
   });
 }

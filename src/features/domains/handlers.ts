@@ -63,7 +63,13 @@ function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "projec
     case "own":
       return ["hostname_taken", { hint: "Another project of your organization has it: detach it there first." }];
     case "full":
-      return ["conflict", { error: `A project has at most ${limits.domains_per_project} hostnames.` }];
+      return [
+        "conflict",
+        {
+          error: `A project has at most ${limits.domains_per_project} hostnames.`,
+          hint: "Detach one that is no longer needed first.",
+        },
+      ];
     case "project_deleted":
       return ["project_deleted", {}];
     case "taken":

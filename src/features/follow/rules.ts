@@ -23,13 +23,13 @@ export function readHook(secret: string, branch: string, request: HookRequest): 
     return { event, commit: null, outcome: "ignored", signed: false, reason };
   }
   const ignored = (reason: string) => ({ event, commit: null, outcome: "ignored", signed: true, reason }) as const;
-  if (!/^push(?: hook)?$/i.test(event)) return ignored(`It tells of "${event}", not of a push.`);
+  if (!/^push(?: hook)?$/i.test(event)) return ignored(`It reports "${event}", not a push.`);
   const payload = payloadOf(request.body);
   if (payload === undefined)
     return ignored("Its body is not JSON: set the content type of the webhook to application/json.");
   const { ref, after } = payload;
   if (ref !== `refs/heads/${branch}`)
-    return ignored(`It tells of ${printable(ref) || "another ref"}, and the project follows ${branch}.`);
+    return ignored(`It reports a push to ${printable(ref) || "another ref"}; the project follows ${branch}.`);
   const commit = typeof after === "string" && /^[0-9a-f]{40}$/.test(after) ? after : null;
   if (commit !== null && /^0+$/.test(commit)) return ignored("The branch was deleted: what is live stays.");
   return { event, commit, outcome: "fetch" };

@@ -62,6 +62,7 @@ export const orgs: Handlers<"orgs"> = {
     if (organization.id === ctx.caller.org_id)
       return ctx.fail("conflict", {
         error: "This is your own organization. If you suspended it, none of your tokens could enable it again.",
+        hint: "An administrator of another organization can suspend it.",
       });
     return change(ctx, organization, true);
   },

@@ -46,7 +46,8 @@ export async function moveProject(ctx: Context<"platform.move">, runtime: string
       error: `This platform does not have the runtime ${runtime}: it has ${now.available.join(" and ")}.`,
       hint: "The setting BERTH_RUNTIME names both, as in BERTH_RUNTIME=process,docker.",
     });
-  if (now.runtime === runtime) return ctx.fail("conflict", { error: `The project runs in ${runtime} already.` });
+  if (now.runtime === runtime)
+    return ctx.fail("conflict", { error: `The project runs in ${runtime} already.`, hint: "Nothing has to be done." });
   await requireRoomForBuild(ctx);
   const { org_id, project_id } = project.key;
   const active = await queries.activeImage(tx, project.key);

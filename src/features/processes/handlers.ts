@@ -110,7 +110,11 @@ async function restartType(ctx: Context<"processes.restart">, type: Type) {
   const outcome = (signal: AbortSignal) =>
     awaitOutcome(ctx.platform.wakeups, { id: workloadId(type), signal }, async () => {
       const { active, pending, crashed } = await queries.restartState(ctx.platform.db, { deployment_id, process });
-      if (!active) return ctx.fail("restart_failed", { error: "Another deployment came first." });
+      if (!active)
+        return ctx.fail("restart_failed", {
+          error: "Another deployment went live before the processes had restarted.",
+          hint: "Its processes are new ones; restart them only if that is still needed.",
+        });
       if (crashed > 0)
         return ctx.fail("restart_failed", {
           error: `The process ${process} ended while it started; it is started again with a growing pause.`,

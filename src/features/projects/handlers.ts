@@ -72,7 +72,8 @@ export const projects: Handlers<"projects"> = {
   async undelete(ctx, { params }) {
     const { fits } = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
     const project = await lock(ctx, params.slug);
-    if (project.deleted_at === null) return ctx.fail("conflict", { error: "The project is not deleted." });
+    if (project.deleted_at === null)
+      return ctx.fail("conflict", { error: "The project is not deleted.", hint: "Nothing has to be done: it serves." });
     if (!fits) return ctx.fail("project_limit_reached");
     if ((await runningPurge(ctx.tx, { org_id: project.org_id, project_id: project.id })) !== undefined)
       return ctx.fail("operation_in_progress", { error: "The project is being purged." });
@@ -123,7 +124,7 @@ async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, sig
   if ((await edgesConfirm(ctx.platform.db, 0, "route_version")) === "no_edge") return shown;
   if ((await awaitEdges(ctx.platform, { timeoutMs: edgesWithinMs, signal })) !== "behind") return shown;
   return ctx.fail("edge_unavailable", {
-    error: "The change is stored, but an edge has not confirmed that it serves by it.",
+    error: "The change is stored, but an edge has not confirmed it yet.",
     hint: "It follows as soon as the edge answers again; `berth status --platform` shows its state.",
   });
 }
@@ -187,7 +188,11 @@ function textOfTaken({ slug, deleted_at }: queries.ProjectRow, wanted: string): 
       error: `${wanted} was the slug of ${slug}, and still leads to it.`,
       hint: "Choose another slug, or wait until the earlier name has expired.",
     };
-  if (deleted_at === null) return { error: `Your organization already has a project ${slug}.` };
+  if (deleted_at === null)
+    return {
+      error: `Your organization already has a project ${slug}.`,
+      hint: "Choose another slug, or use that project.",
+    };
   return {
     error: `A deleted project of your organization has the slug ${slug}.`,
     hint: "Undelete it, purge it to free the slug, or choose another slug.",

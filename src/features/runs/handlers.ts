@@ -22,7 +22,10 @@ export const runs: Handlers<"runs"> = {
     const found = await queries.runnableDeployment(ctx.tx, key, body.deployment);
     if (found === undefined) return refuseDeployment(ctx, body.deployment);
     if ((await queries.openRuns(ctx.tx, key)) >= limits.runs_open)
-      return ctx.fail("conflict", { error: `${limits.runs_open} commands of this project have not ended yet.` });
+      return ctx.fail("conflict", {
+        error: `${limits.runs_open} commands of this project have not ended yet.`,
+        hint: "Wait until one has ended or cancel one.",
+      });
     const deployment = { deployment_id: found.id, deployment: found.number };
     const wanted = { ...key, ...deployment, command, timeout_seconds, terminal, requested_by: ctx.caller.token_name };
     const { number } = await queries.insertRun(ctx.tx, { ...wanted, id: newId("run"), token_id: ctx.caller.token_id });

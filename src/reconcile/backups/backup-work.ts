@@ -96,9 +96,9 @@ async function attempt(work: Work): Promise<End> {
 
 const gaveUp: Problem = {
   code: "platform_fault",
-  summary: "The platform itself failed while it worked on this, several times.",
+  summary: "The platform itself failed several times while it worked on this.",
 };
-const tookTooLong: Problem = { code: "unavailable", summary: "It took longer than the platform allows." };
+const tookTooLong: Problem = { code: "unavailable", summary: "The work took longer than the platform allows." };
 
 function isOverdue(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === "TimeoutError";

@@ -16,7 +16,7 @@ const slowMs = 1000;
 
 /** The control plane's own database. One that does not answer at all cannot be reported here: then `/readyz` and the log say so. */
 export function evaluateOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
-  const detail = `It answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
+  const detail = `The database answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
   const share = connections / most;
   const hint = "Raise max_connections, or run fewer control planes on it.";
   if (share >= 0.95) return overall("fail", detail, hint);
@@ -35,10 +35,13 @@ export function evaluateOwnDatabase({ answeredInMs, connections, most, isListeni
 export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
   if (!status.running) return edgeIsSilent;
   if (expectedVersion !== null && status.route_version < expectedVersion) {
-    const detail = `The edge serves by routes of version ${status.route_version}, while ${expectedVersion} was made at the last look.`;
+    const detail = `The edge serves routes of version ${status.route_version}; version ${expectedVersion} was made before the last check.`;
     return overall("warn", detail, "The edge task sends the routes; look at the check `reconcilers`.");
   }
-  return overall("ok", `It answers on ${status.listen ?? "its port"} by routes of version ${status.route_version}.`);
+  return overall(
+    "ok",
+    `The edge answers on ${status.listen ?? "its port"} with routes of version ${status.route_version}.`,
+  );
 }
 
 /** The edge says nothing. */

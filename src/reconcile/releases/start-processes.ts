@@ -67,13 +67,18 @@ async function endOthers(release: Release, processes: readonly ProcessRow[]): Pr
   const outcome = await platform.db.transaction().execute((tx) => takeOver(tx, lease, deployment));
   if (outcome === "lease_lost") throw new Error("the deployment was ended while it was being released");
   if (outcome !== "done") return notServed[outcome];
-  if (await othersRun(platform.db, deployment, types)) log.step(`Ending ${types.join(", ")} of the deployment before`);
+  if (await othersRun(platform.db, deployment, types))
+    log.step(`Ending ${types.join(", ")} of the previous deployment`);
   await platform.wakeups.send(platform.db, "apps", deployment.project_id);
   const endMs = Date.now() + platform.settings.stopGraceMs + endMarginMs;
   while (await othersRun(platform.db, deployment, types)) {
     signal.throwIfAborted();
     if (Date.now() > endMs)
-      return releaseFailure("boot", "platform_fault", `The earlier ${types.join(", ")} did not end in time.`);
+      return releaseFailure(
+        "boot",
+        "platform_fault",
+        `${types.join(", ")} of the previous deployment did not end in time.`,
+      );
     await sleep(endPollMs);
   }
   return undefined;

@@ -43,4 +43,4 @@ export function JobDialog({ slug, job, onClose }: JobProps) {
 }
 
 /** What deleting a job means. */
-export const deletesRuns = "The job and the record of its runs go.";
+export const deletesRuns = "This deletes the job and the record of its runs.";

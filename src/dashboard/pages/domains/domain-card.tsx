@@ -56,7 +56,7 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
             domain.serving
               ? domain.serving_until === null
                 ? "Requests for this name reach the project."
-                : "The record got lost; the name is served for a while still."
+                : "The record is gone; the name is served for a while longer."
               : "Begins once the record is found."
           }
         />
