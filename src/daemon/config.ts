@@ -110,12 +110,7 @@ export const settings = {
   ),
   packMib: wholeNumber("BERTH_PACK_MIB", 256, [1, 1024], "The largest pack that git may push."),
   treeEntries: wholeNumber("BERTH_TREE_ENTRIES", 200_000, [100, 5_000_000], "Files in the tree of a pushed commit."),
-  treeMib: wholeNumber(
-    "BERTH_TREE_MIB",
-    1024,
-    [1, 65_536],
-    "The size of all files in the tree of a pushed commit together.",
-  ),
+  treeMib: wholeNumber("BERTH_TREE_MIB", 1024, [1, 65_536], "The size of all files of a pushed commit."),
   keyFile: optionalText(
     "BERTH_KEY_FILE",
     "The key that seals secrets in the database; `secrets.key` in the data folder when unset.",
@@ -136,11 +131,7 @@ export const settings = {
     "Run code of all organizations also on a machine that has no namespaces, and so cannot isolate it.",
   ),
   logFormat: choice("BERTH_LOG_FORMAT", ["text", "json"], "How the control plane logs to standard output."),
-  logLevel: choice(
-    "BERTH_LOG_LEVEL",
-    ["info", "debug", "warn", "error"],
-    "The lowest level that the control plane logs.",
-  ),
+  logLevel: choice("BERTH_LOG_LEVEL", ["info", "debug", "warn", "error"], "The lowest level that is logged."),
   uidBase: wholeNumber(
     "BERTH_UID_BASE",
     20_000,
@@ -256,12 +247,7 @@ export const settings = {
     [1, 10_000],
     "Calls of cron jobs at the same time.",
   ),
-  projectCronCalls: wholeNumber(
-    "BERTH_PROJECT_CRON_CALLS",
-    50,
-    [1, 10_000],
-    "Calls of cron jobs of one project at the same time.",
-  ),
+  projectCronCalls: wholeNumber("BERTH_PROJECT_CRON_CALLS", 50, [1, 10_000], "Cron calls of one project at a time."),
   cronRunsKept: wholeNumber(
     "BERTH_CRON_RUNS_KEPT",
     1000,
