@@ -655,6 +655,16 @@ CREATE TABLE public.idempotency_key (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.image_pruning (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    lease_owner text NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    fence integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.machine (
     name text NOT NULL,
     description jsonb NOT NULL,
@@ -1080,6 +1090,12 @@ ALTER TABLE ONLY public.follow_delivery
 
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (token_id, key);
+
+ALTER TABLE ONLY public.image_pruning
+    ADD CONSTRAINT image_pruning_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.image_pruning
+    ADD CONSTRAINT image_pruning_project_id_key UNIQUE (project_id);
 
 ALTER TABLE ONLY public.machine
     ADD CONSTRAINT machine_pkey PRIMARY KEY (name);
@@ -1526,6 +1542,12 @@ ALTER TABLE ONLY public.idempotency_key
 
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
+
+ALTER TABLE ONLY public.image_pruning
+    ADD CONSTRAINT image_pruning_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.image_pruning
+    ADD CONSTRAINT image_pruning_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -23,7 +23,8 @@ export type IdPrefix =
   | "tun"
   | "whk"
   | "fol"
-  | "fdl";
+  | "fdl"
+  | "ipr";
 
 // Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -15,7 +15,8 @@ export type LeasedTable =
   | "certificate"
   | "project_purge"
   | "webhook_delivery"
-  | "project_follow";
+  | "project_follow"
+  | "image_pruning";
 
 /** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
 export interface Lease {

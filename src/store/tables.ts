@@ -50,6 +50,7 @@ export interface Tables {
   edge_counter: EdgeCounterTable;
   follow_delivery: FollowDeliveryTable;
   idempotency_key: IdempotencyKeyTable;
+  image_pruning: ImagePruningTable;
   machine: MachineTable;
   monitor_check: MonitorCheckTable;
   notification: NotificationTable;
@@ -443,6 +444,16 @@ export interface IdempotencyKeyTable {
   status_code: number | null;
   sealed_answer: Buffer | null;
   expires_at: Timestamp;
+}
+
+export interface ImagePruningTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  lease_owner: string;
+  lease_until: Timestamp;
+  fence: Generated<number>;
+  created_at: Generated<Timestamp>;
 }
 
 export interface MachineTable {

@@ -56,7 +56,7 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<v
     .execute();
 }
 
-/** Takes the oldest queued build of a project that has none running; undefined when there is none. */
+/** Takes the oldest queued build of a project that has none running and whose images are not being removed; undefined when there is none. */
 export async function takeQueued(db: Db, owner: string, underWay: readonly string[]) {
   const taken = await sql<TakenBuild>`
     update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
@@ -66,6 +66,7 @@ export async function takeQueued(db: Db, owner: string, underWay: readonly strin
       where o.suspended_at is null and q.status = 'queued' and (q.origin <> 'push' or q.lease_until > now())
         and ${isNoneOf(underWay, "q.id")}
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
+        and not exists (select 1 from image_pruning i where i.project_id = q.project_id and i.lease_until > now())
       order by q.created_at, q.id for update of q skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
       p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,

@@ -46,7 +46,7 @@ export { parseWorkloadId, web, workloadId } from "./workload-id.ts";
 export { deploymentOutcome } from "./deployment-outcome.ts";
 export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { scaleProject } from "./scale-project.ts";
-export { giveUpImages, projectsWithImages } from "./images.ts";
+export { claimPruning, endPruning, projectsWithImages } from "./images.ts";
 export {
   claimAttempt,
   markCrashed,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { giveUpImages } from "./images.ts";
+import { claimPruning, endPruning } from "./images.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -31,7 +31,12 @@ async function projectWith(statuses: readonly ("active" | "retired" | "failed" |
   return {
     ...owner,
     id: project.id,
-    giveUp: () => giveUpImages(api.database.db, { id: project.id, org_id: org.id }, images),
+    async giveUp() {
+      const { db, wakeups } = api.platform;
+      const claimed = await claimPruning(db, { id: project.id, org_id: org.id }, { images, owner: "here" });
+      if (claimed !== undefined) await endPruning(db, wakeups, claimed.lease);
+      return claimed?.images ?? [];
+    },
   };
 }
 

@@ -1,5 +1,8 @@
 import { sql } from "kysely";
-import type { Db } from "../../store/database.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import { freshLease, holds, type Lease } from "../../store/leases.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
 import { lockProject } from "../projects/projects.ts";
 
 /** Good deployments whose images are kept for rollbacks, beside the one that serves. Semantics, §6. */
@@ -15,42 +18,78 @@ export async function projectsWithImages(db: Db): Promise<readonly { id: string;
     .execute();
 }
 
+/** The right to remove these images of a project; its builds wait until `endPruning`, or until the lease runs out. */
+export interface Pruning {
+  readonly lease: Lease;
+  readonly images: readonly string[];
+}
+
 /**
- * Says which of these images are no longer needed, and marks their deployments so that no rollback asks for them. Needed are
- * those of deployments that serve or are on their way, and of the newest good ones. While a build runs, none is given up:
- * it may be about to make the same image again.
+ * Claims those of these images that are no longer needed, and marks their deployments so that no rollback asks for them. Needed are
+ * those of deployments that serve or are on their way, and of the newest good ones. Undefined when none is to be removed, and while a
+ * build is queued or runs: it may be about to make the same image again.
  */
-export async function giveUpImages(
+export async function claimPruning(
   db: Db,
   project: { id: string; org_id: string },
-  images: readonly string[],
-): Promise<readonly string[]> {
-  if (images.length === 0) return [];
+  { images, owner }: { readonly images: readonly string[]; readonly owner: string },
+): Promise<Pruning | undefined> {
+  if (images.length === 0) return undefined;
   return db.transaction().execute(async (tx) => {
+    // A build is queued under the same lock, so it comes either before this or after the claim.
     await lockProject(tx, { org_id: project.org_id, project_id: project.id });
-    const building = await tx
-      .selectFrom("build")
-      .select("id")
-      .where("org_id", "=", project.org_id)
-      .where("project_id", "=", project.id)
-      .where("status", "in", ["queued", "running"])
-      .executeTakeFirst();
-    if (building !== undefined) return [];
-    const needed = await sql<{ image_ref: string }>`
-      select image_ref from deployment where org_id = ${project.org_id} and project_id = ${project.id} and status in ('pending', 'starting', 'active')
-      union
-      select image_ref from (
-        select image_ref, max(number) as newest from deployment
-        where org_id = ${project.org_id} and project_id = ${project.id} and activated_at is not null and status <> 'active'
-        group by image_ref order by newest desc limit ${sql.lit(keptGood)}) good`.execute(tx);
-    const keep = new Set(needed.rows.map((row) => row.image_ref));
-    const doomed = images.filter((image) => !keep.has(image));
-    if (doomed.length > 0) await markPruned(tx, project, doomed);
-    return doomed;
+    if (await hasOpenBuild(tx, project)) return undefined;
+    const needed = await neededImages(tx, project);
+    const doomed = images.filter((image) => !needed.has(image));
+    if (doomed.length === 0) return undefined;
+    const lease = await claim(tx, project, owner);
+    if (lease === undefined) return undefined;
+    await markPruned(tx, project, doomed);
+    return { lease, images: doomed };
   });
 }
 
-async function markPruned(tx: Db, project: { id: string; org_id: string }, images: readonly string[]): Promise<void> {
+/** Lets the project's builds begin again. */
+export async function endPruning(db: Db, wakeups: Wakeups, lease: Lease): Promise<void> {
+  await db.deleteFrom("image_pruning").where(holds(lease)).execute();
+  await wakeups.send(db, "builds", lease.id);
+}
+
+async function hasOpenBuild(tx: Tx, project: { id: string; org_id: string }): Promise<boolean> {
+  const found = await tx
+    .selectFrom("build")
+    .select("id")
+    .where("org_id", "=", project.org_id)
+    .where("project_id", "=", project.id)
+    .where("status", "in", ["queued", "running"])
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+async function neededImages(tx: Tx, project: { id: string; org_id: string }): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ image_ref: string }>`
+    select image_ref from deployment where org_id = ${project.org_id} and project_id = ${project.id} and status in ('pending', 'starting', 'active')
+    union
+    select image_ref from (
+      select image_ref, max(number) as newest from deployment
+      where org_id = ${project.org_id} and project_id = ${project.id} and activated_at is not null and status <> 'active'
+      group by image_ref order by newest desc limit ${sql.lit(keptGood)}) good`.execute(tx);
+  return new Set(rows.map((row) => row.image_ref));
+}
+
+/** Undefined while another process removes images of the project. */
+async function claim(tx: Tx, project: { id: string; org_id: string }, owner: string): Promise<Lease | undefined> {
+  const { rows } = await sql<{ id: string; fence: number }>`
+    insert into image_pruning (id, org_id, project_id, lease_owner, lease_until)
+    values (${newId("ipr")}, ${project.org_id}, ${project.id}, ${owner}, ${freshLease})
+    on conflict (project_id) do update set lease_owner = excluded.lease_owner, lease_until = excluded.lease_until,
+      fence = image_pruning.fence + 1
+    where image_pruning.lease_until <= now()
+    returning id, fence`.execute(tx);
+  return rows[0] && { table: "image_pruning", owner, ...rows[0] };
+}
+
+async function markPruned(tx: Tx, project: { id: string; org_id: string }, images: readonly string[]): Promise<void> {
   await tx
     .updateTable("deployment")
     .set({ image_pruned_at: sql`now()` })

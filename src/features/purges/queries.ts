@@ -150,6 +150,7 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
 const emptiedTables = [
   "earlier_name",
   "project_follow",
+  "image_pruning",
   "process_setting",
   "run",
   "database_tunnel",

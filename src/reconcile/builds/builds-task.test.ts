@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
-import { testBuild, testProject, testThings } from "../../../test/support/fixtures.ts";
+import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
-import { builderDouble, logStoreDouble, repositoriesDouble } from "../../../test/support/port-doubles.ts";
+import { builderDouble, logStoreDouble, repositoriesDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import type { BuildOutcome, BuildRequest } from "../../ports/builder.ts";
+import { imagesTask } from "../images/images-task.ts";
 import { buildsTask } from "./builds-task.ts";
 
 let api: TestApi;
@@ -144,6 +145,69 @@ test("a short disk of images refuses a build before it begins, and ends one that
   await filling.run(never);
   await filling.settle?.();
   assert.deepEqual(await outcomeOf(ended), ["failed", "storage_full"]);
+});
+
+/** A project with an image that no deployment needs, and a redeploy of it for when `queue` is called. */
+async function withOldImage() {
+  const { db } = api.database;
+  const { id } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id: id };
+  await db.updateTable("project").set({ deploy_branch: "main" }).where("id", "=", id).execute();
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "failed" });
+  return {
+    id,
+    async queue() {
+      const queuedId = await testBuild(api.platform, owner, { status: "queued" });
+      await db.updateTable("build").set({ origin: "redeploy" }).where("id", "=", queuedId).execute();
+    },
+  };
+}
+
+/** The task that removes images, of which this project has these. */
+function imagesTaskWith(projectId: string, images: readonly string[], removeImage: () => Promise<void>) {
+  const builder = builderDouble({ images: async (id) => (id === projectId ? images : []) });
+  const ports = { builder, runtime: runtimeDouble({ removeImage }) };
+  return imagesTask(platformBeside(api, { owner: "here", ports }));
+}
+
+test("a build that is queued while images of its project are removed begins after that, since it may make one of them again", async () => {
+  const project = await withOldImage();
+  const order: string[] = [];
+  const builds = taskWith(async () => (order.push("build"), failed));
+  const images = imagesTaskWith(project.id, ["sha256:old"], async () => {
+    await project.queue();
+    await builds.run(never);
+    await builds.settle?.();
+    order.push("removed");
+  });
+  await images.run(never);
+  await builds.run(never);
+  await builds.settle?.();
+  assert.deepEqual(order, ["removed", "build"]);
+});
+
+test("a control plane that ended while it removed images holds up no build for longer than its lease, and removes none after it", async () => {
+  const { db } = api.database;
+  const project = await withOldImage();
+  let builds = 0;
+  const task = taskWith(async () => ((builds += 1), failed));
+  let removals = 0;
+  const both = ["sha256:old", "sha256:older"];
+  const late = imagesTaskWith(project.id, both, async () => {
+    removals += 1;
+    await db
+      .updateTable("image_pruning")
+      .set({ lease_until: new Date(0) })
+      .execute();
+    await project.queue();
+    await task.run(never);
+    await task.settle?.();
+    await imagesTaskWith(project.id, both, async () => void (removals += 1)).run(never);
+  });
+  await late.run(never);
+  assert.deepEqual([builds, removals], [1, 3]);
+  assert.deepEqual(await db.selectFrom("image_pruning").select("id").execute(), []);
 });
 
 test("a redeploy whose control plane ended is built once more, and not a third time", async () => {

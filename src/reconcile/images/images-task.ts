@@ -1,6 +1,12 @@
-import { giveUpImages, projectsWithImages } from "../../features/deployments/deployments.ts";
+import { claimPruning, endPruning, projectsWithImages } from "../../features/deployments/deployments.ts";
+import { holdLease, releaseDeadLeases, renewLease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
+
+interface Project {
+  readonly id: string;
+  readonly org_id: string;
+}
 
 /** Deletes images that no deployment needs any more: all but that of the serving one and of the last good ones. */
 export function imagesTask(platform: Platform): Task {
@@ -9,30 +15,45 @@ export function imagesTask(platform: Platform): Task {
     periodMs: 600_000,
     topics: [],
     async run(signal) {
+      await releaseDeadLeases(platform.db, "image_pruning");
       let removed = 0;
       for (const project of await projectsWithImages(platform.db)) {
         if (signal.aborted) break;
-        removed += await prune(platform, project);
+        removed += await prune(platform, project, signal);
       }
       return { detail: `${removed} removed` };
     },
   };
 }
 
-async function prune(platform: Platform, project: { id: string; org_id: string }): Promise<number> {
+async function prune(platform: Platform, project: Project, signal: AbortSignal): Promise<number> {
+  const { db, owner, wakeups } = platform;
   const images = await platform.ports.builder.images(project.id);
-  const doomed = await giveUpImages(platform.db, project, images);
-  let removed = 0;
-  for (const image of doomed) {
-    // One that still drains is refused, and goes next time.
-    const isGone = await platform.ports.runtime.removeImage({ project_id: project.id, image_ref: image }).then(
-      () => true,
-      (error: unknown) => {
-        platform.log.debug({ err: error, image }, "an image is still in use");
-        return false;
-      },
-    );
-    if (isGone) removed += 1;
+  const pruning = await claimPruning(db, project, { images, owner });
+  if (pruning === undefined) return 0;
+  const { lease } = pruning;
+  try {
+    return await holdLease(db, lease, signal, async (held) => {
+      let removed = 0;
+      for (const image_ref of pruning.images) {
+        // Without the lease a build may be making this image again.
+        if (held.aborted || !(await renewLease(db, lease))) break;
+        if (await removeImage(platform, { project_id: project.id, image_ref })) removed += 1;
+      }
+      return removed;
+    });
+  } finally {
+    await endPruning(db, wakeups, lease);
   }
-  return removed;
+}
+
+/** False for one that a replica still uses: it goes next time. */
+function removeImage({ ports, log }: Platform, image: { project_id: string; image_ref: string }): Promise<boolean> {
+  return ports.runtime.removeImage(image).then(
+    () => true,
+    (error: unknown) => {
+      log.debug({ err: error, image: image.image_ref }, "an image is still in use");
+      return false;
+    },
+  );
 }
