@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,9 +7,9 @@ import { createApp, type TestApp } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
-import { drawWays, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
+import { drawWays, nameOf, startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
 import { drawCases } from "../support/draw-cases.ts";
-import { edgeLacks, edgePid } from "../support/edges.ts";
+import { edgePid } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
 const random = seededRandom();
@@ -44,7 +43,7 @@ const instants: Instant[] = [
 ];
 
 for (const way of drawWays(random)) {
-  describe(`on the edge ${way.edge} over ${way.over}`, { skip: edgeLacks(way.edge) }, () => {
+  describe(nameOf(way), { skip: wayLacks(way) }, () => {
     before(async () => {
       platform = await startVisitedPlatform(way, ["survivor"]);
       app = await createApp(platform, "survivor", appWith({}));
@@ -126,7 +125,8 @@ for (const way of drawWays(random)) {
       await assertConsistent();
     });
 
-    for (const victim of ["shim.sh", "node server.js"]) {
+    // A container has no process of ours beside the application's.
+    for (const victim of [...(way.runtime === "process" ? ["shim.sh"] : []), "node server.js"]) {
       test(`an application whose ${victim} is killed is started again, with a note`, async () => {
         const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
         const { pid } = found.find((each) => each.commandLine.includes(victim)) ?? {};
@@ -234,11 +234,13 @@ async function assertNextPushWorks(): Promise<void> {
 /** Of all that was started only the active deployment's replica is left. */
 async function assertNothingElseRuns(): Promise<void> {
   const active = await activeDeployment();
-  const workloads = () => readdirSync(join(platform.dataDir, "runtime", "live"));
-  await eventually(() => workloads().join() === active.id, "only the active deployment is left");
+  await eventually(
+    async () => (await platform.liveWorkloads()).join() === active.id,
+    "only the active deployment is left",
+  );
   const alive = () => listProcesses().filter((each) => each.commandLine.includes(marker));
   await eventually(
-    () => alive().every((each) => /^\S*(node|sh|bwrap) /.test(each.commandLine)) && replicas() === 1,
+    () => alive().every((each) => /^\S*(node|sh|bwrap|docker-init) /.test(each.commandLine)) && replicas() === 1,
     "one process of the application is left",
   );
   assert.deepEqual(

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { until } from "../../src/kit/until.ts";
+import { imageLabels } from "../../src/ports/image-labels.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
+import { runsAll } from "../support/draw-cases.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../support/docker-engine.ts";
 import { startTestRegistry, withoutRegistry, type TestRegistry } from "../support/registry.ts";
 import { liveApp } from "./apps.ts";
@@ -114,6 +116,36 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.ok(answers.length > 0);
     assert.deepEqual(failures(answers, versions).slice(0, 3), []);
   });
+
+  test(
+    "pruning leaves the images of the serving deployment and of the five good ones before it, and each of them can be rolled back to",
+    {
+      skip: !runsAll && "SKIPPED: it takes eight builds; npm test -- --all runs it",
+    },
+    async () => {
+      const app = await createApp(platform, "pruned", {});
+      for (let version = 1; version <= 8; version += 1) {
+        await app.commit(liveApp({ version: `v${version}` }));
+        assert.equal((await app.push()).exitCode, 0);
+      }
+      const { body } = await platform.call<{ id: string }>("GET", "/v1/projects/pruned");
+      const images = async () => {
+        const filters = { label: [`${imageLabels.project}=${body.id}`] };
+        return (await engine.api.call<readonly unknown[]>({ path: "/images/json", query: { filters } })).length;
+      };
+      assert.equal(await images(), 8);
+      // The task runs at each start.
+      await platform.end("SIGKILL");
+      await platform.restart();
+      await eventually(async () => (await images()) === 6, "two images are gone");
+      for (let version = 7; version >= 3; version -= 1) {
+        assert.equal((await platform.call("POST", "/v1/projects/pruned/rollback")).status, 200);
+        assert.match((await platform.visit("pruned")).body, new RegExp(`^v${version}`));
+      }
+      assert.equal((await platform.call("POST", "/v1/projects/pruned/rollback")).body["code"], "nothing_to_roll_back");
+      assert.equal(await images(), 6);
+    },
+  );
 
   test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "../support/eventually.ts";
-import { drawEdges, edgeLacks } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { createApp, nodeApp, type TestApp } from "./platform.ts";
+import { drawWays, nameOf, startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
 
-let platform: TestPlatform;
+let platform: VisitedPlatform;
 let app: TestApp;
 
-for (const edge of drawEdges(seededRandom())) {
-  describe(`on the edge ${edge}`, { skip: edgeLacks(edge) }, () => {
+for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "http" })) {
+  describe(nameOf(way), { skip: wayLacks(way) }, () => {
     before(async () => {
-      platform = await startPlatform({ BERTH_EDGE: edge });
+      platform = await startVisitedPlatform(way, ["demo"]);
       app = await createApp(platform, "demo", nodeApp("one"));
     });
     after(() => platform.destroy());

@@ -5,9 +5,11 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { run } from "../../src/kit/exec.ts";
+import { withoutDocker } from "../support/docker-engine.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { checkoutFor, startPlatform, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
+import { startVisitedPlatform } from "./ways.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 const ordinaryUid = 54_400;
@@ -67,8 +69,12 @@ function assertTour(steps: Awaited<ReturnType<typeof type>>): void {
   assert.match(steps[rollback]?.output ?? "", /deployment|rolled back/i);
 }
 
-const asThisUser = async () => {
-  const platform = await startPlatform();
+const asThisUser = () => takeTour(startPlatform());
+
+const inContainers = () => takeTour(startVisitedPlatform({ runtime: "docker", edge: "builtin", over: "http" }, []));
+
+const takeTour = async (starting: Promise<TestPlatform>) => {
+  const platform = await starting;
   const home = mkdtempSync(join(tmpdir(), "berth-tour-"));
   try {
     assertTour(await type(tourOf(platform), { home, env: tourEnvironment(platform, checkout) }));
@@ -99,10 +105,13 @@ const asOrdinaryUser = async () => {
 const users = [
   ["as root or the user that runs the tests", asThisUser],
   ["as an ordinary user", asOrdinaryUser],
+  ["with BERTH_RUNTIME=docker", inContainers],
 ] as const;
 const isRoot = process.getuid?.() === 0;
-for (const [who, tour] of isRoot ? drawCases(users, 1) : users.slice(0, 1))
-  test(`the README's tour works, each line typed as printed, ${who}`, tour);
+for (const [who, tour] of isRoot ? drawCases(users, 1) : users.slice(0, 1)) {
+  const skip = tour === inContainers && withoutDocker;
+  test(`the README's tour works, each line typed as printed, ${who}`, { skip }, tour);
+}
 
 function tourEnvironment(platform: TestPlatform, checkoutDir: string): Record<string, string> {
   const port = new URL(platform.api).port;

@@ -1,15 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { labels } from "../../src/adapters/runtime-docker/container-labels.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { Edge } from "../../src/ports/edge.ts";
+import { provideImage } from "../../tools/images/provide-image.ts";
+import { startTestEngine, withoutDocker } from "../support/docker-engine.ts";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
+import { edgeLacks } from "../support/edges.ts";
 import { freePort } from "../support/free-port.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
 
-/** How visitors come to a platform's applications: by which edge, in the clear or encrypted. */
-interface Way {
+/** Where a platform's applications run, and how visitors come to them: by which edge, in the clear or encrypted. */
+export interface Way {
+  readonly runtime: "process" | "docker";
   readonly edge: Edge["kind"];
   readonly over: "http" | "https";
 }
@@ -17,41 +22,99 @@ interface Way {
 /** A platform, and where its visitors send their requests. */
 export interface VisitedPlatform extends TestPlatform {
   readonly entrance: EdgeAddress;
+  /** The deployments of which a replica is left. */
+  liveWorkloads(): Promise<readonly string[]>;
 }
 
-const allWays: readonly Way[] = (["builtin", "haproxy"] as const).flatMap((edge) => [
-  { edge, over: "http" },
-  { edge, over: "https" },
-]);
+const edges = ["builtin", "haproxy"] as const;
+const allWays: readonly Way[] = [
+  ...edges.flatMap((edge) => (["http", "https"] as const).map((over): Way => ({ runtime: "process", edge, over }))),
+  // How requests come in is the edge's business alone.
+  ...edges.map((edge): Way => ({ runtime: "docker", edge, over: "http" })),
+];
 
-/** The ways that a file's tests go: one of those `usual`, and with `npm test -- --all` every one. */
-export function drawWays(random: () => number, usual: (way: Way) => boolean = () => true): readonly Way[] {
-  return runsAll ? allWays : drawCases(allWays.filter(usual), 1, random);
+export const nameOf = ({ runtime, edge, over }: Way): string => `${runtime}, on the edge ${edge} over ${over}`;
+
+/** Why tests of this way are skipped; false: they are not. */
+export function wayLacks({ runtime, edge }: Way): string | false {
+  return edgeLacks(edge) || (runtime === "docker" && withoutDocker);
+}
+
+interface Choice {
+  /** The ways that the tests can go. */
+  readonly possible?: (way: Way) => boolean;
+  /** One of these is drawn. */
+  readonly usual?: (way: Way) => boolean;
+}
+
+/** The ways that a file's tests go: one of those `usual` that this machine has the parts for, and with `npm test -- --all` every possible one. */
+export function drawWays(
+  random: () => number,
+  { possible = () => true, usual = () => true }: Choice = {},
+): readonly Way[] {
+  const ways = allWays.filter(possible);
+  if (runsAll) return ways;
+  const drawn = ways.filter(usual);
+  const ready = drawn.filter((way) => wayLacks(way) === false);
+  return drawCases(ready.length > 0 ? ready : drawn, 1, random);
 }
 
 /** Starts a platform that serves these projects (or whole hostnames) in this way; over HTTPS with a certificate of the operator's own. */
 export async function startVisitedPlatform(
-  { edge, over }: Way,
+  way: Pick<Way, "edge" | "over"> & Partial<Way>,
   slugs: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<VisitedPlatform> {
-  if (over === "http") {
-    const platform = await startPlatform({ BERTH_EDGE: edge, ...settings });
-    return Object.assign(platform, { entrance: platform.edgePort });
-  }
+  const engine = way.runtime === "docker" ? await startEngine() : undefined;
+  const { over, edge } = way;
+  const https = over === "https" ? await ownCertificate(slugs) : undefined;
+  const platform = await startPlatform({
+    BERTH_EDGE: edge,
+    ...engine?.settings,
+    ...https?.settings,
+    ...settings,
+  }).catch(async (error: unknown) => {
+    await engine?.close();
+    throw error;
+  });
+  const { destroy, dataDir } = platform;
+  return Object.assign(platform, {
+    entrance: https === undefined ? platform.edgePort : https.entrance,
+    liveWorkloads: async () => engine?.liveWorkloads() ?? readdirSync(join(dataDir, "runtime", "live")),
+    async destroy() {
+      await destroy();
+      await engine?.close();
+      https?.remove();
+    },
+  });
+}
+
+async function startEngine() {
+  const engine = await startTestEngine();
+  const image = await provideImage(engine.socket, "node");
+  return {
+    settings: { BERTH_RUNTIME: "docker", BERTH_DOCKER_SOCKET: engine.socket, BERTH_NODE_IMAGE: image },
+    async liveWorkloads() {
+      const filters = { label: [`${labels.role}=app`] };
+      const listed = await engine.api.call<readonly { readonly Labels: Readonly<Record<string, string>> }[]>({
+        path: "/containers/json",
+        query: { all: 1, filters },
+      });
+      return [...new Set(listed.map(({ Labels }) => Labels[labels.workload] ?? ""))];
+    },
+    close: () => engine.close(),
+  };
+}
+
+async function ownCertificate(slugs: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "berth-certificate-"));
   // Clients of Node.js accept no wildcard right below a top-level name.
   const { chain_pem, key_pem } = await makeCertificate(slugs.map(hostnameOf));
   writeFileSync(join(folder, "pem"), chain_pem + key_pem, { mode: 0o600 });
   const port = await freePort();
-  const tls = { BERTH_EDGE_TLS_PORT: `${port}`, BERTH_CERTIFICATE_FILES: join(folder, "pem") };
-  const platform = await startPlatform({ BERTH_EDGE: edge, ...tls, ...settings });
-  const { destroy } = platform;
-  return Object.assign(platform, {
+  return {
+    settings: { BERTH_EDGE_TLS_PORT: `${port}`, BERTH_CERTIFICATE_FILES: join(folder, "pem") },
     entrance: { port, ca: [chain_pem] },
-    async destroy() {
-      await destroy();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  });
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }
