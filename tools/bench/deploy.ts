@@ -102,7 +102,7 @@ async function measureBare(platform: TestPlatform): Promise<BenchRow> {
 }
 
 /** A server with dependencies of the usual kind and a build step. */
-function sourceOf(text: string): Record<string, string> {
+export function sourceOf(text: string): Record<string, string> {
   const scripts = { build: "node build.js", start: "node server.js" };
   return {
     "package.json": JSON.stringify({ name: "bench", private: true, scripts, dependencies: { express: "^5.0.0" } }),
@@ -113,7 +113,7 @@ function sourceOf(text: string): Record<string, string> {
   };
 }
 
-async function lock(app: TestApp): Promise<void> {
+export async function lock(app: TestApp): Promise<void> {
   await runOk(
     { file: process.execPath, args: [npm(), "install", "--package-lock-only", "--no-audit", "--no-fund"] },
     { cwd: app.dir, env: environment() },
@@ -121,7 +121,7 @@ async function lock(app: TestApp): Promise<void> {
   await app.commit({});
 }
 
-async function pushLive(
+export async function pushLive(
   platform: TestPlatform,
   app: TestApp,
   expected: { slug: string; text: string },
@@ -186,7 +186,7 @@ function npm(): string {
   return realpathSync(found);
 }
 
-function environment(): Record<string, string> {
+export function environment(): Record<string, string> {
   const path = `${dirname(process.execPath)}:${process.env["PATH"] ?? systemPath}`;
   const given = ["HOME", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_registry"].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name] as string] as const],
@@ -194,7 +194,7 @@ function environment(): Record<string, string> {
   return { PATH: path, HOME: tmpdir(), ...Object.fromEntries(given) };
 }
 
-function freshFolder(name: string): string {
+export function freshFolder(name: string): string {
   const dir = mkdtempSync(join(tmpdir(), `berth-bench-${name}-`));
   process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
   return dir;

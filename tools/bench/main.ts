@@ -8,6 +8,7 @@ import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
+import { dockerBenchLacks, measureDockerDeploys } from "./deploy-docker.ts";
 import { measureFairness } from "./fairness.ts";
 import { measureGitPush } from "./git.ts";
 import { measureGrowth } from "./growth.ts";
@@ -24,6 +25,7 @@ interface Bench {
 
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
+  { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "edge-attack", measure: measureEdgeUnderAttack },

@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { runOk } from "../../src/kit/exec.ts";
+import { until } from "../../src/kit/until.ts";
+import { startTestEngine, withoutDocker, type TestEngine } from "../../test/support/docker-engine.ts";
+import { createApp, type TestApp } from "../../test/e2e/platform.ts";
+import { startVisitedPlatform } from "../../test/e2e/ways.ts";
+import { provideImage } from "../images/provide-image.ts";
+import { environment, freshFolder, lock, pushLive, sourceOf } from "./deploy.ts";
+import { median, timeRow, type BenchRow } from "./row.ts";
+
+const rounds = 5;
+
+// The client of Debian's docker.io: newer ones need a plugin to build.
+const client = "/usr/bin/docker";
+
+export function dockerBenchLacks(): string | undefined {
+  if (withoutDocker !== false) return withoutDocker;
+  return existsSync(client) ? undefined : "Debian's docker client is not installed";
+}
+
+/**
+ * From `git push` to the first 200 of an application with a Dockerfile: Berth on a Docker engine against the same steps by hand on another one
+ * (push to a bare repository, checkout, `docker build`, `docker run`, first 200).
+ */
+export async function measureDockerDeploys(): Promise<BenchRow[]> {
+  const platform = await startVisitedPlatform({ runtime: "docker", edge: "builtin", over: "http" }, []);
+  const engine = await startTestEngine();
+  try {
+    const parent = await provideImage(engine.socket, "node");
+    const prepare = async (slug: string) => {
+      const app = await createApp(platform, slug, { ...sourceOf(slug), Dockerfile: dockerfileOf(parent) });
+      await lock(app);
+      return app;
+    };
+    const hand = handOn(engine);
+    const [cold, warm] = [pairs(), pairs()];
+    for (let round = 0; round <= rounds; round += 1) {
+      const slug = `cold-${round}`;
+      const app = await prepare(slug);
+      const theirs = await hand(app, slug, ["--no-cache"]);
+      const ours = await pushLive(platform, app, { slug, text: slug });
+      // The first build starts Berth's engine for builds.
+      if (round > 0) add(cold, ours, theirs);
+    }
+    const app = await prepare("warm");
+    await hand(app, "warm", []);
+    await pushLive(platform, app, { slug: "warm", text: "warm" });
+    for (let round = 0; round < rounds; round += 1) {
+      const text = `warm ${round}`;
+      await app.commit({ "text.txt": text });
+      const theirs = await hand(app, text, []);
+      add(warm, await pushLive(platform, app, { slug: "warm", text }), theirs);
+    }
+    const against = "git push, docker build and docker run by hand";
+    return [
+      timeRow("push of a Dockerfile to first 200, nothing cached", against, medians(cold)),
+      timeRow("push of a Dockerfile to first 200, only the source changed", against, medians(warm)),
+    ];
+  } finally {
+    await engine.close();
+    await platform.destroy();
+  }
+}
+
+interface Pairs {
+  readonly ours: number[];
+  readonly theirs: number[];
+}
+
+const pairs = (): Pairs => ({ ours: [], theirs: [] });
+const medians = ({ ours, theirs }: Pairs) => ({ ours: median(ours), theirs: median(theirs), goal: null });
+
+function add(to: Pairs, ours: number, theirs: number): void {
+  to.ours.push(ours);
+  to.theirs.push(theirs);
+}
+
+const dockerfileOf = (parent: string): string =>
+  [
+    `FROM ${parent}`,
+    "WORKDIR /app",
+    "COPY package.json package-lock.json ./",
+    "RUN npm ci --no-audit --no-fund",
+    "COPY . .",
+    "RUN npm run build",
+    "EXPOSE 3000",
+    'CMD ["node", "server.js"]',
+    "",
+  ].join("\n");
+
+function handOn({ socket }: TestEngine) {
+  const env = { ...environment(), DOCKER_HOST: `unix://${socket}`, DOCKER_BUILDKIT: "1" };
+  const dir = freshFolder("hand");
+  const bare = join(freshFolder("bare"), "bare.git");
+  const docker = (...args: readonly string[]) =>
+    runOk({ file: client, args }, { cwd: dir, env, timeoutMs: 300_000 }).then(({ stdout }) => stdout.trim());
+  const git = (cwd: string, ...args: readonly string[]) => runOk({ file: "git", args }, { cwd, env });
+  return async (app: TestApp, text: string, flags: readonly string[]): Promise<number> => {
+    const from = performance.now();
+    await git(dir, "init", "--quiet", "--bare", bare);
+    await git(app.dir, "push", "--quiet", "--force", bare, "HEAD:refs/heads/main");
+    await git(dir, `--git-dir=${bare}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main");
+    await docker("build", "--quiet", "--tag", "by-hand", ...flags, ".");
+    const id = await docker("run", "--detach", "--env", "PORT=3000", "by-hand");
+    try {
+      const address = await docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
+      const answer = () => fetch(`http://${address}:3000/`).then((found) => found.text());
+      const isServed = () =>
+        answer().then(
+          (found) => (found === text ? true : undefined),
+          () => undefined,
+        );
+      if ((await until(isServed, { timeoutMs: 20_000 })) === undefined)
+        throw new Error("the app by hand did not answer");
+      return performance.now() - from;
+    } finally {
+      await docker("rm", "--force", id);
+    }
+  };
+}
