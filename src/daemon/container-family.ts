@@ -7,6 +7,7 @@ import type { Family } from "./family.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { StartRefused } from "./start-refused.ts";
+import { edgePortsOf } from "./edge.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -25,6 +26,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
     quota: storageQuota(config, paths.storage),
     uidBase: config.uidBase,
     layerBytes: mibToBytes(config.appFolderMib),
+    edgePorts: edgePortsOf(config),
     ociRuntime: config.dockerRuntime,
     log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
@@ -37,7 +39,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
       parts,
       nodeBin: process.execPath,
       ...{ memoryBytes: mibToBytes(config.buildMemoryMib), processes: config.buildProcesses },
-      cacheBytes: mibToBytes(config.imageMib),
+      ...{ fileBytes: mibToBytes(config.imageMib), cacheBytes: mibToBytes(config.imageMib) },
       ...(config.caFile === null ? {} : { caFile: config.caFile }),
     },
     parents: parentsOf(config),

@@ -20,6 +20,8 @@ export interface BuildEngineOptions {
   /** For each build, and for what belongs to none. */
   readonly memoryBytes: number;
   readonly processes: number;
+  /** The largest file that a build's command may write. */
+  readonly fileBytes: number;
   /** How much of layers and package caches stays between builds. */
   readonly cacheBytes: number;
   /** A certificate (PEM file) that registries may have besides those the system trusts. */

@@ -28,9 +28,10 @@ export interface BuildGroup {
 /**
  * BuildKit runs every command of every build in one control group and has no limits for a single build. It starts them by the program `runc`
  * of its PATH: ours moves each into the group of its build, which it knows by the build argument that no other project's build knows.
- * Commands without it share a group with the limits of one build.
+ * Commands without it share a group with the limits of one build. A sparse file costs the command nothing, but packing the layer reads
+ * all of it, so the size of a file is limited, too.
  */
-export function openBuildGroups(dir: string, limits: Limits): BuildGroups {
+export function openBuildGroups(dir: string, limits: Limits & { readonly fileBytes: number }): BuildGroups {
   const groups = openCgroups(`berth-builds-${tagOf(dir).slice(0, 8)}`);
   const places = join(dir, "groups");
   const binDir = join(dir, "bin");
@@ -39,7 +40,7 @@ export function openBuildGroups(dir: string, limits: Limits): BuildGroups {
   const inGroup = ({ memoryBytes, processes }: Limits) => ({ memoryBytes, processes, cpus: availableParallelism() });
   const [file] = groups.open(others, inGroup(limits));
   const parent = file === undefined ? undefined : parentOf(file);
-  writeWrapper(binDir, { places, parent });
+  writeWrapper(binDir, { places, parent, fileBytes: limits.fileBytes });
   const used = new Set<string>();
   return {
     parent: parent === undefined ? undefined : `${parent}/${others}`,
@@ -81,7 +82,10 @@ function parentOf(file: string): string {
   return path;
 }
 
-function writeWrapper(binDir: string, { places, parent }: { places: string; parent: string | undefined }): void {
+function writeWrapper(
+  binDir: string,
+  { places, parent, fileBytes }: { places: string; parent: string | undefined; fileBytes: number },
+): void {
   const wrapper = join(binDir, "runc");
   rmSync(wrapper, { force: true });
   const runc = systemPath
@@ -89,7 +93,7 @@ function writeWrapper(binDir: string, { places, parent }: { places: string; pare
     .map((folder) => join(folder, "runc"))
     .find((path) => existsSync(path));
   if (runc === undefined || parent === undefined) return;
-  const words = [join(import.meta.dirname, "runc.sh"), runc, places, parent, others];
+  const words = [join(import.meta.dirname, "runc.sh"), runc, places, parent, others, String(fileBytes)];
   writeFileSync(wrapper, `#!/bin/sh\nexec /bin/sh ${words.map((word) => `'${word}'`).join(" ")} "$@"\n`);
   chmodSync(wrapper, 0o700);
 }

@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { drawCases } from "../../../test/support/draw-cases.ts";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { run } from "../../kit/exec.ts";
 import { newId } from "../../kit/ids.ts";
 import { until } from "../../kit/until.ts";
 import { attempt, imageOf, type SourceFiles } from "../../ports/builder.suite.ts";
@@ -17,7 +18,7 @@ import { createDockerBuilder } from "./docker-builder.ts";
 import { layerArchive } from "./layer-archive.ts";
 import { findImage } from "./move-image.ts";
 import { makeTestDockerBuilder, type FurtherImage, type TestDockerBuilder } from "./test-docker-builder.ts";
-import { guardMs } from "../../../test/support/eventually.ts";
+import { eventually, guardMs } from "../../../test/support/eventually.ts";
 
 /** Sources without a Dockerfile, and what their image says. */
 const applications: Readonly<Record<FurtherImage, { readonly kind: string; readonly files: SourceFiles }>> = {
@@ -99,6 +100,12 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       const failure = await failureOf(build({ Dockerfile: `FROM ${name}\nCMD ["cat", "/secret"]` }));
       assert.ok(["parent_image_unavailable", "dockerfile_invalid"].includes(failure.code), JSON.stringify(failure));
     }
+    const name = `berth/prj_theirs:${short}`;
+    for (const text of [
+      `COPY --from=${name} /secret /`,
+      `RUN --mount=type=bind,from=${name},target=/theirs cat /theirs/secret`,
+    ])
+      assert.equal((await failureOf(lines(text))).code, "parent_image_unavailable", text);
   });
 
   it("what projects keep between builds is apart", async () => {
@@ -123,6 +130,12 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       build({ Dockerfile: `# syntax=evil.example/frontend\nFROM ${test.images.debian}` }),
     );
     assert.equal(frontend.code, "dockerfile_syntax_refused");
+    for (const text of [
+      "RUN --mount=type=bind,source=../../../../../../../etc,target=/x cat /x/shadow",
+      "RUN --mount=type=ssh,required=true true",
+      "COPY ../../../../../../../etc/shadow /x",
+    ])
+      assert.equal((await lines(text)).outcome.outcome, "failed", text);
     const mounted = await lines("RUN --mount=type=bind,from=made,source=/,target=/host,rw ls /host/run/docker.sock");
     assert.equal(mounted.outcome.outcome, "failed");
   });
@@ -143,7 +156,7 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.ok(hosts.length > 0 && log.some((line) => line.endsWith("REACHED:")), log.join("\n"));
   });
 
-  it("too much memory, time, silence or output ends the build alone", async () => {
+  it("too much memory, time, silence, output, too many processes or too large a file ends the build alone", async () => {
     const limits = { memoryBytes: 1024 ** 3, processes: 512, timeoutMs: 600_000, silenceMs: 300_000 };
     const hog = `FROM ${test.images.node}\nRUN node -e "const kept = []; for (;;) kept.push(Buffer.alloc(5e7, 1))"\nCMD ["node"]`;
     assert.equal((await failureOf(build({ Dockerfile: hog }))).code, "build_out_of_memory");
@@ -153,6 +166,16 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       (await failureOf(lines("RUN sleep 4321", { limits: { ...limits, silenceMs: 3000 } }))).code,
       "build_silent",
     );
+    const bomb = "RUN i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i+1)); done; echo all started";
+    const few = await lines(bomb, { limits: { ...limits, processes: 40 } });
+    assert.ok(
+      few.outcome.outcome === "failed" && !few.lines.some((line) => line.trim() === "all started"),
+      few.lines.join("\n"),
+    );
+    // It costs the command nothing, and the engine would read all of it.
+    const sparse = await failureOf(lines("RUN truncate -s 13194139533312 /big"));
+    assert.equal(sparse.code, "build_output_too_large", JSON.stringify(sparse));
+    assert.match(sparse.summary, /wrote a file of more than 1024 MiB/);
     imageOf((await lines("RUN echo neighbour")).outcome);
   });
 
@@ -233,6 +256,23 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     );
     assert.deepEqual([failed.stage, failed.code], ["build", "build_script_failed"]);
     assert.match(failed.summary, /`npm run build` ended with exit code 7/);
+  });
+
+  // The last one: it ends the engine that the others use.
+  it("layers beyond the engine's limit are given back when it starts", async () => {
+    imageOf((await lines("RUN head -c 80000000 /dev/urandom >/layer-of-a-test")).outcome);
+    const { engine } = test.options;
+    const layers = async () =>
+      (await run({ file: "find", args: [engine.dir, "-name", "layer-of-a-test"] })).stdout.split("\n").filter(Boolean);
+    assert.ok((await layers()).length > 0);
+    await test.builder.close();
+    const small = await createDockerBuilder({ ...test.options, engine: { ...engine, cacheBytes: 30 * 1024 ** 2 } });
+    try {
+      imageOf((await attempt(small, { Dockerfile: `FROM ${test.images.debian}\nCMD ["sh"]\n` })).outcome);
+      await eventually(async () => (await layers()).length === 0, "the layer is gone");
+    } finally {
+      await small.close();
+    }
   });
 });
 

@@ -8,7 +8,7 @@ import type { FailedVertex } from "./vertex-log.ts";
 interface Judged {
   readonly message: string;
   readonly failed: FailedVertex | undefined;
-  readonly limits: Pick<BuildLimits, "memoryBytes">;
+  readonly limits: Pick<BuildLimits, "memoryBytes"> & { readonly fileBytes: number };
   readonly originalLine: (line: number) => number;
 }
 
@@ -39,6 +39,10 @@ const pullText = "A base image of the Dockerfile could not be pulled";
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 
+// As SIGXFSZ gives it to a command that writes past the largest size of a file; those that ignore the signal say so.
+const tooLargeFile = 153;
+const saysTooLarge = /\bEFBIG\b|: File too large\s*$|File size limit exceeded/m;
+
 // As `kill -9` gives it, which is what the kernel does to a group that has reached its limit.
 const killed = 137;
 
@@ -50,6 +54,11 @@ function stepFailure({ limits }: Judged, { instruction, step, text }: FailedVert
       stage: named.stage,
       summary: `\`${instruction}\` was killed: a build has ${memory} of memory.`,
     });
+  if (exitCode === tooLargeFile || saysTooLarge.test(text)) {
+    const largest = `${Math.round(limits.fileBytes / 1024 / 1024)} MiB`;
+    const summary = `\`${instruction}\` wrote a file of more than ${largest}.`;
+    return new BuildRefused("build_output_too_large", { stage: named.stage, summary });
+  }
   const code = classify(named, text);
   const how = `ended with exit code ${exitCode}`;
   if (step === undefined && code === "dockerfile_step_failed") {

@@ -53,7 +53,12 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     time.check();
     if (!(error instanceof BuildKitFailed)) throw error;
     const { message } = error;
-    throw evaluateBuild({ message, failed: progress.failed(), limits: request.limits, originalLine });
+    throw evaluateBuild({
+      message,
+      failed: progress.failed(),
+      limits: { ...request.limits, fileBytes: run.options.engine.fileBytes },
+      originalLine,
+    });
   } finally {
     watch.stop();
     tar.kill("SIGKILL");

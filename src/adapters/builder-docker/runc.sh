@@ -1,7 +1,8 @@
 #!/bin/sh
-# runc.sh RUNC PLACES PARENT OTHERS ARGS...: runs RUNC, and puts a container whose build has a place in PLACES into that build's control group.
-runc=$1 places=$2 parent=$3 others=$4
-shift 4
+# runc.sh RUNC PLACES PARENT OTHERS BYTES ARGS...: runs RUNC, puts a container whose build has a place in PLACES into that build's control group,
+# and lets no command write a file of more than BYTES.
+runc=$1 places=$2 parent=$3 others=$4 bytes=$5
+shift 5
 bundle=
 previous=
 for word; do
@@ -15,6 +16,9 @@ if [ -n "$bundle" ]; then
   scope=${scope#*=}
   tag=$(printf %s "${scope%?}" | sha256sum | cut -c 1-16)
   group=$(cat "$places/$tag" 2>/dev/null || echo "$others")
-  sed -i "s#\"cgroupsPath\":\"$parent/$others/\\(buildkit/\\)\\{0,1\\}#\"cgroupsPath\":\"$parent/$group/#" "$config"
+  limit='{"type":"RLIMIT_FSIZE","hard":'$bytes',"soft":'$bytes'}'
+  # BuildKit sets no limits itself; where an engine does, this is one more.
+  sed -i -e "s#\"rlimits\":\[#&$limit,#" -e "t done" -e "s#\"process\":{#&\"rlimits\":[$limit],#" -e ":done" \
+    -e "s#\"cgroupsPath\":\"$parent/$others/\(buildkit/\)\{0,1\}#\"cgroupsPath\":\"$parent/$group/#" "$config"
 fi
 exec "$runc" "$@"

@@ -43,7 +43,7 @@ export async function makeTestDockerBuilder({
     buildsDir: join(root, "builds"),
     engine: {
       ...{ dir: join(root, "engine"), nodeBin: process.execPath, memoryBytes: 1024 ** 3, processes: 2000 },
-      cacheBytes: 2 * 1024 ** 3,
+      ...{ fileBytes: 1024 ** 3, cacheBytes: 2 * 1024 ** 3 },
       ...(caFile === undefined ? {} : { caFile }),
       parts: {
         ...{ bwrap: null, pasta: null, socat: null },
