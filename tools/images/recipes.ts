@@ -30,7 +30,8 @@ export const recipes: Readonly<Record<string, Recipe>> = {
     variant: "extract",
     packages: [...small, "python3", "python3-venv", "python3-pip"],
     node: false,
-    changes: [...changes, 'CMD ["python3"]'],
+    // Dockerfiles install into the image's own Python, as they do in the official image.
+    changes: [...changes, "ENV PIP_BREAK_SYSTEM_PACKAGES=1", 'CMD ["python3"]'],
   },
   golang: {
     variant: "extract",
@@ -38,6 +39,15 @@ export const recipes: Readonly<Record<string, Recipe>> = {
     node: false,
     changes: [...changes, "ENV GOPATH=/go", 'CMD ["sh"]'],
   },
+  rust: withApt(["rustc-web", "cargo-web", "gcc", "libc6-dev", "pkg-config"]),
+  java: withApt(["openjdk-17-jdk-headless", "maven", "curl"]),
+  ruby: withApt(["ruby", "ruby-dev", "ruby-bundler", "puma", "gcc", "make", "libc6-dev"]),
+  php: withApt(["php-cli", "composer"]),
   /** A Debian with apt, for Dockerfiles that install packages. */
-  bookworm: { variant: "minbase", packages: ["ca-certificates"], node: false, changes: [...changes, 'CMD ["bash"]'] },
+  bookworm: withApt([]),
 };
+
+function withApt(packages: readonly string[]): Recipe {
+  const all = ["ca-certificates", ...packages];
+  return { variant: "minbase", packages: all, node: false, changes: [...changes, 'CMD ["bash"]'] };
+}
