@@ -47,6 +47,11 @@ export function edgeListens(config: Config): boolean {
   return records.some((record) => record?.listen_port === config.edgePort && isAlive(record.identity));
 }
 
+/** The ports that visitors come to. */
+export function edgePortsOf(config: Config): readonly number[] {
+  return [config.edgePort, ...(hasHttps(config) ? [config.edgeTlsPort] : [])];
+}
+
 function isRunning(config: Config, kind: Edge["kind"]): boolean {
   const { edge, haproxy: haproxyDir } = pathsIn(config.dataDir);
   const record = kind === "builtin" ? readRecord(edge) : readHaproxyRecord(haproxyDir);

@@ -7,6 +7,7 @@ import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
+import { edgePortsOf } from "./edge.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -20,6 +21,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     network: config.network,
     layerBytes: mibToBytes(config.appFolderMib),
     hide: [config.dataDir],
+    edgePorts: edgePortsOf(config),
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });
   const packages = await readPackageSettings(config, parts);

@@ -62,7 +62,11 @@ function pastaOn(options: SandboxOptions, ports: Leases, { addresses }: Resolver
 async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resolvers): Promise<NetworkDriver> {
   const { ip, nft } = options.parts;
   if (!ip || !nft) throw new Error(`${ip ? "nft" : "ip"} is not installed`);
-  const network = await openVethNetwork({ ip, nft, open: options.open ?? [] }, folder, resolvers.addresses);
+  const network = await openVethNetwork(
+    { ip, nft, open: options.open ?? [], edgePorts: options.edgePorts ?? [] },
+    folder,
+    resolvers.addresses,
+  );
   await removeWideRules(network.interfacePrefix);
   const first = await vethFault(options, network);
   if (first === undefined) return network;

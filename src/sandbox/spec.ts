@@ -154,6 +154,8 @@ export interface SandboxOptions {
   readonly caFile?: string;
   /** With the network `veth`: services that sandboxes reach although their address is closed to them, or this machine's. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
+  /** With the network `veth`: ports of the edge, which sandboxes reach at this machine's addresses as every visitor does. */
+  readonly edgePorts?: readonly number[];
   /** Folders below /usr that must not be seen; the data folder when it is there. */
   readonly hide?: readonly string[];
 }

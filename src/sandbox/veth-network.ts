@@ -12,6 +12,8 @@ export interface VethParts {
   readonly nft: string;
   /** What sandboxes reach although its address is closed to them, or this machine's. */
   readonly open?: readonly OpenPort[];
+  /** See `VethRuleNames`. */
+  readonly edgePorts?: readonly number[];
 }
 
 export interface VethNetwork extends NetworkDriver {
@@ -39,7 +41,7 @@ export async function openVethNetwork(
   const block = await settleBlock(stateDir, tag);
   const blockNetwork = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
   const names: Names = { tag, block, blockNetwork, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
-  const rules = vethRules({ ...names, open: parts.open ?? [] }, resolvers, limits);
+  const rules = vethRules({ ...names, open: parts.open ?? [], edgePorts: parts.edgePorts ?? [] }, resolvers, limits);
   noteNetwork({ tag, stateDir, block: blockNetwork });
   for (const left of await abandonedNetworks(parts.ip)) await dismantle(parts, left);
   // At each start anew: a restart of the machine's firewall may have flushed every table.

@@ -10,6 +10,8 @@ export interface VethRuleNames {
   readonly closed?: readonly string[];
   /** Services that are open although their address is closed, or this machine's. */
   readonly open?: readonly OpenPort[];
+  /** Ports of the edge at this machine's addresses, which applications reach as every visitor does. */
+  readonly edgePorts?: readonly number[];
 }
 
 export interface OpenPort {
@@ -29,7 +31,7 @@ export interface ConnectionLimits {
  * host's other tables.
  */
 export function vethRules(
-  { table, interfacePrefix, blockNetwork, closed = [], open = [] }: VethRuleNames,
+  { table, interfacePrefix, blockNetwork, closed = [], open = [], edgePorts = [] }: VethRuleNames,
   resolvers: readonly string[],
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
@@ -41,6 +43,7 @@ export function vethRules(
       : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
   const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
   const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
+  const edge = edgePorts.length === 0 ? "" : `iifname ${ours} tcp dport { ${edgePorts.join(", ")} } accept`;
   const refuse = "reject with icmpx type admin-prohibited";
   return `
 table inet ${table}
@@ -58,6 +61,7 @@ table inet ${table} {
     iifname ${ours} jump limit_connections
     ${names}
     ${admit}
+    ${edge}
     iifname ${ours} reject
   }
   chain through_host {

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { runOk, start } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
-import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.ts";
+import type { OneOffCommand, OneOffResult, Runtime, Workload } from "../../ports/runtime.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
@@ -34,9 +37,14 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     ...{ id: "dep_attack", ...project, process: "web", image_ref: image, port: 3000, env: {}, limits, reach: [] },
     ...{ storage_access: "open", ...more },
   });
-  const runIn = async (command: string, more: Partial<Workload> = {}, task: Partial<OneOffCommand> = {}) => {
+  const runIn = async (
+    command: string,
+    more: Partial<Workload> = {},
+    task: Partial<OneOffCommand> = {},
+    runtime: Runtime = fixture.runtime,
+  ) => {
     const output: string[] = [];
-    const result: OneOffResult = await fixture.runtime.runOnce(workload(more), {
+    const result: OneOffResult = await runtime.runOnce(workload(more), {
       ...{ command, timeoutMs: waitMs, silenceMs: waitMs, signal: new AbortController().signal },
       onOutput: (chunk) => void output.push(chunk.toString()),
       ...task,
@@ -45,7 +53,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
   };
   const listen = (target: { readonly host: string; readonly port: number } | { readonly path: string }) =>
     new Promise<number>((resolve) => {
-      const listener = createServer((socket) => socket.end("database")).listen(target, () => {
+      const listener = createServer((socket) => socket.on("error", () => {}).end("database")).listen(target, () => {
         const address = listener.address();
         resolve(address !== null && typeof address === "object" ? address.port : 0);
       });
@@ -97,6 +105,33 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     await fixture.runtime.remove(victim.id);
   });
 
+  it(
+    "reaches the world, and of this machine the edge's port, where its own hostnames are served",
+    { skip: forwardsNothing() },
+    async () => {
+      const world = await openWorld();
+      const edge = await listen({ host: "0.0.0.0", port: 0 });
+      const other = await listen({ host: "0.0.0.0", port: 0 });
+      const runtime = await fixture.reopen({ edgePorts: [edge] });
+      const [here, there] = [world.near, world.far];
+      try {
+        const targets = [`${there}|80`, `${here}|${edge}`, `${here}|${other}`];
+        const { output } = await runIn(
+          `node dial.js ${targets.map((target) => `'${target}'`).join(" ")}`,
+          {},
+          {},
+          runtime,
+        );
+        assert.deepEqual(
+          output.trim().split("\n").toSorted(),
+          [`${there}|80 OPEN`, `${here}|${edge} OPEN`, `${here}|${other} closed`].toSorted(),
+        );
+      } finally {
+        await world.close();
+      }
+    },
+  );
+
   it("reaches its project's database at 127.0.0.1", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-reach-"));
     const socket_path = join(folder, "database.sock");
@@ -129,3 +164,34 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     assert.equal((await runIn("test ! -e /app/big && echo fine")).output, "fine\n");
   });
 });
+
+/** Why no container reaches another machine; false where they do. An engine of a test leaves the machine's own firewall as it is. */
+function forwardsNothing(): string | false {
+  const rules = spawnSync("nft", ["list", "chain", "ip", "filter", "FORWARD"], { encoding: "utf8" }).stdout ?? "";
+  return rules.includes("policy drop") && "SKIPPED: the firewall of another Docker engine forwards nothing of this one";
+}
+
+/** A network namespace that stands for another machine, at an address of the range for tests (RFC 5737, TEST-NET-2), with a server at port 80. */
+async function openWorld() {
+  const name = `bworld${process.pid % 100_000}`;
+  const pick = 4 * Math.floor(Math.random() * 63);
+  const [near, far] = [`198.51.100.${pick + 1}`, `198.51.100.${pick + 2}`];
+  const ip = (...args: readonly string[]) => runOk({ file: "ip", args });
+  await ip("netns", "add", name);
+  await ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name);
+  await ip("addr", "add", `${near}/30`, "dev", name);
+  await ip("link", "set", name, "up");
+  for (const words of [`addr add ${far}/30 dev eth0`, "link set eth0 up", `route add default via ${near}`])
+    await ip("-n", name, ...words.split(" "));
+  const script = `require("node:net").createServer((socket) => socket.end()).listen(80, () => console.log("ready"))`;
+  const server = start({ file: "ip", args: ["netns", "exec", name, process.execPath, "-e", script] }, {});
+  await once(server.stdout, "data");
+  return {
+    ...{ near, far },
+    async close() {
+      server.kill("SIGKILL");
+      await ip("link", "del", name);
+      await ip("netns", "del", name);
+    },
+  };
+}

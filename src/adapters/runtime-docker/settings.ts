@@ -18,6 +18,8 @@ export interface DockerRuntimeOptions {
   readonly layerBytes?: number;
   /** The engine's runtime of applications, such as `runsc`; the engine's default when null. */
   readonly ociRuntime?: string | null;
+  /** Ports of the edge, which applications reach at this machine's addresses as every visitor does. */
+  readonly edgePorts?: readonly number[];
   /** A certificate (PEM file) that applications trust besides the system's. */
   readonly caFile?: string;
   readonly log?: Log;
