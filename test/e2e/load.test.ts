@@ -20,7 +20,9 @@ type Slug = keyof typeof onTerm;
 let version = 0;
 
 // Over HTTPS the usual run sends its load in https.test.ts.
-for (const way of drawWays(seededRandom(), { usual: ({ over }) => over === "http" })) {
+for (const way of drawWays(seededRandom(), {
+  usual: ({ runtime, over }) => runtime === "process" && over === "http",
+})) {
   describe(nameOf(way), { skip: wayLacks(way) }, () => {
     before(async () => {
       // A replaced deployment keeps its WebSocket this long and no longer: on a busy machine half of the deploys take more than the usual 30 s.
