@@ -5,7 +5,12 @@ import { sql } from "kysely";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
-import { builderDouble, logStoreDouble, repositoriesDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
+import {
+  builderDouble,
+  logStoreDouble,
+  repositoriesDouble,
+  runtimeDouble,
+} from "../../../test/support/port-doubles.ts";
 import type { BuildOutcome, BuildRequest } from "../../ports/builder.ts";
 import { imagesTask } from "../images/images-task.ts";
 import { buildsTask } from "./builds-task.ts";
